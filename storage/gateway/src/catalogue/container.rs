@@ -176,14 +176,16 @@ impl Container {
         self.objects.get(key).filter(|object| !object.has_expired(now))
     }
 
-    pub(crate) fn put(&mut self, key: String, object: Arc<Object>) -> Option<Arc<Object>> {
-        self.totals.add(&object);
-        let old = self.objects.insert(key, object);
+    /// Sets or removes the current object of a key, and returns the one before.
+    pub(super) fn set_object(&mut self, key: &str, object: Option<Arc<Object>>) -> Option<Arc<Object>> {
+        let old = match object {
+            Some(object) => {
+                self.totals.add(&object);
+                self.objects.insert(key.to_owned(), object)
+            }
+            None => self.objects.remove(key),
+        };
         old.inspect(|old| self.totals.remove(old))
-    }
-
-    pub(crate) fn remove(&mut self, key: &str) -> Option<Arc<Object>> {
-        self.objects.remove(key).inspect(|old| self.totals.remove(old))
     }
 
     /// Returns the version with this order, if it is not the current object.
@@ -197,16 +199,21 @@ impl Container {
         self.objects.get(key).into_iter().chain(old)
     }
 
-    pub(crate) fn put_old_version(&mut self, key: String, object: Arc<Object>) -> Option<Arc<Object>> {
-        self.old.add(&object);
-        let versions = self.history.entry(key).or_default();
-        let old = versions.insert(Reverse(object.version.order), object);
-        old.inspect(|old| self.old.remove(old))
-    }
-
-    pub(crate) fn remove_old_version(&mut self, key: &str, order: u64) -> Option<Arc<Object>> {
-        let versions = self.history.get_mut(key)?;
-        let old = versions.remove(&Reverse(order));
+    /// Sets or removes the version with this order, and returns the one before.
+    pub(super) fn set_version(
+        &mut self,
+        key: &str,
+        order: u64,
+        object: Option<Arc<Object>>,
+    ) -> Option<Arc<Object>> {
+        let versions = self.history.entry(key.to_owned()).or_default();
+        let old = match object {
+            Some(object) => {
+                self.old.add(&object);
+                versions.insert(Reverse(order), object)
+            }
+            None => versions.remove(&Reverse(order)),
+        };
         if versions.is_empty() {
             self.history.remove(key);
         }

@@ -75,61 +75,23 @@ impl ObjectName {
     }
 }
 
-/// A change of the catalogue. A commit has one or more.
+/// A change of the catalogue. A commit has one or more. `None` removes what the change names.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    /// Creates an account, or changes its settings.
-    PutAccount {
-        name: String,
-        settings: Arc<AccountSettings>,
-    },
-    /// Creates a container, or changes its settings.
-    PutContainer {
-        account: String,
-        name: String,
-        settings: Arc<ContainerSettings>,
-    },
-    /// Removes an empty container.
-    DropContainer {
-        account: String,
-        name: String,
-    },
+    /// Creates an account, or changes its settings. No commit removes one.
+    SetAccount { name: String, settings: Option<Arc<AccountSettings>> },
+    /// Creates a container, changes its settings, or removes it when it is empty.
+    SetContainer { account: String, name: String, settings: Option<Arc<ContainerSettings>> },
     /// Sets the current object of a key.
-    PutObject {
-        object_name: ObjectName,
-        object: Arc<Object>,
-    },
-    /// Removes the current object of a key.
-    DropObject {
-        object_name: ObjectName,
-    },
-    /// Adds a version that is not the current object of its key.
-    PutVersion {
-        object_name: ObjectName,
-        object: Arc<Object>,
-    },
-    /// Removes a version that is not the current object of its key.
-    DropVersion {
-        object_name: ObjectName,
-        order: u64,
-    },
-    AddUpload {
-        id: UploadId,
-        upload: Box<Upload>,
-    },
-    /// Removes an upload with its parts.
-    DropUpload {
-        id: UploadId,
-    },
-    PutPart {
-        id: UploadId,
-        number: u16,
-        part: Arc<Part>,
-    },
+    SetObject { object_name: ObjectName, object: Option<Arc<Object>> },
+    /// Sets the version with this order, which is not the current object of its key.
+    SetVersion { object_name: ObjectName, order: u64, object: Option<Arc<Object>> },
+    /// Adds an upload, or removes it with its parts.
+    SetUpload { id: UploadId, upload: Option<Box<Upload>> },
+    /// Sets a part of an upload.
+    SetPart { id: UploadId, number: u16, part: Option<Arc<Part>> },
     /// Sets the new places of small objects' bytes.
-    MoveFragments {
-        locations: Vec<(FragmentId, Location)>,
-    },
+    MoveFragments { locations: Vec<(FragmentId, Location)> },
 }
 
 /// Changes with their effects on fragments and on the space for rows.
@@ -148,15 +110,20 @@ pub(crate) struct FragmentChanges {
 }
 
 impl FragmentChanges {
-    fn add<'a>(&mut self, segments: impl IntoIterator<Item = &'a Arc<Segment>>) {
-        let fragments = segments.into_iter().filter_map(|segment| segment.fragment());
-        self.added.extend(fragments.map(|fragment| (fragment.id(), Arc::clone(fragment))));
+    fn replace<'a>(
+        &mut self,
+        old: impl IntoIterator<Item = &'a Arc<Segment>>,
+        new: impl IntoIterator<Item = &'a Arc<Segment>>,
+    ) {
+        let old = old.into_iter().filter_map(|segment| segment.fragment());
+        self.dropped.extend(old.map(|fragment| fragment.id()));
+        let new = new.into_iter().filter_map(|segment| segment.fragment());
+        self.added.extend(new.map(|fragment| (fragment.id(), Arc::clone(fragment))));
     }
+}
 
-    fn drop<'a>(&mut self, segments: impl IntoIterator<Item = &'a Arc<Segment>>) {
-        let fragments = segments.into_iter().filter_map(|segment| segment.fragment());
-        self.dropped.extend(fragments.map(|fragment| fragment.id()));
-    }
+fn segments(object: Option<&Arc<Object>>) -> impl Iterator<Item = &Arc<Segment>> {
+    object.into_iter().flat_map(|object| &object.segments)
 }
 
 impl Catalogue {
@@ -182,39 +149,38 @@ impl Catalogue {
             .ok_or(Error::NoSuchUpload)
     }
 
-    /// Returns the effect of changes on fragments. A fragment that locations from one name to another counts as added.
+    /// Returns the current object of a key, which may have expired.
+    fn current(&self, name: &ObjectName) -> Option<&Arc<Object>> {
+        self.container(&name.account, &name.container).ok()?.objects.get(&name.key)
+    }
+
+    /// Returns the version of a key with this order, if it is not the current object.
+    fn old(&self, name: &ObjectName, order: u64) -> Option<&Arc<Object>> {
+        self.container(&name.account, &name.container).ok()?.old(&name.key, order)
+    }
+
+    fn part(&self, id: UploadId, number: u16) -> Option<&Arc<Part>> {
+        self.uploads.get(&id)?.parts.get(&number)
+    }
+
+    /// Returns the effect of changes on fragments. A fragment that moves from one name to another counts as added.
     pub(crate) fn fragment_changes(&self, changes: &[Change]) -> FragmentChanges {
         let mut fragments = FragmentChanges::default();
-        let container =
-            |object_name: &ObjectName| self.container(&object_name.account, &object_name.container).ok();
-        let current = |object_name: &ObjectName| container(object_name)?.objects.get(&object_name.key);
-        let old = |object_name: &ObjectName, order| container(object_name)?.old(&object_name.key, order);
         for change in changes {
             match change {
-                Change::PutObject { object_name, object } => {
-                    fragments.add(&object.segments);
-                    fragments.drop(current(object_name).into_iter().flat_map(|old| &old.segments));
+                Change::SetObject { object_name, object } => {
+                    fragments.replace(segments(self.current(object_name)), segments(object.as_ref()));
                 }
-                Change::DropObject { object_name } => {
-                    fragments.drop(current(object_name).into_iter().flat_map(|old| &old.segments));
+                Change::SetVersion { object_name, order, object } => {
+                    fragments.replace(segments(self.old(object_name, *order)), segments(object.as_ref()));
                 }
-                Change::PutVersion { object_name, object } => {
-                    fragments.add(&object.segments);
-                    fragments.drop(
-                        old(object_name, object.version.order).into_iter().flat_map(|old| &old.segments),
-                    );
+                Change::SetPart { id, number, part } => {
+                    let old = self.part(*id, *number);
+                    fragments.replace(old.map(|old| &old.segment), part.iter().map(|part| &part.segment));
                 }
-                Change::DropVersion { object_name, order } => {
-                    fragments.drop(old(object_name, *order).into_iter().flat_map(|old| &old.segments));
-                }
-                Change::PutPart { id, number, part } => {
-                    fragments.add([&part.segment]);
-                    let old = self.uploads.get(id).and_then(|upload| upload.parts.get(number));
-                    fragments.drop(old.map(|old| &old.segment));
-                }
-                Change::DropUpload { id } => {
+                Change::SetUpload { id, upload: None } => {
                     let parts = self.uploads.get(id).into_iter().flat_map(|upload| upload.parts.values());
-                    fragments.drop(parts.map(|part| &part.segment));
+                    fragments.replace(parts.map(|part| &part.segment), None);
                 }
                 _ => {}
             }
@@ -242,61 +208,55 @@ impl Catalogue {
 
     fn apply_one(&mut self, change: Change) {
         match change {
-            Change::PutAccount { name, settings } => {
+            Change::SetAccount { name, settings: Some(settings) } => {
                 self.accounts.entry(name).or_default().settings = settings;
             }
-            Change::PutContainer { account, name, settings } => {
+            Change::SetAccount { name, settings: None } => drop(self.accounts.remove(&name)),
+            Change::SetContainer { account, name, settings: Some(settings) } => {
                 let containers = &mut self.accounts.entry(account).or_default().containers;
                 match containers.get_mut(&name) {
                     Some(container) => container.settings = settings,
                     None => drop(containers.insert(name, Container::new(settings))),
                 }
             }
-            Change::DropContainer { account, name } => {
+            Change::SetContainer { account, name, settings: None } => {
                 if let Some(account) = self.accounts.get_mut(&account) {
                     account.containers.remove(&name);
                 }
             }
-            Change::PutObject { object_name, object } => self.put_object(object_name, object),
-            Change::DropObject { object_name } => {
-                if let Some(container) = self.container_mut(&object_name)
-                    && let Some(old) = container.remove(&object_name.key)
-                {
-                    self.remove_expiry(&old, object_name);
-                }
+            Change::SetObject { object_name, object } => {
+                let Some(container) = self.container_mut(&object_name) else { return };
+                let old = container.set_object(&object_name.key, object.clone());
+                self.set_expiry(object_name, old.as_deref(), object.as_deref());
             }
-            Change::PutVersion { object_name, object } => self.put_version(object_name, object),
-            Change::DropVersion { object_name, order } => {
-                if let Some(container) = self.container_mut(&object_name)
-                    && let Some(old) = container.remove_old_version(&object_name.key, order)
-                {
-                    self.remove_expiry(&old, object_name);
-                }
+            Change::SetVersion { object_name, order, object } => {
+                let Some(container) = self.container_mut(&object_name) else { return };
+                let old = container.set_version(&object_name.key, order, object.clone());
+                self.set_expiry(object_name, old.as_deref(), object.as_deref());
             }
-            Change::AddUpload { id, upload } => {
+            Change::SetUpload { id, upload: Some(upload) } => {
                 self.count_pending(&upload, Totals::default(), upload.totals());
                 self.uploads.insert(id, *upload);
             }
-            Change::DropUpload { id } => {
+            Change::SetUpload { id, upload: None } => {
                 if let Some(upload) = self.uploads.remove(&id) {
                     self.count_pending(&upload, upload.totals(), Totals::default());
                 }
             }
-            Change::PutPart { id, number, part } => self.set_part(id, number, Some(part)),
+            Change::SetPart { id, number, part } => self.set_part(id, number, part),
             Change::MoveFragments { locations } => self.pack_index.relocate(locations),
         }
     }
 
-    /// Sets or removes the part with this number.
     fn set_part(&mut self, id: UploadId, number: u16, part: Option<Arc<Part>>) {
         let Some(mut upload) = self.uploads.remove(&id) else { return };
         let bytes = |part: &Arc<Part>| Totals { objects: 0, bytes: part.segment.bytes() };
-        let new = part.as_ref().map_or(Totals::default(), bytes);
+        let new = part.as_ref().map(bytes).unwrap_or_default();
         let old = match part {
             Some(part) => upload.parts.insert(number, part),
             None => upload.parts.remove(&number),
         };
-        self.count_pending(&upload, old.as_ref().map_or(Totals::default(), bytes), new);
+        self.count_pending(&upload, old.as_ref().map(bytes).unwrap_or_default(), new);
         self.uploads.insert(id, upload);
     }
 
@@ -308,32 +268,14 @@ impl Catalogue {
         }
     }
 
-    fn put_object(&mut self, object_name: ObjectName, object: Arc<Object>) {
-        let Some(container) = self.container_mut(&object_name) else { return };
-        if let Some(old) = container.put(object_name.key.clone(), Arc::clone(&object)) {
-            self.remove_expiry(&old, object_name.clone());
+    /// Replaces the expiry of a version by that of another one.
+    fn set_expiry(&mut self, object_name: ObjectName, old: Option<&Object>, new: Option<&Object>) {
+        let entry =
+            |object: &Object| Some((object.details.delete_at?, object_name.clone(), object.version.order));
+        if let Some(old) = old.and_then(entry) {
+            self.expiring.remove(&old);
         }
-        self.add_expiry(&object, object_name);
-    }
-
-    fn put_version(&mut self, object_name: ObjectName, object: Arc<Object>) {
-        let Some(container) = self.container_mut(&object_name) else { return };
-        if let Some(old) = container.put_old_version(object_name.key.clone(), Arc::clone(&object)) {
-            self.remove_expiry(&old, object_name.clone());
-        }
-        self.add_expiry(&object, object_name);
-    }
-
-    fn add_expiry(&mut self, object: &Object, object_name: ObjectName) {
-        if let Some(time) = object.details.delete_at {
-            self.expiring.insert((time, object_name, object.version.order));
-        }
-    }
-
-    fn remove_expiry(&mut self, object: &Object, object_name: ObjectName) {
-        if let Some(time) = object.details.delete_at {
-            self.expiring.remove(&(time, object_name, object.version.order));
-        }
+        self.expiring.extend(new.and_then(entry));
     }
 
     fn container_mut(&mut self, object_name: &ObjectName) -> Option<&mut Container> {

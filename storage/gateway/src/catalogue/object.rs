@@ -197,11 +197,14 @@ pub struct Object {
 }
 
 /// The facts about an upload in parts that its object keeps.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct Completed {
     /// The upload's name. A client that lost the answer may complete the upload again and gets the same answer.
+    #[n(0)]
     pub upload: UploadId,
     /// The checksums of the parts, concatenated, with the algorithm of the object's checksum.
+    #[cbor(n(1), with = "minicbor::bytes")]
     pub checksums: Box<[u8]>,
 }
 

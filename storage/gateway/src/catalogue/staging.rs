@@ -1,7 +1,7 @@
 //! Temporary changes of the catalogue, so that other changes can be planned after them. They are undone at the end.
 
 use super::row_shares::RowGrowth;
-use super::{Catalogue, Change, Part, PlannedChanges, UploadId};
+use super::{Catalogue, Change, PlannedChanges};
 use crate::objects::packing::{Fragment, FragmentId};
 use std::sync::Arc;
 
@@ -18,10 +18,6 @@ pub(crate) struct Staging<'a> {
 enum UndoStep {
     /// Applies a change.
     Change(Change),
-    /// Removes an account that did not exist.
-    ForgetAccount(String),
-    /// Restores the part that had this number, or none.
-    Part(UploadId, u16, Option<Arc<Part>>),
     /// Adds a fragment that existed.
     AddFragment(Arc<Fragment>),
     /// Removes a fragment that did not exist.
@@ -66,72 +62,46 @@ impl<'a> Staging<'a> {
     /// Records the steps that undo a change, before it is applied.
     fn record_undo(&mut self, change: &Change) {
         let catalogue = &*self.catalogue;
-        let container = |account: &str, name: &str| catalogue.container(account, name).ok();
+        let account = |name: &str| {
+            let settings = catalogue.accounts.get(name).map(|old| Arc::clone(&old.settings));
+            Change::SetAccount { name: name.to_owned(), settings }
+        };
         let step = match change {
-            Change::PutAccount { name, .. } => Some(match catalogue.accounts.get(name) {
-                Some(old) => {
-                    let settings = Arc::clone(&old.settings);
-                    UndoStep::Change(Change::PutAccount { name: name.clone(), settings })
-                }
-                None => UndoStep::ForgetAccount(name.clone()),
-            }),
-            Change::PutContainer { account, name, .. } => {
-                if !catalogue.accounts.contains_key(account) {
-                    self.undo_steps.push(UndoStep::ForgetAccount(account.clone()));
-                }
-                let (old, account, name) = (container(account, name), account.clone(), name.clone());
-                Some(UndoStep::Change(match old.map(|old| Arc::clone(&old.settings)) {
-                    Some(settings) => Change::PutContainer { account, name, settings },
-                    None => Change::DropContainer { account, name },
-                }))
+            Change::SetAccount { name, .. } => account(name),
+            Change::SetContainer { account: holder, name, .. } => {
+                // The container may be the first of an account that did not exist.
+                self.undo_steps.push(UndoStep::Change(account(holder)));
+                let old = catalogue.container(holder, name).ok().map(|old| Arc::clone(&old.settings));
+                Change::SetContainer { account: holder.clone(), name: name.clone(), settings: old }
             }
-            Change::DropContainer { account, name } => container(account, name).map(|old| {
-                let (account, name) = (account.clone(), name.clone());
-                UndoStep::Change(Change::PutContainer { account, name, settings: Arc::clone(&old.settings) })
-            }),
-            Change::PutObject { object_name, .. } | Change::DropObject { object_name } => {
-                let old = container(&object_name.account, &object_name.container)
-                    .and_then(|container| container.objects.get(&object_name.key));
-                Some(UndoStep::Change(match old.cloned() {
-                    Some(object) => Change::PutObject { object_name: object_name.clone(), object },
-                    None => Change::DropObject { object_name: object_name.clone() },
-                }))
+            Change::SetObject { object_name, .. } => {
+                let object = catalogue.current(object_name).cloned();
+                Change::SetObject { object_name: object_name.clone(), object }
             }
-            Change::PutVersion { object_name, .. } | Change::DropVersion { object_name, .. } => {
-                let order = match change {
-                    Change::DropVersion { order, .. } => *order,
-                    Change::PutVersion { object, .. } => object.version.order,
-                    _ => return,
-                };
-                let old = container(&object_name.account, &object_name.container)
-                    .and_then(|container| container.old(&object_name.key, order));
-                Some(UndoStep::Change(match old.cloned() {
-                    Some(object) => Change::PutVersion { object_name: object_name.clone(), object },
-                    None => Change::DropVersion { object_name: object_name.clone(), order },
-                }))
+            Change::SetVersion { object_name, order, .. } => {
+                let object = catalogue.old(object_name, *order).cloned();
+                Change::SetVersion { object_name: object_name.clone(), order: *order, object }
             }
-            Change::AddUpload { id, .. } => Some(UndoStep::Change(Change::DropUpload { id: *id })),
-            Change::DropUpload { id } => catalogue.uploads.get(id).map(|upload| {
-                UndoStep::Change(Change::AddUpload { id: *id, upload: Box::new(upload.clone()) })
-            }),
-            Change::PutPart { id, number, .. } => catalogue
-                .uploads
-                .get(id)
-                .map(|upload| UndoStep::Part(*id, *number, upload.parts.get(number).cloned())),
+            Change::SetUpload { id, .. } => {
+                let upload = catalogue.uploads.get(id).cloned().map(Box::new);
+                Change::SetUpload { id: *id, upload }
+            }
+            Change::SetPart { id, number, .. } => {
+                let part = catalogue.part(*id, *number).cloned();
+                Change::SetPart { id: *id, number: *number, part }
+            }
             Change::MoveFragments { locations } => {
                 let fragments = locations.iter().filter_map(|(id, _)| catalogue.pack_index.get(*id));
                 let locations = fragments.map(|fragment| (fragment.id(), fragment.location())).collect();
-                Some(UndoStep::Change(Change::MoveFragments { locations }))
+                Change::MoveFragments { locations }
             }
         };
-        self.undo_steps.extend(step);
+        self.undo_steps.push(UndoStep::Change(step));
     }
 
     fn undo(&mut self, step: UndoStep) {
         match step {
             UndoStep::Change(change) => self.catalogue.apply_one(change),
-            UndoStep::ForgetAccount(name) => drop(self.catalogue.accounts.remove(&name)),
-            UndoStep::Part(id, number, part) => self.catalogue.set_part(id, number, part),
             UndoStep::AddFragment(fragment) => self.catalogue.pack_index.add(&fragment),
             UndoStep::RemoveFragment(id) => self.catalogue.pack_index.remove(id),
             UndoStep::Rows(growth) => self.catalogue.row_shares.grow(&growth),
@@ -152,8 +122,8 @@ mod tests {
     use super::*;
     use crate::catalogue::rows::ChangedRows;
     use crate::catalogue::{
-        AccountSettings, ContainerSettings, Details, Object, ObjectName, Segment, SegmentPlace, UnixMillis,
-        Upload, Version,
+        AccountSettings, ContainerSettings, Details, Object, ObjectName, Part, Segment, SegmentPlace,
+        UnixMillis, Upload, UploadId, Version,
     };
     use crate::objects::allocate::Allocator;
     use crate::objects::packing::{Location, Pack};
@@ -207,14 +177,11 @@ mod tests {
         let existing = catalogue.container(&account, &container).ok();
         let settings = ContainerSettings { created: UnixMillis(next), ..ContainerSettings::default() };
         Some(match kind {
-            0 => Change::PutAccount {
-                name: account,
-                settings: Arc::new(AccountSettings {
-                    created: UnixMillis(next),
-                    ..AccountSettings::default()
-                }),
-            },
-            1 | 2 => Change::PutContainer { account, name: container, settings: Arc::new(settings) },
+            0 => {
+                let settings = AccountSettings { created: UnixMillis(next), ..AccountSettings::default() };
+                Change::SetAccount { name: account, settings: Some(Arc::new(settings)) }
+            }
+            1 | 2 => Change::SetContainer { account, name: container, settings: Some(Arc::new(settings)) },
             3 => {
                 let is_empty = existing
                     .is_some_and(|container| container.objects.is_empty() && container.history.is_empty());
@@ -222,15 +189,18 @@ mod tests {
                 if !is_empty || catalogue.uploads.values().any(pends) {
                     return None;
                 }
-                Change::DropContainer { account, name: container }
+                Change::SetContainer { account, name: container, settings: None }
             }
-            4..=6 => Change::PutObject { object: existing.map(|_| object(next, order))?, object_name },
-            7 => Change::DropObject { object_name },
-            8 | 9 => Change::PutVersion { object: existing.map(|_| object(next, order))?, object_name },
-            10 => Change::DropVersion { object_name, order },
-            11 if existing.is_some() && !catalogue.uploads.contains_key(&id) => Change::AddUpload {
-                id,
-                upload: Box::new(Upload {
+            4..=6 => Change::SetObject { object: existing.map(|_| Some(object(next, order)))?, object_name },
+            7 => Change::SetObject { object_name, object: None },
+            8 | 9 => Change::SetVersion {
+                object: existing.map(|_| Some(object(next, order)))?,
+                object_name,
+                order,
+            },
+            10 => Change::SetVersion { object_name, order, object: None },
+            11 if existing.is_some() && !catalogue.uploads.contains_key(&id) => {
+                let upload = Upload {
                     account,
                     container,
                     key: object_name.key,
@@ -239,11 +209,12 @@ mod tests {
                     started: UnixMillis(next),
                     initiator: None,
                     parts: BTreeMap::new(),
-                }),
-            },
-            12 => Change::DropUpload { id },
+                };
+                Change::SetUpload { id, upload: Some(Box::new(upload)) }
+            }
+            12 => Change::SetUpload { id, upload: None },
             13 | 14 if catalogue.uploads.contains_key(&id) => {
-                Change::PutPart { id, number: order as u16, part: part(next) }
+                Change::SetPart { id, number: order as u16, part: Some(part(next)) }
             }
             15 => {
                 let pack = &packs[next as usize % packs.len()];

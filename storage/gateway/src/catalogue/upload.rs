@@ -4,27 +4,37 @@ use super::object::{Details, Segment};
 use super::totals::Totals;
 use super::unix_millis::UnixMillis;
 use crate::objects::checksums::{Algorithm, Checksum, Coverage};
+use minicbor::{Decode, Encode};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A multipart upload that is neither completed nor aborted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Encode, Decode)]
+#[cbor(map)]
 pub struct Upload {
     /// The account that it belongs to.
+    #[n(0)]
     pub account: String,
     /// The container of the object.
+    #[n(1)]
     pub container: String,
     /// The key of the object.
+    #[n(2)]
     pub key: String,
     /// The details of the object.
+    #[n(3)]
     pub details: Details,
     /// The checksum that the object must have.
+    #[n(4)]
     pub checksum: Option<(Algorithm, Coverage)>,
     /// The time at which the upload began.
+    #[n(5)]
     pub started: UnixMillis,
     /// The principal that began the upload, if it is not the account itself.
+    #[n(6)]
     pub initiator: Option<String>,
-    /// The parts uploaded so far, by number.
+    /// The parts uploaded so far, by number. Each has a row of its own.
+    #[cbor(skip)]
     pub parts: BTreeMap<u16, Arc<Part>>,
 }
 

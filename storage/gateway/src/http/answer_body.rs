@@ -1,11 +1,12 @@
 //! The body of an answer, which logs its request when the client has received it.
 
 use crate::http::answer_guard::AnswerGuard;
+use crate::http::body_timeout::PolledFrame;
 use crate::http::connections::AnsweringGuard;
 use crate::http::protocol::{BoxError, RequestId, Verb};
 use bytes::Bytes;
 use http::{Method, StatusCode};
-use hyper::body::{Body, Frame, SizeHint};
+use hyper::body::{Body, SizeHint};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
@@ -74,10 +75,7 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>>> Body for AnswerBody<B> {
     type Data = Bytes;
     type Error = NoAnswer;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, NoAnswer>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> PolledFrame<NoAnswer> {
         let frame = self.body.as_mut().poll_frame(context);
         if matches!(&frame, Poll::Ready(Some(Ok(_)))) && !self.answer_guard.allows() {
             self.remaining = None;

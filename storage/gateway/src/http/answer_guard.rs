@@ -27,6 +27,6 @@ impl Default for AnswerGuard {
 
 impl fmt::Debug for AnswerGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Right").field(&self.allows()).finish()
+        f.debug_tuple("AnswerGuard").field(&self.allows()).finish()
     }
 }

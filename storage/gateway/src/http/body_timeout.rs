@@ -53,14 +53,14 @@ pub(crate) fn find_cause<'e, E: Error + 'static>(error: &'e (dyn Error + 'static
     successors(Some(error), below).find_map(|error| error.downcast_ref())
 }
 
+/// What a body answers when it is polled.
+pub(crate) type PolledFrame<E> = Poll<Option<Result<Frame<Bytes>, E>>>;
+
 impl Body for RequestBody {
     type Data = Bytes;
     type Error = BodyError;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> PolledFrame<BodyError> {
         let this = &mut *self;
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
             if let Some(Ok(frame)) = &frame {

@@ -1,7 +1,8 @@
 //! The connections of a server: at most a fixed number, and an idle one makes room for a new one.
 
 use crate::http::admission::RequestAdmission;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -47,25 +48,21 @@ impl ConnectionHandle {
     }
 
     fn set(&self, next: ConnectionState) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !matches!(*state, ConnectionState::Ending | ConnectionState::Discarded) {
             *state = next;
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, ConnectionState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn idle_since(&self) -> Option<Instant> {
-        match *self.lock() {
+        match *self.state.lock() {
             ConnectionState::Connecting(since) | ConnectionState::Idle(since) => Some(since),
             ConnectionState::Answering | ConnectionState::Ending | ConnectionState::Discarded => None,
         }
     }
 
     fn end(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         *state = match *state {
             ConnectionState::Connecting(_) | ConnectionState::Discarded => ConnectionState::Discarded,
             ConnectionState::Idle(_) | ConnectionState::Answering | ConnectionState::Ending => {
@@ -79,7 +76,7 @@ impl ConnectionHandle {
     /// answer.
     pub(crate) async fn wait_for_end(&self) -> bool {
         self.end_requested.notified().await;
-        matches!(*self.lock(), ConnectionState::Discarded)
+        matches!(*self.state.lock(), ConnectionState::Discarded)
     }
 }
 

@@ -11,6 +11,7 @@ pub mod loopback;
 pub(crate) mod pace;
 pub(crate) mod paced_stream;
 pub(crate) mod parse_budget;
+pub(crate) mod percent;
 pub mod protocol;
 pub mod server;
 pub(crate) mod shares;

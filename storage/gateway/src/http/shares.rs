@@ -4,8 +4,9 @@
 //! permit gets one as long as one is free.
 
 use crate::fair_share::leaves_room;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A set of permits. Clones share them.
 #[derive(Clone, Debug)]
@@ -35,7 +36,7 @@ impl Shares {
 
     /// Takes a permit for an account, if it may have one.
     pub(crate) fn take(&self, account: &Arc<str>) -> Option<Permit> {
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         let held = table.held.get(account).copied().unwrap_or(0);
         let free = table.free.checked_sub(1)?;
         if held > 0 && !leaves_room(held as u64 + 1, free as u64) {
@@ -45,15 +46,11 @@ impl Shares {
         table.held.insert(Arc::clone(account), held + 1);
         Some(Permit { shares: self.clone(), account: Arc::clone(account) })
     }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut table = self.shares.lock();
+        let mut table = self.shares.table.lock();
         table.free += 1;
         match table.held.get_mut(&self.account) {
             Some(held) if *held > 1 => *held -= 1,
@@ -80,7 +77,7 @@ mod tests {
         assert_eq!(counts, [96, 24, 6, 1, 1]);
         drop(permits);
         assert_eq!(take_all(&shares, "f").len(), 96, "they came back");
-        assert!(shares.lock().held.is_empty());
+        assert!(shares.table.lock().held.is_empty());
     }
 
     #[test]

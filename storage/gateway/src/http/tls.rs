@@ -1,5 +1,6 @@
 //! TLS: a certificate and its key from two files, which may be renewed while the server runs.
 
+use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
@@ -10,7 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -134,13 +135,13 @@ impl Tls {
     /// [`TlsError`]: the certificate in use stays.
     pub fn reload(&self) -> Result<(), TlsError> {
         let renewed = Arc::new(pair(&self.current.certificate, &self.current.key)?);
-        *self.current.pair.write().unwrap_or_else(PoisonError::into_inner) = renewed;
+        *self.current.pair.write() = renewed;
         Ok(())
     }
 
     /// Returns the certificate for new connections, in DER.
     pub fn certificate(&self) -> Vec<u8> {
-        let pair = self.current.pair.read().unwrap_or_else(PoisonError::into_inner);
+        let pair = self.current.pair.read();
         pair.cert.first().map(|first| first.to_vec()).unwrap_or_default()
     }
 
@@ -167,13 +168,13 @@ struct CurrentPair {
 
 impl std::fmt::Debug for CurrentPair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Current(..)")
+        f.write_str("CurrentPair(..)")
     }
 }
 
 impl ResolvesServerCert for CurrentPair {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.pair.read().unwrap_or_else(PoisonError::into_inner)))
+        Some(Arc::clone(&self.pair.read()))
     }
 }
 

@@ -73,7 +73,7 @@ impl Account {
             let mut settings =
                 old.unwrap_or_else(|| AccountSettings { created: now, ..AccountSettings::default() });
             change(&mut settings)?;
-            Ok((vec![Change::PutAccount { name, settings: Arc::new(settings) }], ()))
+            Ok((vec![Change::SetAccount { name, settings: Some(Arc::new(settings)) }], ()))
         })
         .await
     }
@@ -89,8 +89,8 @@ impl Account {
             if catalogue.container(&account, &name).is_ok() {
                 return Err(Error::ContainerExists);
             }
-            let settings = Arc::new(ContainerSettings { created, ..settings });
-            Ok((vec![Change::PutContainer { account, name, settings }], ()))
+            let settings = Some(Arc::new(ContainerSettings { created, ..settings }));
+            Ok((vec![Change::SetContainer { account, name, settings }], ()))
         })
         .await
     }
@@ -108,7 +108,7 @@ impl Account {
         self.change(move |catalogue| {
             let mut settings = (*catalogue.container(&account, &name)?.settings).clone();
             change(&mut settings)?;
-            Ok((vec![Change::PutContainer { account, name, settings: Arc::new(settings) }], ()))
+            Ok((vec![Change::SetContainer { account, name, settings: Some(Arc::new(settings)) }], ()))
         })
         .await
     }
@@ -126,15 +126,14 @@ impl Account {
             let object_name = |key: &String| ObjectName::new(&account, &name, key.as_str());
             let old = container.history.iter().flat_map(|(key, versions)| {
                 versions.values().map(move |object| {
-                    (
-                        object,
-                        Change::DropVersion { object_name: object_name(key), order: object.version.order },
-                    )
+                    let (object_name, order) = (object_name(key), object.version.order);
+                    (object, Change::SetVersion { object_name, order, object: None })
                 })
             });
             let objects = container.objects.iter();
-            let objects =
-                objects.map(|(key, object)| (object, Change::DropObject { object_name: object_name(key) }));
+            let objects = objects.map(|(key, object)| {
+                (object, Change::SetObject { object_name: object_name(key), object: None })
+            });
             let (expired, remaining): (Vec<_>, Vec<_>) =
                 objects.chain(old).partition(|(object, _)| object.has_expired(now));
             if !remaining.is_empty() {
@@ -143,9 +142,10 @@ impl Account {
             let uploads = catalogue.uploads.iter();
             let own_uploads =
                 uploads.filter(|(_, upload)| upload.account == account && upload.container == name);
-            let mut changes: Vec<Change> = own_uploads.map(|(&id, _)| Change::DropUpload { id }).collect();
+            let mut changes: Vec<Change> =
+                own_uploads.map(|(&id, _)| Change::SetUpload { id, upload: None }).collect();
             changes.extend(expired.into_iter().map(|(_, drop)| drop));
-            changes.push(Change::DropContainer { account, name });
+            changes.push(Change::SetContainer { account, name, settings: None });
             Ok((changes, ()))
         })
         .await

@@ -53,13 +53,13 @@ pub(crate) fn delete(
     let (Some(archive), Some(old)) =
         (&container.settings.archive, container.object(&object_name.key, stamp.now))
     else {
-        return Ok(vec![Change::DropObject { object_name }]);
+        return Ok(vec![Change::SetObject { object_name, object: None }]);
     };
     match archive.on_delete {
         OnDelete::Restore => {
             let archive_container = archive_of(catalogue, &object_name, archive)?;
             let Some((key, newest)) = newest(archive_container, &object_name.key, stamp.now) else {
-                return Ok(vec![Change::DropObject { object_name }]);
+                return Ok(vec![Change::SetObject { object_name, object: None }]);
             };
             let mut from =
                 Draft::new(catalogue, ObjectName::new(&object_name.account, &archive.container, key))?;
@@ -80,7 +80,7 @@ pub(crate) fn delete(
             let mut draft = Draft::new(catalogue, free_name)?;
             draft.put(marker, stamp);
             changes.extend(draft.changes());
-            changes.push(Change::DropObject { object_name });
+            changes.push(Change::SetObject { object_name, object: None });
             Ok(changes)
         }
     }

@@ -80,17 +80,26 @@ impl Checksum {
 
 impl fmt::Display for Algorithm {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
+        formatter.write_str(self.name())
+    }
+}
+
+impl Algorithm {
+    /// All algorithms.
+    pub const ALL: [Algorithm; 5] =
+        [Algorithm::Crc32, Algorithm::Crc32c, Algorithm::Crc64Nvme, Algorithm::Sha1, Algorithm::Sha256];
+
+    /// Returns S3's name of the algorithm.
+    pub fn name(self) -> &'static str {
+        match self {
             Algorithm::Crc32 => "CRC32",
             Algorithm::Crc32c => "CRC32C",
             Algorithm::Crc64Nvme => "CRC64NVME",
             Algorithm::Sha1 => "SHA1",
             Algorithm::Sha256 => "SHA256",
-        })
+        }
     }
-}
 
-impl Algorithm {
     /// Returns S3's coverage for an upload in parts that asks for none.
     pub fn default_coverage(self) -> Coverage {
         match self {
@@ -282,9 +291,6 @@ mod tests {
     use super::*;
     use base16ct::lower::encode_string as hex;
 
-    const ALL: [Algorithm; 5] =
-        [Algorithm::Crc32, Algorithm::Crc32c, Algorithm::Crc64Nvme, Algorithm::Sha1, Algorithm::Sha256];
-
     fn digest(algorithm: Algorithm, bytes: &[u8]) -> Checksum {
         let mut digests = Digests::new(Some(algorithm));
         digests.update(bytes);
@@ -308,7 +314,7 @@ mod tests {
     #[test]
     fn a_combined_checksum_of_the_full_object_is_the_checksum_of_its_bytes() {
         let body = b"the quick brown fox jumps over the lazy dog";
-        for algorithm in ALL.into_iter().filter(|a| a.allows(Coverage::FullObject)) {
+        for algorithm in Algorithm::ALL.into_iter().filter(|a| a.allows(Coverage::FullObject)) {
             let parts = [&body[..7], &body[7..8], &body[8..]]
                 .map(|part| (digest(algorithm, part).bytes().expect("base64"), part.len() as u64));
             let whole = combine(algorithm, Coverage::FullObject, &parts);
@@ -330,7 +336,7 @@ mod tests {
 
     #[test]
     fn the_crc64nvme_of_every_body_is_the_one_that_would_be_asked_for() {
-        for algorithm in ALL {
+        for algorithm in Algorithm::ALL {
             let mut digests = Digests::new(Some(algorithm));
             digests.update(b"123456789");
             let digested = digests.finish();

@@ -140,7 +140,7 @@ impl ContainerWalk<'_> {
             let plan = move |catalogue: &Catalogue| {
                 let due = due_uploads(catalogue, &account, &container, now);
                 let due = due.into_iter().filter(|id| ids.contains(id));
-                Ok((due.map(|id| Change::DropUpload { id }).collect(), ()))
+                Ok((due.map(|id| Change::SetUpload { id, upload: None }).collect(), ()))
             };
             self.gateway.inner.change(plan).await?;
         }

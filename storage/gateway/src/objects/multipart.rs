@@ -58,25 +58,11 @@ pub struct UploadListing {
 }
 
 impl Account {
-    /// Begins an upload by the account itself. Touches no block.
+    /// Begins an upload. Lists of uploads show its initiator, if it is not the account itself. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::MetadataTooLarge`]; [`Error::OverQuota`]; [`Error::Device`].
     pub async fn begin_upload(
-        &self,
-        container: &str,
-        key: &str,
-        details: Details,
-        checksum: Option<(Algorithm, Coverage)>,
-    ) -> Result<UploadId, Error> {
-        self.begin_upload_for(container, key, details, checksum, None).await
-    }
-
-    /// Begins an upload by another principal, which lists of uploads then show. Touches no block.
-    ///
-    /// # Errors
-    /// [`Error::NoSuchContainer`]; [`Error::MetadataTooLarge`]; [`Error::OverQuota`]; [`Error::Device`].
-    pub async fn begin_upload_for(
         &self,
         container: &str,
         key: &str,
@@ -98,7 +84,7 @@ impl Account {
         });
         self.change(move |catalogue| {
             quota::check_begun(catalogue, &ObjectName::new(&upload.account, &upload.container, &upload.key))?;
-            Ok((vec![Change::AddUpload { id, upload }], id))
+            Ok((vec![Change::SetUpload { id, upload: Some(upload) }], id))
         })
         .await
     }
@@ -139,7 +125,7 @@ impl Account {
                 crc64nvme: Some(written.digests.crc64nvme),
                 modified: now,
             });
-            let change = Change::PutPart { id, number, part: Arc::clone(&part) };
+            let change = Change::SetPart { id, number, part: Some(Arc::clone(&part)) };
             Ok((vec![change], part))
         })
         .await
@@ -180,7 +166,7 @@ impl Account {
             conditions.check(current.map(|object| &**object))?;
             let object = assemble(id, upload, &named, &expected, stamp.now)?;
             quota::check_completed(catalogue, &object_name, upload, object.bytes())?;
-            let mut changes = vec![Change::DropUpload { id }];
+            let mut changes = vec![Change::SetUpload { id, upload: None }];
             let (put, object) = archive::put(catalogue, object_name, object, stamp)?;
             changes.extend(put);
             Ok((changes, object))
@@ -196,7 +182,7 @@ impl Account {
         let object_name = self.object_name(container, key);
         self.change(move |catalogue| {
             catalogue.upload(&object_name.account, &object_name.container, &object_name.key, id)?;
-            Ok((vec![Change::DropUpload { id }], ()))
+            Ok((vec![Change::SetUpload { id, upload: None }], ()))
         })
         .await
     }

@@ -124,7 +124,7 @@ impl Account {
                 object.modified = now;
             }
             let object = Arc::new(object);
-            Ok((vec![Change::PutObject { object_name, object: Arc::clone(&object) }], object))
+            Ok((vec![Change::SetObject { object_name, object: Some(Arc::clone(&object)) }], object))
         })
         .await
     }
@@ -168,10 +168,5 @@ impl Gateway {
             writer.push(piece?).await?;
         }
         writer.finish().await
-    }
-
-    /// Returns the time at which the next object expires, if one does.
-    pub fn next_expiry(&self) -> Option<UnixMillis> {
-        self.inner.catalogue.read().expiring.first().map(|(time, ..)| *time)
     }
 }

@@ -318,8 +318,7 @@ pub(super) async fn get_object_acl(
     account: &Account,
     input: GetObjectAclInput,
 ) -> S3Result<GetObjectAclOutput> {
-    let version = versions::parse_id(input.version_id.as_deref())?;
-    let object = account.version(&input.bucket, &input.key, version)?;
+    let object = versions::find(account, &input.bucket, &input.key, input.version_id.as_deref())?;
     Ok(GetObjectAclOutput {
         grants: Some(to_s3(account.name(), &object.details.grants)),
         owner: Some(owner(account.name())),

@@ -8,6 +8,7 @@ use crate::catalogue::{ContainerSettings, Ownership};
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::listing::ListRequest;
+use http::Extensions;
 use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
@@ -49,9 +50,7 @@ pub(super) async fn head_bucket(
     account: &Account,
     request: S3Request<HeadBucketInput>,
 ) -> S3Result<S3Response<HeadBucketOutput>> {
-    let view = account.container(&request.input.bucket)?;
-    let signed = region::signed(&request.extensions);
-    let bucket_region = Some(region::of_bucket(&account.gateway, &view.settings, signed).to_owned());
+    let bucket_region = Some(region_of(account, &request.input.bucket, &request.extensions)?);
     Ok(S3Response::new(HeadBucketOutput { bucket_region, ..HeadBucketOutput::default() }))
 }
 
@@ -116,9 +115,13 @@ pub(super) async fn get_bucket_location(
     account: &Account,
     request: S3Request<GetBucketLocationInput>,
 ) -> S3Result<S3Response<GetBucketLocationOutput>> {
-    let view = account.container(&request.input.bucket)?;
-    let signed = region::signed(&request.extensions);
-    let region = region::of_bucket(&account.gateway, &view.settings, signed);
-    let location_constraint = (region != region::FIRST).then(|| region.to_owned().into());
+    let region = region_of(account, &request.input.bucket, &request.extensions)?;
+    let location_constraint = (region != region::FIRST).then(|| region.into());
     Ok(S3Response::new(GetBucketLocationOutput { location_constraint }))
+}
+
+/// Returns the region that a bucket shows to the sender of this request.
+fn region_of(account: &Account, bucket: &str, extensions: &Extensions) -> S3Result<String> {
+    let settings = account.container(bucket)?.settings;
+    Ok(region::of_bucket(&account.gateway, &settings, region::signed(extensions)).to_owned())
 }

@@ -18,18 +18,18 @@ pub(super) const HEADERS: [(&str, Algorithm); 5] = [
     ("x-amz-checksum-sha256", Algorithm::Sha256),
 ];
 
-/// Returns the checksum that a request or a part of one contains, if there is one.
+/// Returns the checksums that a request or a part of one contains.
 macro_rules! given {
     ($input:expr) => {{
-        use $crate::objects::checksums::Algorithm;
         let fields = [
-            (Algorithm::Crc32, &$input.checksum_crc32),
-            (Algorithm::Crc32c, &$input.checksum_crc32c),
-            (Algorithm::Crc64Nvme, &$input.checksum_crc64nvme),
-            (Algorithm::Sha1, &$input.checksum_sha1),
-            (Algorithm::Sha256, &$input.checksum_sha256),
+            &$input.checksum_crc32,
+            &$input.checksum_crc32c,
+            &$input.checksum_crc64nvme,
+            &$input.checksum_sha1,
+            &$input.checksum_sha256,
         ];
-        fields.into_iter().find_map(|(algorithm, value)| value.clone().map(|value| (algorithm, value)))
+        let fields = std::iter::zip($crate::objects::checksums::Algorithm::ALL, fields);
+        fields.filter_map(|(algorithm, value)| Some((algorithm, value.clone()?)))
     }};
 }
 pub(super) use given;
@@ -109,14 +109,7 @@ fn is_number(digits: &[u8]) -> bool {
 /// # Errors
 /// `InvalidArgument`: more than one, or a malformed one.
 pub(super) fn check_of_part(part: &CompletedPart) -> S3Result<()> {
-    let given = [
-        (Algorithm::Crc32, &part.checksum_crc32),
-        (Algorithm::Crc32c, &part.checksum_crc32c),
-        (Algorithm::Crc64Nvme, &part.checksum_crc64nvme),
-        (Algorithm::Sha1, &part.checksum_sha1),
-        (Algorithm::Sha256, &part.checksum_sha256),
-    ];
-    let mut given = given.into_iter().filter_map(|(algorithm, value)| Some((algorithm, value.as_ref()?)));
+    let mut given = given!(part);
     let is_right = match (given.next(), given.next()) {
         (None, _) => true,
         (Some((algorithm, value)), None) => is_checksum(algorithm, value.as_bytes()),
@@ -196,32 +189,15 @@ pub(super) fn bad_digest(algorithm: Algorithm, part: Option<u16>) -> S3Error {
 }
 
 pub(super) fn algorithm(name: Option<&ChecksumAlgorithm>) -> S3Result<Option<Algorithm>> {
-    let Some(name) = name else {
-        return Ok(None);
-    };
-    Ok(Some(match name.as_str().to_ascii_uppercase().as_str() {
-        "CRC32" => Algorithm::Crc32,
-        "CRC32C" => Algorithm::Crc32c,
-        "CRC64NVME" => Algorithm::Crc64Nvme,
-        "SHA1" => Algorithm::Sha1,
-        "SHA256" => Algorithm::Sha256,
-        _ => {
-            return Err(s3_error!(
-                InvalidRequest,
-                "The checksum algorithms are CRC32, CRC32C, CRC64NVME, SHA1 and SHA256."
-            ));
-        }
-    }))
+    let Some(name) = name else { return Ok(None) };
+    let known = Algorithm::ALL.into_iter().find(|known| name.as_str().eq_ignore_ascii_case(known.name()));
+    known.map(Some).ok_or_else(|| {
+        s3_error!(InvalidRequest, "The checksum algorithms are CRC32, CRC32C, CRC64NVME, SHA1 and SHA256.")
+    })
 }
 
 pub(super) fn algorithm_name(algorithm: Algorithm) -> ChecksumAlgorithm {
-    ChecksumAlgorithm::from_static(match algorithm {
-        Algorithm::Crc32 => ChecksumAlgorithm::CRC32,
-        Algorithm::Crc32c => ChecksumAlgorithm::CRC32C,
-        Algorithm::Crc64Nvme => ChecksumAlgorithm::CRC64NVME,
-        Algorithm::Sha1 => ChecksumAlgorithm::SHA1,
-        Algorithm::Sha256 => ChecksumAlgorithm::SHA256,
-    })
+    ChecksumAlgorithm::from_static(algorithm.name())
 }
 
 pub(super) fn coverage_name(coverage: Coverage) -> ChecksumType {

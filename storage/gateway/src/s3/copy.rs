@@ -4,7 +4,7 @@ use super::checksums::coverage_name;
 use super::keep_alive::LongWork;
 use super::multipart::part_number;
 use super::principal::principal;
-use super::values::{details, etag, owner_id, stored_class, tag_match, timestamp, unix_millis, upload_id};
+use super::values::{details, etag, owner_id, read_conditions, stored_class, timestamp, upload_id};
 use super::{acl, checksums, encryption, lifecycle, tagging, versions};
 use crate::auth::rights::Action;
 use crate::catalogue::{Details, Object, VersionId};
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::conditions::{ReadConditions, WriteConditions};
 use base16ct::lower::encode_string as hex;
-use http::HeaderName;
+use http::Extensions;
 use s3s::dto::*;
 use s3s::header::{X_AMZ_COPY_SOURCE_VERSION_ID, X_AMZ_SERVER_SIDE_ENCRYPTION};
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
@@ -36,12 +36,10 @@ macro_rules! source {
             ),
             other => other.into(),
         })?;
-        let conditions = ReadConditions {
-            if_match: tag_match($input.copy_source_if_match.take()),
-            if_none_match: tag_match($input.copy_source_if_none_match.take()),
-            if_modified_since: $input.copy_source_if_modified_since.as_ref().map(unix_millis),
-            if_unmodified_since: $input.copy_source_if_unmodified_since.as_ref().map(unix_millis),
-        };
+        let conditions = read_conditions(
+            [$input.copy_source_if_match.take(), $input.copy_source_if_none_match.take()],
+            [&$input.copy_source_if_modified_since, &$input.copy_source_if_unmodified_since],
+        );
         check(&conditions, &object)?;
         let version = versions::shown_id(&from, bucket, &object);
         (object, version)
@@ -121,10 +119,7 @@ pub(super) async fn copy_object(
     let source_algorithm = source.checksum.as_ref().map(|checksum| checksum.algorithm);
     let algorithm = algorithm.or(source_algorithm).or(Some(checksums::DEFAULT));
     let encryption = encryption::to_s3(details.encryption);
-    LongWork::begin(
-        &request.extensions,
-        early_headers(copy_source_version_id.as_deref(), encryption.as_ref()),
-    );
+    begin_work(&request.extensions, copy_source_version_id.as_deref(), encryption.as_ref());
     let written = account.gateway().copy_blocks(&source, None, algorithm).await?;
     let object = account.link(&input.bucket, &input.key, written, details, none).await?;
     let mut result = CopyObjectResult {
@@ -168,10 +163,7 @@ pub(super) async fn upload_part_copy(
     let bytes = range.as_ref().map_or(source.bytes(), |range| range.end - range.start);
     account.check_part_room(&input.bucket, &input.key, id, number, bytes)?;
     let encryption = encryption::to_s3(upload.details.encryption);
-    LongWork::begin(
-        &request.extensions,
-        early_headers(copy_source_version_id.as_deref(), encryption.as_ref()),
-    );
+    begin_work(&request.extensions, copy_source_version_id.as_deref(), encryption.as_ref());
     let written = account.gateway().copy_blocks(&source, range, algorithm).await?;
     let part = account.link_part(&input.bucket, &input.key, id, number, written).await?;
     let mut result = CopyPartResult {
@@ -188,13 +180,11 @@ pub(super) async fn upload_part_copy(
     }))
 }
 
-/// Returns the headers of a copy's answer that are known before its bytes are copied.
-fn early_headers<'a>(
-    source: Option<&'a str>,
-    encryption: Option<&'a ServerSideEncryption>,
-) -> [(HeaderName, Option<&'a str>); 2] {
+/// Begins the long work of a copy, with the headers of its answer that are known before its bytes are copied.
+fn begin_work(extensions: &Extensions, source: Option<&str>, encryption: Option<&ServerSideEncryption>) {
     let encryption = encryption.map(ServerSideEncryption::as_str);
-    [(X_AMZ_COPY_SOURCE_VERSION_ID, source), (X_AMZ_SERVER_SIDE_ENCRYPTION, encryption)]
+    let headers = [(X_AMZ_COPY_SOURCE_VERSION_ID, source), (X_AMZ_SERVER_SIDE_ENCRYPTION, encryption)];
+    LongWork::begin(extensions, headers);
 }
 
 /// Parses `bytes=first-last`, both present and within the source.

@@ -1,7 +1,7 @@
 //! Deletes of objects and versions, one or many.
 
 use super::principal::principal;
-use super::values::tag_match;
+use super::values::write_conditions;
 use super::versions;
 use crate::catalogue::VersionId;
 use crate::objects::account::Account;
@@ -35,7 +35,7 @@ pub(super) async fn delete_object(
     if input.if_match_size.is_some() || input.if_match_last_modified_time.is_some() {
         return Err(s3_error!(NotImplemented, "The only supported condition of a delete is If-Match."));
     }
-    let conditions = WriteConditions { if_match: tag_match(input.if_match), if_none_match: None };
+    let conditions = write_conditions(input.if_match, None);
     let removal = Removal { key: input.key, version, conditions, marks_missing: true };
     let mut output = DeleteObjectOutput::default();
     for outcome in account.remove(&input.bucket, vec![removal]).await? {

@@ -1,7 +1,7 @@
 //! The gateway's errors as S3 errors.
 
 use super::form::FileError;
-use super::refusal::{refusal, xml_headers};
+use super::refusal::{refusal, with_headers};
 use super::retryable::{body_not_read, slow_down};
 use super::version_4::PayloadError;
 use super::{checksums, error_messages, versions};
@@ -10,7 +10,7 @@ use crate::device::DeviceError;
 use crate::error::Error;
 use crate::http::body_timeout::find_cause;
 use http::header::{ALLOW, CONTENT_RANGE, LAST_MODIFIED};
-use http::{HeaderValue, StatusCode};
+use http::{HeaderName, StatusCode};
 use s3s::{S3Error, S3ErrorCode, s3_error};
 use std::borrow::Cow;
 
@@ -99,33 +99,22 @@ fn default_message(error: &Error) -> Option<&'static str> {
 
 /// Returns the answer for a delete marker: as the newest version, or as the named version.
 fn delete_marker(version: VersionId, modified: UnixMillis, is_named: bool) -> S3Error {
-    let mut headers = xml_headers();
-    headers.insert("x-amz-delete-marker", HeaderValue::from_static("true"));
-    if let Ok(version) = HeaderValue::try_from(versions::id_text(version)) {
-        headers.insert("x-amz-version-id", version);
+    let of_marker = [
+        (HeaderName::from_static("x-amz-delete-marker"), "true".to_owned()),
+        (HeaderName::from_static("x-amz-version-id"), versions::id_text(version)),
+    ];
+    if !is_named {
+        return with_headers(s3_error!(NoSuchKey, "The specified key does not exist."), of_marker);
     }
-    let mut answer = match is_named {
-        true => {
-            let date = httpdate::fmt_http_date(modified.into());
-            headers.insert(ALLOW, HeaderValue::from_static("DELETE"));
-            headers.extend(HeaderValue::try_from(date).map(|date| (LAST_MODIFIED, date)));
-            let text = "The specified method is not allowed against this resource.";
-            S3Error::with_message(S3ErrorCode::MethodNotAllowed, text)
-        }
-        false => S3Error::with_message(S3ErrorCode::NoSuchKey, "The specified key does not exist."),
-    };
-    answer.set_headers(headers);
-    answer
+    let error = s3_error!(MethodNotAllowed, "The specified method is not allowed against this resource.");
+    let date = httpdate::fmt_http_date(modified.into());
+    let of_named = [(ALLOW, "DELETE".to_owned()), (LAST_MODIFIED, date)];
+    with_headers(error, of_marker.into_iter().chain(of_named))
 }
 
 fn range(bytes: u64, text: String) -> S3Error {
-    let mut answer = S3Error::with_message(S3ErrorCode::InvalidRange, text);
-    let mut headers = xml_headers();
-    if let Ok(value) = HeaderValue::from_str(&format!("bytes */{bytes}")) {
-        headers.insert(CONTENT_RANGE, value);
-    }
-    answer.set_headers(headers);
-    answer
+    let error = S3Error::with_message(S3ErrorCode::InvalidRange, text);
+    with_headers(error, [(CONTENT_RANGE, format!("bytes */{bytes}"))])
 }
 
 /// Returns the error for a body that could not be read to its end, or has the wrong content.

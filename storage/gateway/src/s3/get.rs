@@ -5,7 +5,7 @@ use super::multipart::part_number;
 use super::principal::principal;
 use super::refusal::refusal;
 use super::server::Status;
-use super::values::{answer_class, content_type, etag, size, tag_match, timestamp, unix_millis};
+use super::values::{answer_class, content_type, etag, read_conditions, size, timestamp};
 use super::{encryption, lifecycle, versions};
 use crate::catalogue::Object;
 use crate::error::Error;
@@ -17,18 +17,6 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use s3s::dto::*;
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 use std::ops;
-
-/// Takes the conditions from the headers of a reading verb.
-macro_rules! conditions {
-    ($input:expr) => {
-        ReadConditions {
-            if_match: tag_match($input.if_match.take()),
-            if_none_match: tag_match($input.if_none_match.take()),
-            if_modified_since: $input.if_modified_since.as_ref().map(unix_millis),
-            if_unmodified_since: $input.if_unmodified_since.as_ref().map(unix_millis),
-        }
-    };
-}
 
 /// Refuses override headers in anonymous requests.
 macro_rules! check_overrides {
@@ -48,13 +36,21 @@ macro_rules! check_overrides {
     };
 }
 
-/// Fills in the fields that are the same for get and head.
+/// Returns the object for a get or a head, the requested range, and the answer with the fields that both have.
 macro_rules! describe {
-    ($output:ident, $object:expr, $range:expr, $checksum:expr) => {{
-        let object: &Object = $object;
+    ($output:ident, $account:expr, $input:expr, $extensions:expr) => {{
+        let version = versions::parse_id($input.version_id.as_deref())?;
+        check_part_number($input.part_number)?;
+        check_overrides!($input, $extensions);
+        let object = $account.version(&$input.bucket, &$input.key, version)?;
+        let conditions = read_conditions(
+            [$input.if_match.take(), $input.if_none_match.take()],
+            [&$input.if_modified_since, &$input.if_unmodified_since],
+        );
+        check_conditions(&conditions, &object)?;
+        let range = requested_range(&object, $input.range.as_ref(), $input.part_number)?;
         let details = object.details.clone();
         let total = object.bytes();
-        let range: Option<ops::Range<u64>> = $range;
         let length = range.as_ref().map_or(total, |range| range.end - range.start);
         let mut output = $output {
             accept_ranges: Some("bytes".into()),
@@ -67,35 +63,23 @@ macro_rules! describe {
                 .as_ref()
                 .map(|range| format!("bytes {}-{}/{total}", range.start, range.end - 1)),
             content_type: Some(content_type(&details)),
-            e_tag: Some(etag(object)),
+            e_tag: Some(etag(&object)),
+            expiration: lifecycle::expiration($account, &$input.bucket, &$input.key, &object),
             expires: details.expires.map(timestamp),
             last_modified: Some(timestamp(object.modified)),
             storage_class: answer_class(&details),
             server_side_encryption: encryption::to_s3(details.encryption),
             metadata: Some(details.metadata.into_iter().collect()),
+            parts_count: parts_count(&object, $input.part_number),
+            version_id: versions::shown_id($account, &$input.bucket, &object),
             ..$output::default()
         };
-        let (coverage, checksum) = $checksum;
-        checksums::set!(output, &checksum);
-        output.checksum_type = coverage.map(coverage_name);
-        output
-    }};
-}
-
-/// Returns the object for a get or a head, the requested range, and the checksum for the answer.
-macro_rules! find {
-    ($account:expr, $input:expr, $extensions:expr) => {{
-        let version = versions::parse_id($input.version_id.as_deref())?;
-        check_part_number($input.part_number)?;
-        check_overrides!($input, $extensions);
-        let object = $account.version(&$input.bucket, &$input.key, version)?;
-        check_conditions(&conditions!($input), &object)?;
-        let range = requested_range(&object, $input.range.as_ref(), $input.part_number)?;
-        let checksum = match $input.checksum_mode {
-            Some(_) => checksum_of(&object, range.as_ref(), $input.part_number),
-            None => (None, None),
-        };
-        (object, range, checksum)
+        if $input.checksum_mode.is_some() {
+            let (coverage, checksum) = checksum_of(&object, range.as_ref(), $input.part_number);
+            checksums::set!(output, &checksum);
+            output.checksum_type = coverage.map(coverage_name);
+        }
+        (object, range, output)
     }};
 }
 
@@ -104,11 +88,7 @@ pub(super) async fn get_object(
     request: S3Request<GetObjectInput>,
 ) -> S3Result<S3Response<GetObjectOutput>> {
     let mut input = request.input;
-    let (object, range, checksum) = find!(account, input, &request.extensions);
-    let mut output = describe!(GetObjectOutput, &object, range.clone(), checksum);
-    output.parts_count = parts_count(&object, input.part_number);
-    output.version_id = versions::shown_id(account, &input.bucket, &object);
-    output.expiration = lifecycle::expiration(account, &input.bucket, &input.key, &object);
+    let (object, range, mut output) = describe!(GetObjectOutput, account, input, &request.extensions);
     output.tag_count = tag_count(&object);
     let reader = account.gateway().read(&object, range).await?;
     output.body = Some(StreamingBlob::wrap(reader));
@@ -120,8 +100,7 @@ pub(super) async fn head_object(
     request: S3Request<HeadObjectInput>,
 ) -> S3Result<S3Response<HeadObjectOutput>> {
     let mut input = request.input;
-    let (object, range, checksum) = find!(account, input, &request.extensions);
-    let mut output = describe!(HeadObjectOutput, &object, range.clone(), checksum);
+    let (object, range, mut output) = describe!(HeadObjectOutput, account, input, &request.extensions);
     // For gets, s3s does this.
     override_value(&mut output.cache_control, input.response_cache_control);
     override_value(&mut output.content_disposition, input.response_content_disposition);
@@ -129,9 +108,6 @@ pub(super) async fn head_object(
     override_value(&mut output.content_language, input.response_content_language);
     override_value(&mut output.content_type, input.response_content_type);
     override_value(&mut output.expires, input.response_expires);
-    output.parts_count = parts_count(&object, input.part_number);
-    output.version_id = versions::shown_id(account, &input.bucket, &object);
-    output.expiration = lifecycle::expiration(account, &input.bucket, &input.key, &object);
     let mut response = S3Response::new(output);
     if let Some(count) = tag_count(&object) {
         // s3s has no field for it in the answer to a head.
@@ -181,17 +157,9 @@ fn check_conditions(conditions: &ReadConditions, object: &Object) -> S3Result<()
     let unmodified = matches!(error, Error::NotModified);
     let mut answer = S3Error::from(error);
     if unmodified {
-        let mut headers = HeaderMap::new();
-        let mut date = Vec::new();
-        let modified = timestamp(object.modified);
-        if modified.format(TimestampFormat::HttpDate, &mut date).is_ok()
-            && let Ok(value) = HeaderValue::from_bytes(&date)
-        {
-            headers.insert(LAST_MODIFIED, value);
-        }
-        if let Ok(value) = etag(object).to_http_header() {
-            headers.insert(ETAG, value);
-        }
+        let date = HeaderValue::try_from(httpdate::fmt_http_date(object.modified.into()));
+        let mut headers: HeaderMap = date.into_iter().map(|date| (LAST_MODIFIED, date)).collect();
+        headers.extend(etag(object).to_http_header().map(|etag| (ETAG, etag)));
         answer.set_headers(headers);
     }
     Err(answer)
@@ -207,10 +175,9 @@ fn requested_range(
     match (range, part) {
         (None, None) => Ok(None),
         (Some(range), None) => {
-            match range {
-                // A suffix of an empty object is empty, and has no last byte to name (RFC 9110, section 14.1.2).
-                Range::Suffix { length } if bytes == 0 && *length > 0 => return Ok(None),
-                _ => {}
+            // A suffix of an empty object is empty, and has no last byte to name (RFC 9110, section 14.1.2).
+            if bytes == 0 && matches!(range, Range::Suffix { length } if *length > 0) {
+                return Ok(None);
             }
             let inside = range.check(bytes).ok().filter(|inside| !inside.is_empty());
             inside.map(Some).ok_or_else(|| Error::RangeNotSatisfiable { bytes }.into())

@@ -3,11 +3,12 @@
 use super::refusal::not_found;
 use super::settings::set;
 use super::tagging;
-use super::values::{in_path, size, timestamp, unix_millis};
+use super::values::{size, timestamp, unix_millis};
 use crate::catalogue::{
     DAY_MILLIS, Expiry, FilterForm, LifecycleFilter, LifecycleRule as Rule, Object, OldVersions, UnixMillis,
 };
 use crate::error::Error;
+use crate::http::percent::encode_path;
 use crate::objects::account::Account;
 use crate::objects::random::random_bytes;
 use base16ct::lower::encode_string as hex;
@@ -285,7 +286,7 @@ pub(super) async fn get_bucket_lifecycle_configuration(
 pub(super) fn expiration(account: &Account, bucket: &str, key: &str, object: &Arc<Object>) -> Option<String> {
     let (end, id) = account.object_expiry(bucket, key, object).filter(|(end, _)| *end < YEAR_10000)?;
     let date = httpdate::fmt_http_date(SystemTime::from(end));
-    Some(format!("expiry-date=\"{date}\", rule-id=\"{}\"", in_path(&id)))
+    Some(format!("expiry-date=\"{date}\", rule-id=\"{}\"", encode_path(&id)))
 }
 
 /// Returns the time at which a rule aborts an unfinished upload, and the rule.

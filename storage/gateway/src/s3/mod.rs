@@ -69,29 +69,39 @@ struct S3Api {
     gateway: Gateway,
 }
 
+// s3s names the input and the output of a verb after it.
 macro_rules! verbs {
     (
-        of the input { $($verb:ident: $input:ident -> $output:ident in $module:ident;)* }
-        that reset settings {
-            $($reset:ident: $reset_input:ident -> $reset_output:ident by |$settings:ident| $change:expr;)*
-        }
-        of the request { $($long_verb:ident: $request:ident -> $response:ident in $long_module:ident;)* }
+        of the input { $($module:ident: $($verb:ident)*;)* }
+        that reset settings { $($reset:ident: |$settings:ident| $change:expr;)* }
+        of the request { $($request_module:ident: $($request_verb:ident)*;)* }
     ) => {
-        #[async_trait::async_trait]
-        impl S3 for S3Api {
-            $(async fn $verb(&self, request: S3Request<$input>) -> S3Result<S3Response<$output>> {
-                let account = access::target(&self.gateway, &request.extensions)?;
-                Ok(S3Response::new($module::$verb(&account, request.input).await?))
-            })*
-            $(async fn $reset(&self, request: S3Request<$reset_input>) -> S3Result<S3Response<$reset_output>> {
-                let account = access::target(&self.gateway, &request.extensions)?;
-                settings::set(&account, &request.input.bucket, |$settings| $change).await?;
-                Ok(S3Response::new($reset_output::default()))
-            })*
-            $(async fn $long_verb(&self, request: S3Request<$request>) -> S3Result<S3Response<$response>> {
-                let account = access::target(&self.gateway, &request.extensions)?;
-                $long_module::$long_verb(&account, request).await
-            })*
+        pastey::paste! {
+            #[async_trait::async_trait]
+            impl S3 for S3Api {
+                $($(async fn $verb(
+                    &self,
+                    request: S3Request<[<$verb:camel Input>]>,
+                ) -> S3Result<S3Response<[<$verb:camel Output>]>> {
+                    let account = access::target(&self.gateway, &request.extensions)?;
+                    Ok(S3Response::new($module::$verb(&account, request.input).await?))
+                })*)*
+                $(async fn $reset(
+                    &self,
+                    request: S3Request<[<$reset:camel Input>]>,
+                ) -> S3Result<S3Response<[<$reset:camel Output>]>> {
+                    let account = access::target(&self.gateway, &request.extensions)?;
+                    settings::set(&account, &request.input.bucket, |$settings| $change).await?;
+                    Ok(S3Response::new([<$reset:camel Output>]::default()))
+                })*
+                $($(async fn $request_verb(
+                    &self,
+                    request: S3Request<[<$request_verb:camel Input>]>,
+                ) -> S3Result<S3Response<[<$request_verb:camel Output>]>> {
+                    let account = access::target(&self.gateway, &request.extensions)?;
+                    $request_module::$request_verb(&account, request).await
+                })*)*
+            }
         }
     };
 }
@@ -100,81 +110,38 @@ macro_rules! verbs {
 // extensions, or add headers to the response.
 verbs! {
     of the input {
-        delete_bucket: DeleteBucketInput -> DeleteBucketOutput in buckets;
-        get_bucket_versioning: GetBucketVersioningInput -> GetBucketVersioningOutput in versions;
-        list_objects: ListObjectsInput -> ListObjectsOutput in listing;
-        list_objects_v2: ListObjectsV2Input -> ListObjectsV2Output in listing;
-        list_object_versions: ListObjectVersionsInput -> ListObjectVersionsOutput in versions;
-        abort_multipart_upload: AbortMultipartUploadInput -> AbortMultipartUploadOutput in multipart;
-        list_parts: ListPartsInput -> ListPartsOutput in multipart;
-        list_multipart_uploads: ListMultipartUploadsInput -> ListMultipartUploadsOutput in multipart;
-        get_bucket_acl: GetBucketAclInput -> GetBucketAclOutput in acl;
-        get_object_acl: GetObjectAclInput -> GetObjectAclOutput in acl;
-        get_bucket_ownership_controls:
-            GetBucketOwnershipControlsInput -> GetBucketOwnershipControlsOutput in ownership;
-        put_bucket_ownership_controls:
-            PutBucketOwnershipControlsInput -> PutBucketOwnershipControlsOutput in ownership;
-        get_bucket_tagging: GetBucketTaggingInput -> GetBucketTaggingOutput in tagging;
-        get_object_tagging: GetObjectTaggingInput -> GetObjectTaggingOutput in tagging;
-        put_object_tagging: PutObjectTaggingInput -> PutObjectTaggingOutput in tagging;
-        delete_object_tagging: DeleteObjectTaggingInput -> DeleteObjectTaggingOutput in tagging;
-        get_bucket_cors: GetBucketCorsInput -> GetBucketCorsOutput in cors;
-        put_bucket_cors: PutBucketCorsInput -> PutBucketCorsOutput in cors;
-        get_bucket_lifecycle_configuration:
-            GetBucketLifecycleConfigurationInput -> GetBucketLifecycleConfigurationOutput in lifecycle;
-        put_bucket_lifecycle_configuration:
-            PutBucketLifecycleConfigurationInput -> PutBucketLifecycleConfigurationOutput in lifecycle;
-        get_bucket_accelerate_configuration:
-            GetBucketAccelerateConfigurationInput -> GetBucketAccelerateConfigurationOutput in unconfigured;
-        get_bucket_logging: GetBucketLoggingInput -> GetBucketLoggingOutput in unconfigured;
-        get_bucket_notification_configuration:
-            GetBucketNotificationConfigurationInput -> GetBucketNotificationConfigurationOutput in unconfigured;
-        get_bucket_encryption: GetBucketEncryptionInput -> GetBucketEncryptionOutput in encryption;
-        put_bucket_encryption: PutBucketEncryptionInput -> PutBucketEncryptionOutput in encryption;
-        get_bucket_policy: GetBucketPolicyInput -> GetBucketPolicyOutput in unconfigured;
-        get_bucket_policy_status: GetBucketPolicyStatusInput -> GetBucketPolicyStatusOutput in unconfigured;
-        get_bucket_replication: GetBucketReplicationInput -> GetBucketReplicationOutput in unconfigured;
-        get_bucket_request_payment:
-            GetBucketRequestPaymentInput -> GetBucketRequestPaymentOutput in unconfigured;
-        get_bucket_website: GetBucketWebsiteInput -> GetBucketWebsiteOutput in unconfigured;
-        delete_bucket_policy: DeleteBucketPolicyInput -> DeleteBucketPolicyOutput in unconfigured;
-        delete_bucket_replication:
-            DeleteBucketReplicationInput -> DeleteBucketReplicationOutput in unconfigured;
-        delete_bucket_website: DeleteBucketWebsiteInput -> DeleteBucketWebsiteOutput in unconfigured;
-        get_public_access_block: GetPublicAccessBlockInput -> GetPublicAccessBlockOutput in unconfigured;
-        delete_public_access_block:
-            DeletePublicAccessBlockInput -> DeletePublicAccessBlockOutput in unconfigured;
-        get_object_lock_configuration:
-            GetObjectLockConfigurationInput -> GetObjectLockConfigurationOutput in unconfigured;
-        get_object_retention: GetObjectRetentionInput -> GetObjectRetentionOutput in unconfigured;
-        get_object_legal_hold: GetObjectLegalHoldInput -> GetObjectLegalHoldOutput in unconfigured;
-        put_bucket_versioning: PutBucketVersioningInput -> PutBucketVersioningOutput in versions;
+        acl: get_bucket_acl get_object_acl;
+        buckets: delete_bucket;
+        cors: get_bucket_cors put_bucket_cors;
+        encryption: get_bucket_encryption put_bucket_encryption;
+        lifecycle: get_bucket_lifecycle_configuration put_bucket_lifecycle_configuration;
+        listing: list_objects list_objects_v2;
+        multipart: abort_multipart_upload list_parts list_multipart_uploads;
+        ownership: get_bucket_ownership_controls put_bucket_ownership_controls;
+        tagging: get_bucket_tagging get_object_tagging put_object_tagging delete_object_tagging;
+        unconfigured: get_bucket_accelerate_configuration get_bucket_logging get_bucket_notification_configuration
+            get_bucket_policy get_bucket_policy_status delete_bucket_policy
+            get_bucket_replication delete_bucket_replication get_bucket_request_payment
+            get_bucket_website delete_bucket_website get_public_access_block delete_public_access_block
+            get_object_lock_configuration get_object_retention get_object_legal_hold;
+        versions: get_bucket_versioning put_bucket_versioning list_object_versions;
     }
     that reset settings {
-        delete_bucket_cors: DeleteBucketCorsInput -> DeleteBucketCorsOutput by |settings| settings.cors.clear();
-        delete_bucket_encryption: DeleteBucketEncryptionInput -> DeleteBucketEncryptionOutput by |settings| settings.encryption = None;
-        delete_bucket_lifecycle: DeleteBucketLifecycleInput -> DeleteBucketLifecycleOutput by |settings| settings.lifecycle.clear();
-        delete_bucket_ownership_controls: DeleteBucketOwnershipControlsInput -> DeleteBucketOwnershipControlsOutput by |settings| settings.ownership = None;
-        delete_bucket_tagging: DeleteBucketTaggingInput -> DeleteBucketTaggingOutput by |settings| settings.tags.clear();
+        delete_bucket_cors: |settings| settings.cors.clear();
+        delete_bucket_encryption: |settings| settings.encryption = None;
+        delete_bucket_lifecycle: |settings| settings.lifecycle.clear();
+        delete_bucket_ownership_controls: |settings| settings.ownership = None;
+        delete_bucket_tagging: |settings| settings.tags.clear();
     }
     of the request {
-        create_bucket: CreateBucketInput -> CreateBucketOutput in buckets;
-        head_bucket: HeadBucketInput -> HeadBucketOutput in buckets;
-        list_buckets: ListBucketsInput -> ListBucketsOutput in buckets;
-        get_bucket_location: GetBucketLocationInput -> GetBucketLocationOutput in buckets;
-        put_object: PutObjectInput -> PutObjectOutput in put;
-        get_object: GetObjectInput -> GetObjectOutput in get;
-        head_object: HeadObjectInput -> HeadObjectOutput in get;
-        get_object_attributes: GetObjectAttributesInput -> GetObjectAttributesOutput in attributes;
-        delete_object: DeleteObjectInput -> DeleteObjectOutput in delete;
-        delete_objects: DeleteObjectsInput -> DeleteObjectsOutput in delete;
-        copy_object: CopyObjectInput -> CopyObjectOutput in copy;
-        upload_part_copy: UploadPartCopyInput -> UploadPartCopyOutput in copy;
-        create_multipart_upload: CreateMultipartUploadInput -> CreateMultipartUploadOutput in multipart;
-        upload_part: UploadPartInput -> UploadPartOutput in multipart;
-        complete_multipart_upload: CompleteMultipartUploadInput -> CompleteMultipartUploadOutput in multipart;
-        put_bucket_acl: PutBucketAclInput -> PutBucketAclOutput in acl;
-        put_object_acl: PutObjectAclInput -> PutObjectAclOutput in acl;
-        put_bucket_tagging: PutBucketTaggingInput -> PutBucketTaggingOutput in tagging;
+        acl: put_bucket_acl put_object_acl;
+        attributes: get_object_attributes;
+        buckets: create_bucket head_bucket list_buckets get_bucket_location;
+        copy: copy_object upload_part_copy;
+        delete: delete_object delete_objects;
+        get: get_object head_object;
+        multipart: create_multipart_upload upload_part complete_multipart_upload;
+        put: put_object;
+        tagging: put_bucket_tagging;
     }
 }

@@ -5,13 +5,13 @@ use super::checksums::{self, algorithm_name, coverage, coverage_name};
 use super::keep_alive::LongWork;
 use super::principal::principal;
 use super::values::{
-    Encoding, details, etag, in_path, initiator, list_request, listed_class, owner, page_limit, size,
-    tag_match, timestamp, unix_millis, upload_id, upload_text,
+    Encoding, details, etag, initiator, list_request, listed_class, owner, page_limit, size, timestamp,
+    unix_millis, upload_id, upload_text, write_conditions,
 };
 use super::{acl, encryption, lifecycle, tagging, versions};
 use crate::error::Error;
+use crate::http::percent::encode_path;
 use crate::objects::account::Account;
-use crate::objects::conditions::WriteConditions;
 use crate::objects::multipart::{ExpectedObject, MAX_PART, MIN_PART, NamedPart};
 use base16ct::lower::encode_string as hex;
 use s3s::dto::*;
@@ -49,7 +49,7 @@ pub(super) async fn create_multipart_upload(
         encryption::for_new_object(account, &input.bucket, input.server_side_encryption.as_ref())?;
     let server_side_encryption = encryption::to_s3(details.encryption);
     let initiator = principal(&request.extensions)?.initiator(account.name());
-    let id = account.begin_upload_for(&input.bucket, &input.key, details, checksum, initiator).await?;
+    let id = account.begin_upload(&input.bucket, &input.key, details, checksum, initiator).await?;
     let started = account.upload(&input.bucket, &input.key, id).ok();
     let end =
         started.map(|upload| lifecycle::upload_abort(account, &input.bucket, &input.key, upload.started));
@@ -77,7 +77,7 @@ pub(super) async fn upload_part(
     let number = part_number(input.part_number)?;
     let upload = account.upload(&input.bucket, &input.key, id)?;
     let expected_algorithm = upload.checksum.map(|(algorithm, _)| algorithm);
-    let given = checksums::given!(input);
+    let given = checksums::given!(input).next();
     if let (Some(expected_algorithm), Some((given, _))) = (expected_algorithm, &given)
         && expected_algorithm != *given
     {
@@ -120,7 +120,7 @@ pub(super) async fn complete_multipart_upload(
             return Err(s3_error!(MalformedXML));
         }
         checksums::check_of_part(&part)?;
-        let checksum = checksums::given!(part);
+        let checksum = checksums::given!(part).next();
         named.push(NamedPart {
             number: part_number(part.part_number.unwrap_or(0))?,
             etag: part.e_tag.map(ETag::into_value),
@@ -143,21 +143,18 @@ pub(super) async fn complete_multipart_upload(
         ));
     }
     let expected = ExpectedObject {
-        checksum: checksums::given!(input),
+        checksum: checksums::given!(input).next(),
         bytes: input.mpu_object_size.map(whole_size).transpose()?,
         min_part: Some(MIN_PART),
     };
-    let conditions = WriteConditions {
-        if_match: tag_match(input.if_match),
-        if_none_match: tag_match(input.if_none_match),
-    };
+    let conditions = write_conditions(input.if_match, input.if_none_match);
     let encryption = encryption::to_s3(upload.and_then(|upload| upload.details.encryption));
     let known = encryption.as_ref().map(ServerSideEncryption::as_str);
     LongWork::begin(&request.extensions, [(X_AMZ_SERVER_SIDE_ENCRYPTION, known)]);
     let object = account.complete_upload(&input.bucket, &input.key, id, named, expected, conditions).await?;
     let mut output = CompleteMultipartUploadOutput {
         expiration: lifecycle::expiration(account, &input.bucket, &input.key, &object),
-        location: Some(format!("/{}/{}", input.bucket, in_path(&input.key))),
+        location: Some(format!("/{}/{}", input.bucket, encode_path(&input.key))),
         bucket: Some(input.bucket),
         key: Some(input.key),
         e_tag: Some(etag(&object)),

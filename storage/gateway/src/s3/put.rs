@@ -3,10 +3,9 @@
 use super::body::{Incoming, receive, trailers};
 use super::checksums::{self, coverage_name};
 use super::form::LengthUnknown;
-use super::values::{details, etag, tag_match};
+use super::values::{details, etag, write_conditions};
 use super::{acl, encryption, lifecycle, tagging, versions};
 use crate::objects::account::Account;
-use crate::objects::conditions::WriteConditions;
 use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
@@ -18,10 +17,7 @@ pub(super) async fn put_object(
     if input.write_offset_bytes.is_some() {
         return Err(s3_error!(NotImplemented, "Objects cannot be appended to; put them whole or in parts."));
     }
-    let conditions = WriteConditions {
-        if_match: tag_match(input.if_match),
-        if_none_match: tag_match(input.if_none_match),
-    };
+    let conditions = write_conditions(input.if_match, input.if_none_match);
     account.check_put(&input.bucket, &input.key, &conditions)?;
     // Before the body: a put that is refused because of its head moves no block.
     let mut details = details!(input)?;
@@ -34,7 +30,7 @@ pub(super) async fn put_object(
         length: input.content_length,
         length_unknown: request.extensions.get::<LengthUnknown>().is_some(),
         md5: input.content_md5.take(),
-        given: checksums::given!(input),
+        given: checksums::given!(input).next(),
         algorithm: checksums::algorithm(input.checksum_algorithm.as_ref())?.or(Some(checksums::DEFAULT)),
         headers: &request.headers,
         trailers: trailers(&request.extensions),

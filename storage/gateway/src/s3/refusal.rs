@@ -1,7 +1,7 @@
 //! Errors whose status does not follow from their code, or that have more headers.
 
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use s3s::{S3Error, S3ErrorCode};
 use std::borrow::Cow;
 
@@ -26,7 +26,14 @@ pub(super) fn not_found(code: S3ErrorCode, default_message: &'static str) -> S3E
     refusal(code, StatusCode::NOT_FOUND, default_message)
 }
 
-/// Returns the first headers of an error with more headers: s3s adds none to those that are set.
-pub(super) fn xml_headers() -> HeaderMap {
-    HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/xml"))])
+/// Adds headers to an error with a message, and the type of that: s3s adds none to headers that are set.
+pub(super) fn with_headers(
+    mut error: S3Error,
+    headers: impl IntoIterator<Item = (HeaderName, String)>,
+) -> S3Error {
+    let mut all = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/xml"))]);
+    let headers = headers.into_iter();
+    all.extend(headers.filter_map(|(name, value)| Some((name, HeaderValue::try_from(value).ok()?))));
+    error.set_headers(all);
+    error
 }

@@ -1,9 +1,9 @@
 //! Regions: any region that clients sign for, or the one that the gateway is set to.
 
-use super::refusal::{bad_request, xml_headers};
+use super::refusal::{bad_request, with_headers};
 use crate::catalogue::ContainerSettings;
 use crate::objects::gateway::Gateway;
-use http::{Extensions, HeaderName, HeaderValue};
+use http::{Extensions, HeaderName};
 use s3s::S3Result;
 use std::sync::Arc;
 
@@ -32,13 +32,8 @@ pub fn is_region(text: &str) -> bool {
 pub(super) fn check(signed: &str, expected: Option<&str>, code: &'static str, words: &str) -> S3Result<()> {
     let Some(expected) = expected.filter(|expected| *expected != signed) else { return Ok(()) };
     let message = format!("{words}; the region '{signed}' is wrong; expecting '{expected}'");
-    let mut error = bad_request(code, message);
-    let mut headers = xml_headers();
-    headers.extend(
-        HeaderValue::from_str(expected).map(|expected| (HeaderName::from_static(BUCKET_REGION), expected)),
-    );
-    error.set_headers(headers);
-    Err(error)
+    let header = (HeaderName::from_static(BUCKET_REGION), expected.to_owned());
+    Err(with_headers(bad_request(code, message), [header]))
 }
 
 /// Returns the region of a bucket: the gateway's setting, or the region in which the bucket was created. A bucket

@@ -1,20 +1,16 @@
 //! Errors of requests that got no permit, or whose body did not arrive. A client may retry them soon.
 
-use super::refusal::xml_headers;
+use super::refusal::with_headers;
 use crate::http::body_timeout::{BodyError, find_cause};
 use crate::http::protocol::BUSY;
-use http::HeaderValue;
 use http::header::RETRY_AFTER;
 use s3s::{S3Error, S3ErrorCode, s3_error};
 use std::borrow::Cow;
 
 /// Returns the error for an overloaded server.
 pub(super) fn slow_down(text: impl Into<Cow<'static, str>>) -> S3Error {
-    let mut answer = S3Error::with_message(S3ErrorCode::SlowDown, text);
-    let mut headers = xml_headers();
-    headers.insert(RETRY_AFTER, HeaderValue::from_static(crate::http::protocol::RETRY_AFTER));
-    answer.set_headers(headers);
-    answer
+    let error = S3Error::with_message(S3ErrorCode::SlowDown, text);
+    with_headers(error, [(RETRY_AFTER, crate::http::protocol::RETRY_AFTER.to_owned())])
 }
 
 /// Returns the error for a body that was not read, if the reason is among the causes of an error.

@@ -139,8 +139,7 @@ pub(super) async fn get_object_tagging(
     account: &Account,
     input: GetObjectTaggingInput,
 ) -> S3Result<GetObjectTaggingOutput> {
-    let version = versions::parse_id(input.version_id.as_deref())?;
-    let object = account.version(&input.bucket, &input.key, version)?;
+    let object = versions::find(account, &input.bucket, &input.key, input.version_id.as_deref())?;
     let tag_set = to_s3(&object.details.tags);
     let version_id = versions::shown_id(account, &input.bucket, &object);
     Ok(GetObjectTaggingOutput { tag_set, version_id })

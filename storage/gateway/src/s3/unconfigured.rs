@@ -6,89 +6,77 @@ use super::refusal::not_found;
 use super::versions;
 use crate::objects::account::Account;
 use s3s::dto::*;
-use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
+use s3s::{S3ErrorCode, S3Result, s3_error};
 
-/// Verbs that return "not found" if the bucket exists.
-macro_rules! not_found {
-    ($($verb:ident: $input:ident -> $output:ident = $code:ident, $default_message:literal;)*) => {
-        $(pub(super) async fn $verb(account: &Account, input: $input) -> S3Result<$output> {
-            account.container(&input.bucket)?;
-            Err(not_found(S3ErrorCode::$code, $default_message))
-        })*
+/// Verbs that return a fixed result if the bucket exists.
+macro_rules! verbs_of_buckets {
+    ($($verb:ident: $result:expr;)*) => {
+        pastey::paste! {
+            $(pub(super) async fn $verb(
+                account: &Account,
+                input: [<$verb:camel Input>],
+            ) -> S3Result<[<$verb:camel Output>]> {
+                account.container(&input.bucket)?;
+                $result
+            })*
+        }
     };
 }
 
-/// Verbs that return an empty answer if the bucket exists.
-macro_rules! nothing {
-    ($($verb:ident: $input:ident -> $output:ident;)*) => {
-        $(pub(super) async fn $verb(account: &Account, input: $input) -> S3Result<$output> {
-            account.container(&input.bucket)?;
-            Ok($output::default())
-        })*
+/// Verbs that return the error for a bucket without object lock if the object exists.
+macro_rules! verbs_of_locked_objects {
+    ($($verb:ident)*) => {
+        pastey::paste! {
+            $(pub(super) async fn $verb(
+                account: &Account,
+                input: [<$verb:camel Input>],
+            ) -> S3Result<[<$verb:camel Output>]> {
+                versions::find(account, &input.bucket, &input.key, input.version_id.as_deref())?;
+                Err(s3_error!(InvalidRequest, "Bucket is missing Object Lock Configuration"))
+            })*
+        }
     };
 }
 
-not_found! {
-    get_bucket_policy: GetBucketPolicyInput -> GetBucketPolicyOutput
-        = NoSuchBucketPolicy, "The bucket policy does not exist.";
-    get_bucket_policy_status: GetBucketPolicyStatusInput -> GetBucketPolicyStatusOutput
-        = NoSuchBucketPolicy, "The bucket policy does not exist.";
-    get_bucket_replication: GetBucketReplicationInput -> GetBucketReplicationOutput
-        = ReplicationConfigurationNotFoundError, "The replication configuration was not found";
-    get_bucket_website: GetBucketWebsiteInput -> GetBucketWebsiteOutput
-        = NoSuchWebsiteConfiguration, "The specified bucket does not have a website configuration";
-    get_object_lock_configuration: GetObjectLockConfigurationInput -> GetObjectLockConfigurationOutput
-        = ObjectLockConfigurationNotFoundError, "Object Lock configuration does not exist for this bucket.";
+fn missing<T>(code: S3ErrorCode, message: &'static str) -> S3Result<T> {
+    Err(not_found(code, message))
 }
 
-nothing! {
-    get_bucket_accelerate_configuration:
-        GetBucketAccelerateConfigurationInput -> GetBucketAccelerateConfigurationOutput;
-    get_bucket_logging: GetBucketLoggingInput -> GetBucketLoggingOutput;
-    get_bucket_notification_configuration:
-        GetBucketNotificationConfigurationInput -> GetBucketNotificationConfigurationOutput;
-    delete_bucket_policy: DeleteBucketPolicyInput -> DeleteBucketPolicyOutput;
-    delete_bucket_replication: DeleteBucketReplicationInput -> DeleteBucketReplicationOutput;
-    delete_bucket_website: DeleteBucketWebsiteInput -> DeleteBucketWebsiteOutput;
-    delete_public_access_block: DeletePublicAccessBlockInput -> DeletePublicAccessBlockOutput;
+fn nothing<T: Default>() -> S3Result<T> {
+    Ok(T::default())
 }
 
-pub(super) async fn get_public_access_block(
-    account: &Account,
-    input: GetPublicAccessBlockInput,
-) -> S3Result<GetPublicAccessBlockOutput> {
-    account.container(&input.bucket)?;
-    let code = S3ErrorCode::Custom("NoSuchPublicAccessBlockConfiguration".into());
-    Err(not_found(code, "The public access block configuration was not found"))
+const NO_BLOCK: &str = "NoSuchPublicAccessBlockConfiguration";
+
+verbs_of_buckets! {
+    get_bucket_policy: missing(S3ErrorCode::NoSuchBucketPolicy, "The bucket policy does not exist.");
+    get_bucket_policy_status: missing(S3ErrorCode::NoSuchBucketPolicy, "The bucket policy does not exist.");
+    get_bucket_replication: missing(
+        S3ErrorCode::ReplicationConfigurationNotFoundError,
+        "The replication configuration was not found"
+    );
+    get_bucket_website: missing(
+        S3ErrorCode::NoSuchWebsiteConfiguration,
+        "The specified bucket does not have a website configuration"
+    );
+    get_object_lock_configuration: missing(
+        S3ErrorCode::ObjectLockConfigurationNotFoundError,
+        "Object Lock configuration does not exist for this bucket."
+    );
+    get_public_access_block: missing(
+        S3ErrorCode::Custom(NO_BLOCK.into()),
+        "The public access block configuration was not found"
+    );
+    get_bucket_request_payment: Ok(GetBucketRequestPaymentOutput {
+        payer: Some(Payer::from_static(Payer::BUCKET_OWNER))
+    });
+    get_bucket_accelerate_configuration: nothing();
+    get_bucket_logging: nothing();
+    get_bucket_notification_configuration: nothing();
+    delete_bucket_policy: nothing();
+    delete_bucket_replication: nothing();
+    delete_bucket_website: nothing();
+    delete_public_access_block: nothing();
 }
 
-pub(super) async fn get_bucket_request_payment(
-    account: &Account,
-    input: GetBucketRequestPaymentInput,
-) -> S3Result<GetBucketRequestPaymentOutput> {
-    account.container(&input.bucket)?;
-    let payer = Some(Payer::from_static(Payer::BUCKET_OWNER));
-    Ok(GetBucketRequestPaymentOutput { payer })
-}
-
-fn no_lock() -> S3Error {
-    s3_error!(InvalidRequest, "Bucket is missing Object Lock Configuration")
-}
-
-pub(super) async fn get_object_retention(
-    account: &Account,
-    input: GetObjectRetentionInput,
-) -> S3Result<GetObjectRetentionOutput> {
-    let version = versions::parse_id(input.version_id.as_deref())?;
-    account.version(&input.bucket, &input.key, version)?;
-    Err(no_lock())
-}
-
-pub(super) async fn get_object_legal_hold(
-    account: &Account,
-    input: GetObjectLegalHoldInput,
-) -> S3Result<GetObjectLegalHoldOutput> {
-    let version = versions::parse_id(input.version_id.as_deref())?;
-    account.version(&input.bucket, &input.key, version)?;
-    Err(no_lock())
-}
+verbs_of_locked_objects! { get_object_retention get_object_legal_hold }

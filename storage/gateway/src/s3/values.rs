@@ -2,12 +2,12 @@
 
 use crate::catalogue::{Details, Object, UnixMillis, Upload, UploadId};
 use crate::error::Error;
+use crate::http::percent::encode_path;
 use crate::objects::checksums::from_hex;
-use crate::objects::conditions::TagMatch;
+use crate::objects::conditions::{ReadConditions, TagMatch, WriteConditions};
 use crate::objects::listing::ListRequest;
 use crate::objects::row_bound;
 use base16ct::lower::encode_string as hex;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::dto::{self, ETag, ETagCondition, Timestamp};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::time::SystemTime;
@@ -26,11 +26,32 @@ pub(super) fn etag(object: &Object) -> ETag {
     ETag::Strong(object.etag.clone())
 }
 
-pub(super) fn tag_match(condition: Option<ETagCondition>) -> Option<TagMatch> {
+fn tag_match(condition: Option<ETagCondition>) -> Option<TagMatch> {
     condition.map(|condition| match condition {
         ETagCondition::Any => TagMatch::Any,
         ETagCondition::ETag(tag) => TagMatch::Tag(tag.into_value()),
     })
+}
+
+/// Returns the conditions in the headers of a reading verb.
+pub(super) fn read_conditions(
+    [if_match, if_none_match]: [Option<ETagCondition>; 2],
+    [if_modified_since, if_unmodified_since]: [&Option<Timestamp>; 2],
+) -> ReadConditions {
+    ReadConditions {
+        if_match: tag_match(if_match),
+        if_none_match: tag_match(if_none_match),
+        if_modified_since: if_modified_since.as_ref().map(unix_millis),
+        if_unmodified_since: if_unmodified_since.as_ref().map(unix_millis),
+    }
+}
+
+/// Returns the conditions in the headers of a writing verb.
+pub(super) fn write_conditions(
+    if_match: Option<ETagCondition>,
+    if_none_match: Option<ETagCondition>,
+) -> WriteConditions {
+    WriteConditions { if_match: tag_match(if_match), if_none_match: tag_match(if_none_match) }
 }
 
 pub(super) fn size(bytes: u64) -> i64 {
@@ -169,14 +190,6 @@ pub(super) fn list_request(
     }
 }
 
-const UNRESERVED: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
-
-/// Returns a key as it is in a URL.
-pub(super) fn in_path(key: &str) -> String {
-    utf8_percent_encode(key, UNRESERVED).to_string()
-}
-
 /// Encodes names as the request asks for with `encoding-type`.
 #[derive(Clone, Copy)]
 pub(super) struct Encoding {
@@ -193,7 +206,7 @@ impl Encoding {
     }
 
     pub(super) fn name(self, name: String) -> String {
-        if self.url { utf8_percent_encode(&name, UNRESERVED).to_string() } else { name }
+        if self.url { encode_path(&name) } else { name }
     }
 
     pub(super) fn prefixes(self, prefixes: Vec<String>) -> Option<Vec<dto::CommonPrefix>> {

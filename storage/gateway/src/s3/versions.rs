@@ -8,6 +8,7 @@ use crate::objects::versions::ListedVersion;
 use http::Uri;
 use s3s::dto::*;
 use s3s::{S3Error, S3Result, s3_error};
+use std::sync::Arc;
 use ulid::Ulid;
 
 /// S3's name of the version without a number.
@@ -33,6 +34,19 @@ pub(super) fn parse_id(version: Option<&str>) -> S3Result<Option<VersionId>> {
             .map(|number| Some(VersionId::Number(number.0)))
             .map_err(|_| s3_error!(InvalidArgument, "Invalid version id specified")),
     }
+}
+
+/// Finds the object that a request names, or the version of it.
+///
+/// # Errors
+/// `InvalidArgument` for a malformed version; those of [`Account::version`].
+pub(super) fn find(
+    account: &Account,
+    bucket: &str,
+    key: &str,
+    version: Option<&str>,
+) -> S3Result<Arc<Object>> {
+    Ok(account.version(bucket, key, parse_id(version)?)?)
 }
 
 /// Returns the version in a query, as s3s reads it.
@@ -126,8 +140,8 @@ pub(super) async fn list_object_versions(
         versions: Some(versions.into_iter().map(|listed| version(listed, encoding, &owner)).collect()),
         delete_markers: Some(markers.into_iter().map(|listed| marker(listed, encoding, &owner)).collect()),
         common_prefixes: encoding.prefixes(page.prefixes),
-        delimiter: input.delimiter.map(|id_text| encoding.name(id_text)),
-        next_key_marker: next_key.map(|id_text| encoding.name(id_text)),
+        delimiter: input.delimiter.map(|text| encoding.name(text)),
+        next_key_marker: next_key.map(|text| encoding.name(text)),
         next_version_id_marker: next_version.flatten().map(id_text),
         encoding_type: input.encoding_type,
         ..ListObjectVersionsOutput::default()

@@ -1,6 +1,6 @@
 //! The verbs of accounts.
 
-use super::answer::empty;
+use super::answer::{PLAIN_TEXT, empty};
 use super::dates::{iso, timestamp};
 use super::listing::{self, Entry, Field, ListingForm, ListingRoot};
 use super::metadata::{self, ResourceKind, put};
@@ -30,9 +30,7 @@ impl Swift {
                 check()?;
                 let mut answer = empty(StatusCode::NO_CONTENT);
                 describe(answer.headers_mut(), context, &context.account.view());
-                answer
-                    .headers_mut()
-                    .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+                answer.headers_mut().insert(CONTENT_TYPE, PLAIN_TEXT);
                 Ok(answer)
             }
             Method::POST => {

@@ -5,6 +5,9 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::Value;
 
+/// The type of texts for humans.
+pub(super) const PLAIN_TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
 /// Returns an answer without a body.
 pub(super) fn empty(status: StatusCode) -> Response<Body> {
     let mut answer = Response::new(Body::empty());

@@ -14,6 +14,7 @@ use crate::auth::rights::Action;
 use crate::catalogue::{ContainerSettings, Details};
 use crate::error::Error;
 use crate::http::parse_budget::ParseBudget;
+use crate::http::percent::encode_path;
 use crate::objects::conditions::WriteConditions;
 use async_compression::tokio::bufread::GzipDecoder;
 use axum::body::Body;
@@ -121,7 +122,7 @@ pub(super) async fn delete(swift: &Swift, context: &VerbContext<'_>, body: Body)
     swift.check(context.claim, context.account.name(), None, Action::Own)?;
     let text = read_in_memory_share(&swift.gateway, body, MAX_LIST_BYTES).await?;
     let text = std::str::from_utf8(&text)
-        .map_err(|_| Refusal::new(StatusCode::PRECONDITION_FAILED, "The list of names is not UTF-8."))?;
+        .map_err(|_| Refusal::precondition_failed("The list of names is not UTF-8."))?;
     let names = text.lines().map(str::trim).filter(|name| !name.is_empty());
     // One name beyond the limit shows that there are too many.
     let names: Vec<String> = names.take(MAX_DELETES + 1).map(str::to_owned).collect();
@@ -268,7 +269,7 @@ async fn unpack(
         budget.remove_limit();
         let outcome = match std::str::from_utf8(&path) {
             Ok(path) => store(swift, context, path, size, entry).await,
-            Err(_) => Err(Refusal::new(StatusCode::PRECONDITION_FAILED, "The name is not UTF-8.")),
+            Err(_) => Err(Refusal::precondition_failed("The name is not UTF-8.")),
         };
         match outcome {
             Ok(()) => {
@@ -276,7 +277,7 @@ async fn unpack(
                 report.done += 1;
             }
             Err(refusal) => {
-                report.fail(&super::describe::encoded(&name), &refusal);
+                report.fail(&encode_path(&name), &refusal);
                 // A failure of the server, such as a full vault, affects all files that follow.
                 if refusal.status().is_server_error() || report.errors.len() == MAX_FAILURES {
                     report.failed = Some((refusal.status(), refusal.text().to_owned()));

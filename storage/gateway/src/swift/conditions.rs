@@ -4,7 +4,7 @@ use super::dates::read_http_date;
 use super::refusal::{Outcome, Refusal};
 use crate::catalogue::UnixMillis;
 use crate::objects::conditions::{HEADERS, TagMatch, WriteConditions};
-use http::{HeaderMap, StatusCode};
+use http::HeaderMap;
 
 /// The outcome of a reader's conditions.
 pub(super) enum Verdict {
@@ -83,7 +83,7 @@ fn refuse(headers: &HeaderMap, names: &[&str]) -> Outcome<()> {
 
 /// Returns the refusal for a condition that does not hold.
 pub(super) fn failed(condition: &str) -> Refusal {
-    Refusal::new(StatusCode::PRECONDITION_FAILED, format!("The condition {condition} does not hold."))
+    Refusal::precondition_failed(format!("The condition {condition} does not hold."))
 }
 
 /// Returns the ETags of a header, without quotes.

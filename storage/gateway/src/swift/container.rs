@@ -1,7 +1,7 @@
 //! The verbs of containers.
 
 use super::account::listed;
-use super::answer::empty;
+use super::answer::{PLAIN_TEXT, empty};
 use super::dates::{http_date, iso, timestamp};
 use super::listing::{self, Entry, Field, ListingForm, ListingRoot};
 use super::metadata::{self, ResourceKind, put};
@@ -26,28 +26,25 @@ impl Swift {
         body: Body,
         verb: &Verb,
     ) -> Outcome<Response<Body>> {
-        let check =
-            |right| self.check(context.claim, &context.target.account, Some(context.container()), right);
+        let check = |name, right| {
+            verb.name(name);
+            self.check(context.claim, &context.target.account, Some(context.container()), right)
+        };
         match context.head.method {
             Method::GET => {
-                verb.name("ListContainer");
-                check(Action::List)?;
+                check("ListContainer", Action::List)?;
                 self.list(context)
             }
             Method::HEAD => {
-                verb.name("HeadContainer");
-                check(Action::List)?;
+                check("HeadContainer", Action::List)?;
                 let view = context.account.container(context.container())?;
                 let mut answer = empty(StatusCode::NO_CONTENT);
                 describe(answer.headers_mut(), context, &view);
-                answer
-                    .headers_mut()
-                    .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+                answer.headers_mut().insert(CONTENT_TYPE, PLAIN_TEXT);
                 Ok(answer)
             }
             Method::PUT => {
-                verb.name("PutContainer");
-                check(Action::Own)?;
+                check("PutContainer", Action::Own)?;
                 make(context).await
             }
             Method::POST if form_post::is_form(&context.head.headers) => {
@@ -55,8 +52,7 @@ impl Swift {
                 self.form_post(context, body).await
             }
             Method::POST => {
-                verb.name("ChangeContainer");
-                check(Action::Own)?;
+                check("ChangeContainer", Action::Own)?;
                 let changes = SettingsChanges::read(&context.head.headers, context.target)?;
                 context
                     .account
@@ -65,8 +61,7 @@ impl Swift {
                 Ok(empty(StatusCode::NO_CONTENT))
             }
             Method::DELETE => {
-                verb.name("DeleteContainer");
-                check(Action::Own)?;
+                check("DeleteContainer", Action::Own)?;
                 context.account.delete_container(context.container()).await?;
                 Ok(empty(StatusCode::NO_CONTENT))
             }

@@ -3,7 +3,7 @@
 use super::conditions;
 use super::content::{self, Content, MemoryWait};
 use super::dates::http_date;
-use super::describe::{details, encoded};
+use super::describe::details;
 use super::manifest;
 use super::metadata::{self, ResourceKind, put as put_header};
 use super::put::created;
@@ -13,10 +13,11 @@ use super::target::{PREFIX, Target, decode};
 use super::{Swift, VerbContext};
 use crate::auth::rights::Action;
 use crate::catalogue::{Details, Manifest, Object};
+use crate::http::percent::encode_path;
 use crate::objects::writer::Written;
 use axum::body::Body;
 use futures::StreamExt;
-use http::{Response, StatusCode};
+use http::Response;
 
 impl Swift {
     /// Serves `COPY`: copies the object of the URL to `Destination`.
@@ -70,7 +71,7 @@ impl Swift {
         put_header(
             headers,
             "x-copied-from",
-            &encoded(&format!("{}/{}", source.container(), source.object())),
+            &encode_path(&format!("{}/{}", source.container(), source.object())),
         );
         put_header(headers, "x-copied-from-account", &format!("{PREFIX}{}", from.account));
         put_header(headers, "x-copied-from-last-modified", &http_date(object.modified));
@@ -131,9 +132,9 @@ fn other_account(head: &RequestHead, header: &str, context: &VerbContext<'_>) ->
         None => Ok(context.target.account.clone()),
         Some(name) => {
             let name = decode(name)?;
-            let name = name.strip_prefix(PREFIX).ok_or_else(|| {
-                Refusal::new(StatusCode::PRECONDITION_FAILED, "The account's name begins with AUTH_.")
-            })?;
+            let name = name
+                .strip_prefix(PREFIX)
+                .ok_or_else(|| Refusal::precondition_failed("The account's name begins with AUTH_."))?;
             Ok(name.to_owned())
         }
     }
@@ -141,16 +142,15 @@ fn other_account(head: &RequestHead, header: &str, context: &VerbContext<'_>) ->
 
 fn destination(head: &RequestHead, account: &str) -> Outcome<Target> {
     let path = metadata::header(&head.headers, "destination")?;
-    let path = path.ok_or_else(|| {
-        Refusal::new(StatusCode::PRECONDITION_FAILED, "Destination header required: container/object")
-    })?;
+    let path =
+        path.ok_or_else(|| Refusal::precondition_failed("Destination header required: container/object"))?;
     complete(Target::read_within(account, &path)?, "Destination")
 }
 
 fn complete(target: Target, header: &str) -> Outcome<Target> {
     if target.object.is_none() {
         let text = format!("{header} header must be of the form <container name>/<object name>");
-        return Err(Refusal::new(StatusCode::PRECONDITION_FAILED, text));
+        return Err(Refusal::precondition_failed(text));
     }
     Ok(target)
 }

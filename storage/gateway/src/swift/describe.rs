@@ -8,6 +8,7 @@ use super::rights::Claim;
 use super::target::decode;
 use super::temp_url;
 use crate::catalogue::{Details, Manifest, Object, UnixMillis};
+use crate::http::percent::encode_path;
 use crate::objects::row_bound;
 use http::HeaderMap;
 use http::header::{
@@ -128,7 +129,7 @@ pub(super) fn describe(
     }
     match &details.manifest {
         Some(Manifest::Dynamic { container, prefix }) => {
-            put(headers, "x-object-manifest", &encoded(&format!("{container}/{prefix}")));
+            put(headers, "x-object-manifest", &encode_path(&format!("{container}/{prefix}")));
         }
         Some(Manifest::Static { .. }) => put(headers, "x-static-large-object", "True"),
         None => {}
@@ -148,11 +149,4 @@ pub(super) fn describe(
         }
         None => metadata::show(headers, ResourceKind::Object, &details.metadata, |_| false),
     }
-}
-
-/// Encodes a path for headers, except for its slashes.
-pub(super) fn encoded(path: &str) -> String {
-    const KEPT: &percent_encoding::AsciiSet =
-        &percent_encoding::NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-    percent_encoding::utf8_percent_encode(path, KEPT).to_string()
 }

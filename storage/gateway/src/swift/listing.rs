@@ -74,10 +74,7 @@ pub(super) fn parse_query(query: &Query) -> Outcome<ListingQuery> {
     let limit = match query.get("limit").filter(|limit| !limit.is_empty()) {
         None => MAX_ENTRIES,
         Some(limit) => limit.parse().ok().filter(|limit| *limit <= MAX_ENTRIES).ok_or_else(|| {
-            Refusal::new(
-                StatusCode::PRECONDITION_FAILED,
-                format!("Maximum limit is {MAX_ENTRIES}, and a limit is a number"),
-            )
+            Refusal::precondition_failed(format!("Maximum limit is {MAX_ENTRIES}, and a limit is a number"))
         })?,
     };
     let text = |name: &str| query.get(name).unwrap_or_default().to_owned();

@@ -1,7 +1,6 @@
 //! The parameters of a URL.
 
 use super::refusal::{Outcome, Refusal};
-use http::StatusCode;
 
 /// Parameters in their order. A parameter without `=` has an empty value.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +25,7 @@ impl Query {
         pairs
             .collect::<Option<_>>()
             .map(Query)
-            .ok_or_else(|| Refusal::new(StatusCode::PRECONDITION_FAILED, "Invalid UTF8 or contains NULL"))
+            .ok_or_else(|| Refusal::precondition_failed("Invalid UTF8 or contains NULL"))
     }
 
     /// Returns the value of a parameter, the last one if there are several.

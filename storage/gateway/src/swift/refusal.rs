@@ -1,5 +1,6 @@
 //! The refusal of a request: a status and a message.
 
+use super::answer::PLAIN_TEXT;
 use super::range::MAX_RANGES;
 use crate::device::DeviceError;
 use crate::error::Error;
@@ -45,6 +46,10 @@ impl Refusal {
         Refusal::new(StatusCode::FORBIDDEN, text)
     }
 
+    pub(super) fn precondition_failed(text: impl Into<Cow<'static, str>>) -> Self {
+        Refusal::new(StatusCode::PRECONDITION_FAILED, text)
+    }
+
     pub(super) fn too_large(text: impl Into<Cow<'static, str>>) -> Self {
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, text)
     }
@@ -80,7 +85,7 @@ impl Refusal {
         let mut answer = Response::new(body);
         *answer.status_mut() = self.status;
         let headers = answer.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        headers.insert(CONTENT_TYPE, PLAIN_TEXT);
         if self.status != StatusCode::NOT_MODIFIED {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }

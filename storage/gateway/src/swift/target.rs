@@ -1,7 +1,6 @@
 //! The target of a request, from its path: an account, a container or an object.
 
 use super::refusal::{Outcome, Refusal};
-use http::StatusCode;
 use percent_encoding::percent_decode_str;
 
 /// The prefix of the account's name in a path.
@@ -26,8 +25,7 @@ pub(super) struct Target {
 /// It is not UTF-8, or has a zero byte.
 pub(super) fn decode(path: &str) -> Outcome<String> {
     let text = percent_decode_str(path).decode_utf8().ok().filter(|text| !text.contains('\0'));
-    text.map(Into::into)
-        .ok_or_else(|| Refusal::new(StatusCode::PRECONDITION_FAILED, "Invalid UTF8 or contains NULL"))
+    text.map(Into::into).ok_or_else(|| Refusal::precondition_failed("Invalid UTF8 or contains NULL"))
 }
 
 impl Target {
@@ -55,10 +53,7 @@ impl Target {
         let path = decode(path)?;
         let (container, object) = split(path.trim_start_matches('/'));
         if container.is_empty() {
-            return Err(Refusal::new(
-                StatusCode::PRECONDITION_FAILED,
-                "The name must be of the form container/object.",
-            ));
+            return Err(Refusal::precondition_failed("The name must be of the form container/object."));
         }
         let object = object.filter(|object| !object.is_empty()).map(str::to_owned);
         Ok(Target { account: account.to_owned(), container: Some(container.to_owned()), object })

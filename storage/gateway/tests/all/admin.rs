@@ -1,18 +1,14 @@
 //! The administrative listener over loopback.
 
+use crate::raw::{Answer, ask};
 use ameles_gateway::http::admin::{Figure, FigureKind, router, serve};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
-async fn get(address: std::net::SocketAddr, path: &str) -> String {
-    let mut stream = TcpStream::connect(address).await.expect("connected");
-    let request = format!("GET {path} HTTP/1.1\r\nhost: admin\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.expect("an answer");
-    answer
+async fn get(address: SocketAddr, path: &str) -> Answer {
+    ask(address, "GET", path, &[("host", "admin")], b"").await
 }
 
 #[tokio::test]
@@ -39,12 +35,11 @@ async fn health_and_figures_are_those_of_the_closures_and_nothing_else() {
         let _ = stopped.await;
     }));
 
-    assert!(get(address, "/healthz").await.starts_with("HTTP/1.1 200"));
+    get(address, "/healthz").await.expect(200);
     healthy.store(false, Ordering::Relaxed);
-    assert!(get(address, "/healthz").await.starts_with("HTTP/1.1 503"));
+    get(address, "/healthz").await.expect(503);
 
-    let answer = get(address, "/metrics").await;
-    let (_, text) = answer.split_once("\r\n\r\n").expect("a body");
+    let metrics = get(address, "/metrics").await;
     let expected = "\
 # HELP ameles_store_read_bytes Bytes that the provider sent.
 # TYPE ameles_store_read_bytes counter
@@ -54,8 +49,8 @@ ameles_store_read_bytes_total 65536.0
 ameles_store_objects 3.0
 # EOF
 ";
-    assert_eq!(text, expected);
-    assert!(get(address, "/").await.starts_with("HTTP/1.1 404"));
+    assert_eq!(metrics.text(), expected);
+    get(address, "/").await.expect(404);
     drop(stop);
     server.await.expect("joined").expect("a gentle end");
 }

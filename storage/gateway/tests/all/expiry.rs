@@ -1,25 +1,32 @@
 //! Objects that expire, by a clock that the test sets.
 
+use crate::vault::{Vault, everything};
 use ameles_gateway::catalogue::{
     Archive, Clock, ContainerSettings, Details, Expiry, FilterForm, LifecycleFilter, LifecycleRule,
     OldVersions, OnDelete, UnixMillis, Versioning,
 };
 use ameles_gateway::objects::conditions::WriteConditions;
-use ameles_gateway::objects::listing::ListRequest;
-use ameles_gateway::testing::{CommitFault, Faults, MemoryDevice};
-use ameles_gateway::{Account, Error, FIRST_ACCOUNT, Gateway, Lifecycle, Options, Written};
-use bytes::Bytes;
+use ameles_gateway::testing::{CommitFault, Faults};
+use ameles_gateway::{Error, Lifecycle, Options};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const BLOCKS: u64 = 20;
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
+/// A vault whose time the test sets.
 struct Fixture {
-    device: Arc<MemoryDevice>,
-    options: Options,
+    vault: Vault,
     now: Arc<AtomicU64>,
-    gateway: Gateway,
+}
+
+impl Deref for Fixture {
+    type Target = Vault;
+
+    fn deref(&self) -> &Vault {
+        &self.vault
+    }
 }
 
 impl Fixture {
@@ -29,22 +36,8 @@ impl Fixture {
             let now = Arc::clone(&now);
             move || UnixMillis(now.load(Ordering::Relaxed))
         });
-        let device = Arc::new(MemoryDevice::new(16, BLOCKS, 4));
         let options = Options { clock, ..Options::default() };
-        let gateway = Gateway::open(Arc::clone(&device), options.clone()).await.expect("opened");
-        let fixture = Fixture { device, options, now, gateway };
-        fixture.account().create_container("container", ContainerSettings::default()).await.expect("made");
-        fixture
-    }
-
-    fn account(&self) -> Account {
-        self.gateway.account(FIRST_ACCOUNT)
-    }
-
-    async fn write(&self, bytes: usize) -> Written {
-        let mut writer = self.gateway.writer(Some(bytes as u64), None).expect("room");
-        writer.push(Bytes::from(vec![1; bytes])).await.expect("pushed");
-        writer.finish().await.expect("written")
+        Fixture { vault: Vault::new(16, BLOCKS, options).await, now }
     }
 
     async fn put(&self, key: &str, delete_at: Option<u64>) {
@@ -53,9 +46,9 @@ impl Fixture {
     }
 
     async fn put_with(&self, key: &str, bytes: usize, details: Details) {
-        let written = self.write(bytes).await;
+        let written = self.write(&vec![1; bytes]).await.expect("written");
         let conditions = WriteConditions::default();
-        self.account().link("container", key, written, details, conditions).await.expect("linked");
+        self.account.link("container", key, written, details, conditions).await.expect("linked");
     }
 
     async fn set_rules(&self, rules: impl IntoIterator<Item = LifecycleRule>) {
@@ -64,7 +57,7 @@ impl Fixture {
             settings.lifecycle = rules;
             Ok(())
         };
-        self.account().update_container("container", set_rules).await.expect("set");
+        self.account.update_container("container", set_rules).await.expect("set");
     }
 
     /// Applies the rules in commits of two changes, and returns what was done.
@@ -74,8 +67,7 @@ impl Fixture {
 
     /// All versions: key, whether it is a delete marker, whether it is the current one.
     fn versions(&self) -> Vec<(String, bool, bool)> {
-        let all = ListRequest { limit: 100, ..ListRequest::default() };
-        let page = self.account().list_versions("container", &all, None).expect("listed");
+        let page = self.account.list_versions("container", &everything(), None).expect("listed");
         let entries = page.entries.into_iter();
         entries.map(|listed| (listed.key, listed.object.version.is_marker(), listed.is_latest)).collect()
     }
@@ -85,8 +77,7 @@ impl Fixture {
     }
 
     fn keys(&self) -> Vec<String> {
-        let all = ListRequest { limit: 100, ..ListRequest::default() };
-        let page = self.account().list("container", &all).expect("listed");
+        let page = self.account.list("container", &everything()).expect("listed");
         page.entries.into_iter().map(|(key, _)| key).collect()
     }
 }
@@ -113,12 +104,10 @@ async fn an_expired_object_is_gone_for_every_verb() {
     assert_eq!(fixture.keys(), ["brief", "lasting"]);
     fixture.set_time(2000);
     assert_eq!(fixture.keys(), ["lasting"]);
-    assert!(matches!(fixture.account().object("container", "brief"), Err(Error::NoSuchKey)));
-    let update = fixture.account().update_object("container", "brief", false, |_| Ok(())).await;
+    assert!(matches!(fixture.object("brief"), Err(Error::NoSuchKey)));
+    let update = fixture.account.update_object("container", "brief", false, |_| Ok(())).await;
     assert!(matches!(update, Err(Error::NoSuchKey)));
-    let deletes = vec![("brief".to_owned(), WriteConditions::default())];
-    let outcomes = fixture.account().delete("container", deletes).await.expect("deleted");
-    assert!(matches!(outcomes[..], [Ok(false)]));
+    assert!(!fixture.delete("brief").await.expect("deleted"));
 }
 
 #[tokio::test]
@@ -133,37 +122,38 @@ async fn sweeping_gives_the_blocks_back_and_makes_no_access() {
         details.delete_at = Some(UnixMillis(9000));
         Ok(())
     };
-    fixture.account().update_object("container", "prolonged", true, prolong).await.expect("prolonged");
+    fixture.account.update_object("container", "prolonged", true, prolong).await.expect("prolonged");
     fixture.device.take_log();
     fixture.set_time(2500);
-    assert_eq!(fixture.gateway.next_expiry(), Some(UnixMillis(2000)));
     assert_eq!(fixture.gateway.sweep_expired(10).await.expect("swept"), 1);
     assert_eq!(fixture.device.take_accesses(), (0, 0));
     assert_eq!(fixture.gateway.usage().free_blocks, BLOCKS - 6);
     assert_eq!(fixture.keys(), ["prolonged", "replaced", "second"]);
-    assert_eq!(fixture.gateway.next_expiry(), Some(UnixMillis(3000)));
+    fixture.set_time(2999);
+    assert_eq!(fixture.gateway.sweep_expired(10).await.expect("swept"), 0);
+    fixture.set_time(3000);
+    assert_eq!(fixture.gateway.sweep_expired(10).await.expect("swept"), 1);
 }
 
 #[tokio::test]
 async fn what_is_due_is_known_after_a_reopening_and_does_not_keep_a_container() {
     let fixture = Fixture::new().await;
     fixture.put("brief", Some(2000)).await;
-    let reopened = Gateway::open(Arc::clone(&fixture.device), fixture.options.clone()).await.expect("opened");
-    assert_eq!(reopened.next_expiry(), Some(UnixMillis(2000)));
+    let reopened = fixture.reopen().await;
     fixture.set_time(1999);
-    let account = reopened.account(FIRST_ACCOUNT);
+    let account = &reopened.account;
     let refusal = account.delete_container("container").await;
     assert!(matches!(refusal, Err(Error::ContainerNotEmpty { objects: 1 })));
     fixture.set_time(2000);
     account.delete_container("container").await.expect("empty by now");
-    assert_eq!(reopened.usage().free_blocks, BLOCKS);
-    assert_eq!(reopened.next_expiry(), None);
+    assert_eq!(reopened.gateway.usage().free_blocks, BLOCKS);
+    assert_eq!(reopened.gateway.sweep_expired(10).await.expect("swept"), 0, "nothing is due");
 }
 
 #[tokio::test]
 async fn an_object_that_expires_does_not_bring_an_older_version_back() {
     let fixture = Fixture::new().await;
-    fixture.account().set_versioning("container", Versioning::Enabled).await.expect("set");
+    fixture.account.set_versioning("container", Versioning::Enabled).await.expect("set");
     fixture.put("key", None).await;
     fixture.put("key", Some(2000)).await;
     fixture.put("alone", Some(2000)).await;
@@ -171,7 +161,7 @@ async fn an_object_that_expires_does_not_bring_an_older_version_back() {
     fixture.put("old", None).await;
     fixture.set_time(2000);
     assert_eq!(fixture.gateway.sweep_expired(10).await.expect("swept"), 3);
-    assert_eq!(fixture.gateway.next_expiry(), None);
+    assert_eq!(fixture.gateway.sweep_expired(10).await.expect("swept"), 0, "nothing more is due");
     assert_eq!(fixture.keys(), ["old"]);
     let remaining = [("key", true, true), ("key", false, false), ("old", false, true)];
     assert_eq!(fixture.versions(), remaining.map(|(key, marker, latest)| (key.to_owned(), marker, latest)));
@@ -198,11 +188,11 @@ async fn a_rule_ends_what_it_names_at_the_midnight_after_its_days_and_makes_no_a
     assert_eq!(fixture.keys(), ["kept/1", "log", "logs/new"]);
     assert_eq!(fixture.gateway.usage().free_blocks, blocks + 6);
     // The catalogue on the device says the same.
-    let reopened = Gateway::open(Arc::clone(&fixture.device), fixture.options.clone()).await.expect("opened");
-    assert_eq!(reopened.usage().objects, 3);
+    let reopened = fixture.reopen().await;
+    assert_eq!(reopened.gateway.usage().objects, 3);
     fixture.set_time(3 * DAY_MILLIS);
-    assert_eq!(Lifecycle::default().carry_out(&reopened, 2).await.expect("carried out"), 1);
-    assert_eq!(reopened.usage().objects, 2);
+    assert_eq!(Lifecycle::default().carry_out(&reopened.gateway, 2).await.expect("carried out"), 1);
+    assert_eq!(reopened.gateway.usage().objects, 2);
 }
 
 #[tokio::test]
@@ -261,15 +251,13 @@ async fn an_object_that_is_put_while_rules_are_carried_out_survives() {
     fixture.set_rules([expire_on(DAY_MILLIS, "")]).await;
     fixture.put("key", None).await;
     fixture.put("other", None).await;
-    let (written, mut lifecycle) = (fixture.write(20).await, Lifecycle::default());
+    let (written, mut lifecycle) = (fixture.write(&[1; 20]).await.expect("written"), Lifecycle::default());
     let held = fixture.device.hold_commits().await;
-    let (account, none) = (fixture.account(), WriteConditions::default());
     // The put waits for the device while the walk searches, and ends before the walk removes.
-    let (put, removed, ()) = tokio::join!(
-        account.link("container", "key", written, Details::default(), none),
-        lifecycle.carry_out(&fixture.gateway, 2),
-        async { drop(held) },
-    );
+    let (put, removed, ()) =
+        tokio::join!(fixture.link("key", written), lifecycle.carry_out(&fixture.gateway, 2), async {
+            drop(held)
+        },);
     put.expect("acknowledged");
     assert_eq!(removed.expect("carried out"), 1);
     assert_eq!(fixture.keys(), ["key"]);
@@ -279,7 +267,7 @@ async fn an_object_that_is_put_while_rules_are_carried_out_survives() {
 #[tokio::test]
 async fn in_a_container_with_versions_a_rule_puts_a_delete_marker_and_ends_old_ones() {
     let fixture = Fixture::new().await;
-    fixture.account().set_versioning("container", Versioning::Enabled).await.expect("set");
+    fixture.account.set_versioning("container", Versioning::Enabled).await.expect("set");
     let old = OldVersions { days: 2, kept: Some(1) };
     fixture.set_rules([LifecycleRule { old: Some(old), ..expire_after(1, "key") }]).await;
     for _ in 0..5 {
@@ -313,9 +301,9 @@ async fn in_a_container_with_versions_a_rule_puts_a_delete_marker_and_ends_old_o
 #[tokio::test]
 async fn where_versions_are_suspended_a_rule_replaces_the_null_version_only() {
     let fixture = Fixture::new().await;
-    fixture.account().set_versioning("container", Versioning::Enabled).await.expect("set");
+    fixture.account.set_versioning("container", Versioning::Enabled).await.expect("set");
     fixture.put("key", None).await;
-    fixture.account().set_versioning("container", Versioning::Suspended).await.expect("set");
+    fixture.account.set_versioning("container", Versioning::Suspended).await.expect("set");
     fixture.put("key", None).await;
     fixture.set_rules([expire_after(1, "")]).await;
     fixture.set_time(2 * DAY_MILLIS);
@@ -329,10 +317,10 @@ async fn an_unfinished_upload_ends_by_its_own_age() {
     let fixture = Fixture::new().await;
     let abort = LifecycleRule { abort_after_days: Some(1), ..rule("abort", "a") };
     fixture.set_rules([abort]).await;
-    let account = fixture.account();
+    let account = &fixture.account;
     let begin = async |key: &str| {
-        let id = account.begin_upload("container", key, Details::default(), None).await.expect("begun");
-        account.link_part("container", key, id, 1, fixture.write(20).await).await.expect("linked");
+        let id = fixture.begin_upload(key).await.expect("begun");
+        fixture.put_part(key, id, 1, &[1; 20]).await.expect("linked");
         id
     };
     let (old, other) = (begin("a").await, begin("b").await);
@@ -368,14 +356,13 @@ async fn what_a_rule_ends_goes_to_the_archive_as_with_any_delete() {
         settings.archive = Some(Archive { container: "archive".into(), on_delete: OnDelete::Keep });
         Ok(())
     };
-    fixture.account().update_container("container", archive).await.expect("set");
+    fixture.account.update_container("container", archive).await.expect("set");
     fixture.set_rules([expire_after(1, "")]).await;
-    fixture.account().create_container("archive", ContainerSettings::default()).await.expect("made");
+    fixture.account.create_container("archive", ContainerSettings::default()).await.expect("made");
     fixture.put("key", None).await;
     fixture.set_time(2 * DAY_MILLIS);
     assert_eq!(fixture.carry_out(&mut Lifecycle::default()).await, 1);
     assert!(fixture.keys().is_empty());
-    let all = ListRequest { limit: 100, ..ListRequest::default() };
-    assert_eq!(fixture.account().list("archive", &all).expect("listed").entries.len(), 2);
+    assert_eq!(fixture.account.list("archive", &everything()).expect("listed").entries.len(), 2);
     assert_eq!(fixture.gateway.usage().free_blocks, BLOCKS - 2);
 }

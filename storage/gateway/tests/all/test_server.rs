@@ -1,5 +1,6 @@
 //! A server on loopback over a device in memory, and its clients.
 
+use crate::vault;
 use ameles_gateway::auth::identity::{AccessKey, Identity, Role, User, Users};
 use ameles_gateway::catalogue::{ContainerSettings, Details};
 use ameles_gateway::http::loopback::Loopback;
@@ -7,7 +8,7 @@ use ameles_gateway::http::server;
 use ameles_gateway::objects::conditions::WriteConditions;
 use ameles_gateway::s3::S3Server;
 use ameles_gateway::testing::MemoryDevice;
-use ameles_gateway::{FIRST_ACCOUNT, Gateway, Options};
+use ameles_gateway::{Account, FIRST_ACCOUNT, Gateway, Options};
 use bytes::Bytes;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path;
@@ -19,17 +20,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
-pub(crate) const BLOCK: usize = 4096;
-pub(crate) const BLOCKS: u64 = 8192;
-pub(crate) const BATCH: usize = 8;
+pub const BLOCK: usize = 4096;
+pub const BLOCKS: u64 = 8192;
+pub const BATCH: usize = 8;
 
 /// Nothing in these tests takes as long: a test that hangs fails after it.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(300);
+pub const TIMEOUT: Duration = Duration::from_secs(300);
 
-pub(crate) struct TestServer {
-    pub(crate) address: SocketAddr,
-    pub(crate) device: Arc<MemoryDevice>,
-    pub(crate) gateway: Gateway,
+pub struct TestServer {
+    pub address: SocketAddr,
+    pub device: Arc<MemoryDevice>,
+    pub gateway: Gateway,
+    pub account: Account,
     server: Loopback,
     scheme: &'static str,
 }
@@ -40,11 +42,11 @@ fn user(account: &str, name: &str, role: Role, key: &str) -> User {
     User { identity: Identity { account, user, role }, password: None, keys }
 }
 
-pub(crate) async fn start(serving: server::Options) -> TestServer {
+pub async fn start(serving: server::Options) -> TestServer {
     start_with(Options::default(), serving).await
 }
 
-pub(crate) async fn start_with(options: Options, serving: server::Options) -> TestServer {
+pub async fn start_with(options: Options, serving: server::Options) -> TestServer {
     let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, BATCH));
     let gateway = Gateway::open(Arc::clone(&device), options).await.expect("opened");
     let account = gateway.account(FIRST_ACCOUNT);
@@ -57,11 +59,11 @@ pub(crate) async fn start_with(options: Options, serving: server::Options) -> Te
     ];
     let protocol = S3Server::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
     let server = Loopback::serve(protocol, serving).await.expect("bound");
-    TestServer { address: server.address(), device, gateway, server, scheme }
+    TestServer { address: server.address(), device, gateway, account, server, scheme }
 }
 
 impl TestServer {
-    pub(crate) fn builder(&self) -> AmazonS3Builder {
+    pub fn builder(&self) -> AmazonS3Builder {
         ameles_store::install_tls_provider();
         AmazonS3Builder::new()
             .with_endpoint(format!("{}://{}", self.scheme, self.address))
@@ -73,38 +75,32 @@ impl TestServer {
             .with_retry(object_store::RetryConfig { max_retries: 0, ..Default::default() })
     }
 
-    pub(crate) fn client(&self) -> AmazonS3 {
+    pub fn client(&self) -> AmazonS3 {
         self.builder().build().expect("a client")
     }
 
     /// Puts an object without a client.
-    pub(crate) async fn put(&self, key: &str, body: &Bytes) {
-        let mut writer = self.gateway.writer(Some(body.len() as u64), None).expect("room");
-        writer.push(body.clone()).await.expect("written");
-        let written = writer.finish().await.expect("written");
-        let account = self.gateway.account(FIRST_ACCOUNT);
-        let linked =
-            account.link("bucket", key, written, Details::default(), WriteConditions::default()).await;
-        linked.expect("linked");
+    pub async fn put(&self, key: &str, body: &Bytes) {
+        let written = vault::write(&self.gateway, body).await.expect("written");
+        let (details, conditions) = (Details::default(), WriteConditions::default());
+        self.account.link("bucket", key, written, details, conditions).await.expect("linked");
     }
 
     /// The head of a signed request; `headers` are not signed.
-    pub(crate) async fn head(&self, method: http::Method, key: &str, headers: &str) -> String {
-        let signed =
-            self.client().signed_url(method.clone(), &Path::from(key), TIMEOUT).await.expect("signed");
-        let target = format!("{}?{}", signed.path(), signed.query().expect("signed"));
+    pub async fn head(&self, method: http::Method, key: &str, headers: &str) -> String {
+        let target = signed_target(&self.client(), method.clone(), key).await;
         format!("{method} {target} HTTP/1.1\r\nhost: {}\r\n{headers}\r\n", self.address)
     }
 
     /// Opens a connection and sends a head on it.
-    pub(crate) async fn send(&self, head: &str) -> TcpStream {
+    pub async fn send(&self, head: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.expect("connected");
         stream.write_all(head.as_bytes()).await.expect("sent");
         stream
     }
 
     /// Begins a put of this many bytes, and returns its connection once the gateway has reserved blocks for it.
-    pub(crate) async fn begin_put(&self, key: &str, length: usize, beginning: &[u8]) -> TcpStream {
+    pub async fn begin_put(&self, key: &str, length: usize, beginning: &[u8]) -> TcpStream {
         let free_blocks = self.gateway.usage().free_blocks;
         let head = self.head(http::Method::PUT, key, &format!("content-length: {length}\r\n")).await;
         let mut stream = self.send(&head).await;
@@ -115,8 +111,16 @@ impl TestServer {
         stream
     }
 
+    /// Begins a get. Returns its connection once the head of the answer has come, and the bytes that came with it.
+    pub async fn begin_get(&self, key: &str, headers: &str) -> (TcpStream, Vec<u8>) {
+        let mut stream = self.send(&self.head(http::Method::GET, key, headers).await).await;
+        let (status, _, received) = answer_head(&mut stream).await;
+        assert_eq!(status, 200);
+        (stream, received)
+    }
+
     /// Sends a raw request; returns the answer's status and all of its bytes.
-    pub(crate) async fn raw(&self, head: &str, body: &[u8]) -> (u16, String) {
+    pub async fn raw(&self, head: &str, body: &[u8]) -> (u16, String) {
         let mut stream =
             self.send(&format!("{head}host: {}\r\nconnection: close\r\n\r\n", self.address)).await;
         stream.write_all(body).await.expect("sent");
@@ -128,15 +132,13 @@ impl TestServer {
     }
 
     /// Sends a raw request whose signature is in the URL, with headers that are not signed.
-    pub(crate) async fn signed(&self, method: http::Method, key: &str, headers: &str) -> (u16, String) {
-        let path = Path::from(key);
-        let url = self.client().signed_url(method.clone(), &path, TIMEOUT).await.expect("signed");
-        let target = format!("{}?{}", url.path(), url.query().expect("signed"));
+    pub async fn signed(&self, method: http::Method, key: &str, headers: &str) -> (u16, String) {
+        let target = signed_target(&self.client(), method.clone(), key).await;
         self.raw(&format!("{method} {target} HTTP/1.1\r\n{headers}"), b"").await
     }
 
     /// Waits until no transfer holds memory and only the blocks of objects are in use.
-    pub(crate) async fn wait_until_idle(&self, free_blocks: u64) {
+    pub async fn wait_until_idle(&self, free_blocks: u64) {
         let memory = Options::default().memory;
         let is_at_rest =
             || self.gateway.free_memory() == memory && self.gateway.usage().free_blocks == free_blocks;
@@ -149,19 +151,25 @@ impl TestServer {
     }
 
     /// Tells the server to end; the handle is ready when it has.
-    pub(crate) fn end(self) -> JoinHandle<()> {
+    pub fn end(self) -> JoinHandle<()> {
         self.server.end()
     }
 
-    pub(crate) async fn stop(self) {
+    pub async fn stop(self) {
         let gateway = self.gateway.clone();
         within(self.end()).await.expect("a gentle end");
         within(gateway.settle()).await;
     }
 }
 
+/// A path and a query that a client has signed.
+pub async fn signed_target(client: &AmazonS3, method: http::Method, key: &str) -> String {
+    let url = client.signed_url(method, &Path::from(key), TIMEOUT).await.expect("signed");
+    format!("{}?{}", url.path(), url.query().expect("signed"))
+}
+
 /// Posts the beginning of a body that is announced as much longer, and returns what comes back meanwhile.
-pub(crate) async fn post_partial_body(address: &str, target: &str, kind: &str, body: &[u8]) -> String {
+pub async fn post_partial_body(address: &str, target: &str, kind: &str, body: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).await.expect("connected");
     let head = format!(
         "POST {target} HTTP/1.1\r\nhost: {address}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",
@@ -175,12 +183,12 @@ pub(crate) async fn post_partial_body(address: &str, target: &str, kind: &str, b
     String::from_utf8_lossy(&answer[..bytes]).into_owned()
 }
 
-pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+pub async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(TIMEOUT, future).await.expect("not for ever")
 }
 
 /// The head of an answer, and the part of its body that came with it.
-pub(crate) async fn answer_head(stream: &mut TcpStream) -> (u16, String, Vec<u8>) {
+pub async fn answer_head(stream: &mut TcpStream) -> (u16, String, Vec<u8>) {
     let mut answer = Vec::new();
     let end = loop {
         let read = within(stream.read_buf(&mut answer)).await.expect("an answer");
@@ -195,7 +203,7 @@ pub(crate) async fn answer_head(stream: &mut TcpStream) -> (u16, String, Vec<u8>
     (status, head, body)
 }
 
-pub(crate) fn body(bytes: usize) -> Bytes {
+pub fn body(bytes: usize) -> Bytes {
     let mut state = 12345u32;
     let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -209,52 +209,64 @@ mod tests {
         User { identity, password: Some(PasswordHash::of(password.as_bytes()).unwrap()), keys }
     }
 
-    fn tokens() -> Tokens {
-        Tokens::new(Duration::from_millis(100), 3)
+    /// The tokens of these users.
+    struct Fixture {
+        users: Users,
+        tokens: Tokens,
+    }
+
+    impl Fixture {
+        fn new(users: &[&User]) -> Self {
+            let users = Users::new(users.iter().map(|&user| user.clone()).collect()).unwrap();
+            Fixture { users, tokens: Tokens::new(Duration::from_millis(100), 3) }
+        }
+
+        fn issue(&self, user: &User) -> Option<Token> {
+            Some(self.tokens.issue(&self.users, &ProvenUser::of(user), NOW)?.0)
+        }
+
+        fn look_up(&self, token: &str, now: UnixMillis) -> Option<Identity> {
+            Some(self.tokens.look_up(&self.users, token, now)?.identity)
+        }
     }
 
     #[test]
     fn a_token_stands_for_its_user_until_it_expires() {
         let (ann, bob) = (user("ann", "x"), user("bob", "y"));
-        let users = Users::new(vec![ann.clone(), bob.clone()]).unwrap();
-        let tokens = tokens();
-        let (first, _) = tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap();
-        let (second, issued) = tokens.issue(&users, &ProvenUser::of(&bob), NOW).unwrap();
+        let fixture = Fixture::new(&[&ann, &bob]);
+        let first = fixture.issue(&ann).unwrap();
+        let (second, issued) = fixture.tokens.issue(&fixture.users, &ProvenUser::of(&bob), NOW).unwrap();
         assert_eq!(issued.expires, later(100));
-        assert_eq!(tokens.look_up(&users, first.as_str(), later(99)).unwrap().identity, ann.identity);
-        assert_eq!(tokens.look_up(&users, second.as_str(), later(99)).unwrap().identity, bob.identity);
-        assert_eq!(tokens.look_up(&users, first.as_str(), later(100)), None);
+        assert_eq!(fixture.look_up(first.as_str(), later(99)), Some(ann.identity));
+        assert_eq!(fixture.look_up(second.as_str(), later(99)), Some(bob.identity));
+        assert_eq!(fixture.look_up(first.as_str(), later(100)), None);
     }
 
     #[test]
     fn a_token_is_256_random_bits_and_a_changed_one_is_none() {
         let ann = user("ann", "x");
-        let users = Users::new(vec![ann.clone()]).unwrap();
-        let tokens = tokens();
-        let (token, _) = tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap();
-        let (other, _) = tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap();
+        let fixture = Fixture::new(&[&ann]);
+        let (token, other) = (fixture.issue(&ann).unwrap(), fixture.issue(&ann).unwrap());
         assert_eq!(token.as_str().len(), 64);
         assert_ne!(token.as_str(), other.as_str());
         for index in 0..64 {
             let mut changed = token.as_str().to_owned();
             let digit = if &changed[index..=index] == "0" { "1" } else { "0" };
             changed.replace_range(index..=index, digit);
-            assert_eq!(tokens.look_up(&users, &changed, NOW), None);
+            assert_eq!(fixture.look_up(&changed, NOW), None);
         }
-        assert_eq!(tokens.look_up(&users, "", NOW), None);
+        assert_eq!(fixture.look_up("", NOW), None);
     }
 
     #[test]
     fn a_revoked_token_is_none_and_the_others_stay() {
         let ann = user("ann", "x");
-        let users = Users::new(vec![ann.clone()]).unwrap();
-        let tokens = tokens();
-        let (first, _) = tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap();
-        let (second, _) = tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap();
-        tokens.revoke(first.as_str());
-        tokens.revoke("never issued");
-        assert_eq!(tokens.look_up(&users, first.as_str(), NOW), None);
-        assert!(tokens.look_up(&users, second.as_str(), NOW).is_some());
+        let fixture = Fixture::new(&[&ann]);
+        let (first, second) = (fixture.issue(&ann).unwrap(), fixture.issue(&ann).unwrap());
+        fixture.tokens.revoke(first.as_str());
+        fixture.tokens.revoke("never issued");
+        assert_eq!(fixture.look_up(first.as_str(), NOW), None);
+        assert!(fixture.look_up(second.as_str(), NOW).is_some());
     }
 
     #[test]
@@ -262,59 +274,57 @@ mod tests {
         let (ann, mut bob) = (user("ann", "x"), user("ann", "y"));
         bob.identity.user = "bob".parse().unwrap();
         bob.keys.clear();
-        let users = Users::new(vec![ann.clone(), bob.clone()]).unwrap();
-        let tokens = tokens();
-        let (of_bob, _) = tokens.issue(&users, &ProvenUser::of(&bob), NOW).unwrap();
-        let all: Vec<Token> =
-            (0..10).map(|_| tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap().0).collect();
-        let good = |token: &Token| tokens.look_up(&users, token.as_str(), NOW).is_some();
+        let fixture = Fixture::new(&[&ann, &bob]);
+        let of_bob = fixture.issue(&bob).unwrap();
+        let all: Vec<Token> = (0..10).map(|_| fixture.issue(&ann).unwrap()).collect();
+        let good = |token: &Token| fixture.look_up(token.as_str(), NOW).is_some();
         assert_eq!(all.iter().map(good).collect::<Vec<_>>(), [vec![false; 7], vec![true; 3]].concat());
         assert!(good(&of_bob));
-        assert_eq!(tokens.live.lock().entries.len(), 4);
+        assert_eq!(fixture.tokens.live.lock().entries.len(), 4);
         // Expired tokens take no memory once the user logs in again.
-        tokens.issue(&users, &ProvenUser::of(&ann), later(500)).unwrap();
-        assert_eq!(tokens.live.lock().entries.len(), 2);
+        fixture.tokens.issue(&fixture.users, &ProvenUser::of(&ann), later(500)).unwrap();
+        assert_eq!(fixture.tokens.live.lock().entries.len(), 2);
     }
 
     #[test]
     fn a_token_does_not_outlive_its_user_or_the_password_and_follows_the_role() {
         let ann = user("ann", "x");
-        let users = Users::new(vec![ann.clone()]).unwrap();
-        let tokens = tokens();
-        let (token, _) = tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap();
+        let fixture = Fixture::new(&[&ann]);
+        let token = fixture.issue(&ann).unwrap();
+        let role = || fixture.look_up(token.as_str(), NOW).map(|identity| identity.role);
         let mut demoted = ann.clone();
         demoted.identity.role = Role::Member;
-        users.replace(vec![demoted]).unwrap();
-        assert_eq!(tokens.look_up(&users, token.as_str(), NOW).unwrap().identity.role, Role::Member);
-        users.replace(vec![user("ann", "another")]).unwrap();
-        assert_eq!(tokens.look_up(&users, token.as_str(), NOW), None);
-        users.replace(vec![ann.clone()]).unwrap();
-        assert!(tokens.look_up(&users, token.as_str(), NOW).is_some());
-        users.replace(vec![]).unwrap();
-        assert_eq!(tokens.look_up(&users, token.as_str(), NOW), None);
-        assert!(tokens.issue(&users, &ProvenUser::of(&ann), NOW).is_none());
+        for (users, expected) in [
+            (vec![demoted], Some(Role::Member)),
+            (vec![user("ann", "another")], None),
+            (vec![ann.clone()], Some(Role::Owner)),
+            (vec![], None),
+        ] {
+            fixture.users.replace(users).unwrap();
+            assert_eq!(role(), expected);
+        }
+        assert!(fixture.issue(&ann).is_none());
     }
 
     #[test]
     fn a_password_that_was_changed_during_its_check_gives_no_token() {
         let (old, new) = (user("ann", "x"), user("ann", "another"));
-        let users = Users::new(vec![old.clone()]).unwrap();
-        let tokens = tokens();
-        let (token, _) = tokens.issue(&users, &ProvenUser::of(&old), NOW).unwrap();
-        assert!(tokens.exchange(&users, token.as_str(), NOW).is_some());
-        users.replace(vec![new.clone()]).unwrap();
-        assert!(tokens.issue(&users, &ProvenUser::of(&old), NOW).is_none());
-        assert!(tokens.exchange(&users, token.as_str(), NOW).is_none());
-        assert!(tokens.issue(&users, &ProvenUser::of(&new), NOW).is_some());
+        let fixture = Fixture::new(&[&old]);
+        let token = fixture.issue(&old).unwrap();
+        let exchange = || fixture.tokens.exchange(&fixture.users, token.as_str(), NOW);
+        assert!(exchange().is_some());
+        fixture.users.replace(vec![new.clone()]).unwrap();
+        assert!(fixture.issue(&old).is_none());
+        assert!(exchange().is_none());
+        assert!(fixture.issue(&new).is_some());
     }
 
     #[test]
     fn the_token_itself_is_not_held() {
         let ann = user("ann", "x");
-        let users = Users::new(vec![ann.clone()]).unwrap();
-        let tokens = tokens();
-        let (token, _) = tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap();
-        let live = tokens.live.lock();
+        let fixture = Fixture::new(&[&ann]);
+        let token = fixture.issue(&ann).unwrap();
+        let live = fixture.tokens.live.lock();
         let kept: Vec<u8> =
             live.entries.iter().flat_map(|(half, entry)| [*half, entry.rest].concat()).collect();
         assert_eq!(hex(&kept).len(), 64);

@@ -71,12 +71,11 @@ pub(super) fn account_of<'a>(
 ) -> Option<&'a str> {
     match key {
         RowKey::Format | RowKey::Account(_) | RowKey::Fragment(_) => None,
-        RowKey::Container(account, _) | RowKey::Object(account, ..) | RowKey::Version(account, ..) => {
-            Some(account)
-        }
+        RowKey::Container(account, _) => Some(account),
+        RowKey::Object(name) | RowKey::Version(name, _) => Some(&name.account),
         RowKey::Upload(id) | RowKey::Part(id, _) => {
             let started = changes.iter().find_map(|change| match change {
-                Change::AddUpload { id: new, upload } if new == id => Some(&**upload),
+                Change::SetUpload { id: new, upload: Some(upload) } if new == id => Some(&**upload),
                 _ => None,
             });
             uploads.get(id).or(started).map(|upload| upload.account.as_str())

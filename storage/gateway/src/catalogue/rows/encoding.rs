@@ -1,13 +1,11 @@
 //! The values of rows: CBOR maps with numbered fields, so that a later format can add fields and read older rows.
 
-use crate::catalogue::{
-    AccountSettings, Completed, ContainerSettings, Details, Object, Part, Segment, UnixMillis, Upload,
-    UploadId, Version,
-};
+use crate::catalogue::{Completed, Details, Object, Part, Segment, UnixMillis, Version};
 use crate::objects::allocate::Run;
-use crate::objects::checksums::{Algorithm, Checksum, Coverage};
+use crate::objects::checksums::Checksum;
 use crate::objects::packing::Location;
 use minicbor::{Decode, Encode};
+use std::sync::Arc;
 
 /// The number of the current format.
 pub(crate) const FORMAT: u32 = 1;
@@ -19,20 +17,6 @@ pub(super) struct FormatRow {
     pub(super) format: u32,
     #[n(1)]
     pub(super) block_bytes: u64,
-}
-
-#[derive(Encode, Decode)]
-#[cbor(transparent)]
-pub(super) struct AccountRow {
-    #[n(0)]
-    pub(super) settings: AccountSettings,
-}
-
-#[derive(Encode, Decode)]
-#[cbor(transparent)]
-pub(super) struct ContainerRow {
-    #[n(0)]
-    pub(super) settings: ContainerSettings,
 }
 
 #[derive(Encode, Decode)]
@@ -80,38 +64,10 @@ pub(super) struct ObjectRow {
     pub(super) segments: Vec<SegmentRow>,
     /// The facts about the upload in parts.
     #[n(5)]
-    pub(super) completed: Option<CompletedRow>,
+    pub(super) completed: Option<Completed>,
     /// Absent for an object that is its key's only version ever.
     #[n(8)]
     pub(super) version: Option<Version>,
-}
-
-#[derive(Encode, Decode)]
-#[cbor(map)]
-pub(super) struct CompletedRow {
-    #[cbor(n(0), with = "minicbor::bytes")]
-    pub(super) upload: [u8; 16],
-    #[cbor(n(1), with = "minicbor::bytes")]
-    pub(super) checksums: Vec<u8>,
-}
-
-#[derive(Encode, Decode)]
-#[cbor(map)]
-pub(super) struct UploadRow {
-    #[n(0)]
-    pub(super) account: String,
-    #[n(1)]
-    pub(super) container: String,
-    #[n(2)]
-    pub(super) key: String,
-    #[n(3)]
-    pub(super) details: Details,
-    #[n(4)]
-    pub(super) checksum: Option<(Algorithm, Coverage)>,
-    #[n(5)]
-    pub(super) started: UnixMillis,
-    #[n(6)]
-    pub(super) initiator: Option<String>,
 }
 
 #[derive(Encode, Decode)]
@@ -127,18 +83,6 @@ pub(super) struct PartRow {
     pub(super) modified: UnixMillis,
     #[n(4)]
     pub(super) crc64nvme: Option<u64>,
-}
-
-impl From<&Completed> for CompletedRow {
-    fn from(completed: &Completed) -> Self {
-        CompletedRow { upload: completed.upload.0, checksums: completed.checksums.to_vec() }
-    }
-}
-
-impl From<CompletedRow> for Completed {
-    fn from(row: CompletedRow) -> Self {
-        Completed { upload: UploadId(row.upload), checksums: row.checksums.into() }
-    }
 }
 
 impl From<&Segment> for SegmentRow {
@@ -158,6 +102,7 @@ impl From<&Segment> for SegmentRow {
     }
 }
 
+/// Returns the row of a fragment of this many bytes in this place.
 pub(super) fn fragment(bytes: u64, location: &Location) -> Vec<u8> {
     encode(&match location {
         Location::Waiting(bytes) => FragmentRow::Waiting(bytes.to_vec()),
@@ -179,39 +124,19 @@ pub(super) fn decode<'b, T: minicbor::Decode<'b, ()>>(value: &'b [u8]) -> Option
     (decoder.position() == value.len()).then_some(row)
 }
 
-pub(super) fn account(settings: &AccountSettings) -> Vec<u8> {
-    encode(&AccountRow { settings: settings.clone() })
-}
-
-pub(super) fn container(settings: &ContainerSettings) -> Vec<u8> {
-    encode(&ContainerRow { settings: settings.clone() })
-}
-
-pub(super) fn object(object: &Object) -> Vec<u8> {
+pub(super) fn object(object: &Arc<Object>) -> Vec<u8> {
     encode(&ObjectRow {
         details: object.details.clone(),
         etag: object.etag.clone(),
         checksum: object.checksum.clone(),
         modified: object.modified,
         segments: object.segments.iter().map(|segment| SegmentRow::from(&**segment)).collect(),
-        completed: object.completed.as_deref().map(CompletedRow::from),
+        completed: object.completed.as_deref().cloned(),
         version: (object.version != Version::default()).then_some(object.version),
     })
 }
 
-pub(super) fn upload(upload: &Upload) -> Vec<u8> {
-    encode(&UploadRow {
-        account: upload.account.clone(),
-        container: upload.container.clone(),
-        key: upload.key.clone(),
-        details: upload.details.clone(),
-        checksum: upload.checksum,
-        started: upload.started,
-        initiator: upload.initiator.clone(),
-    })
-}
-
-pub(super) fn part(part: &Part) -> Vec<u8> {
+pub(super) fn part(part: &Arc<Part>) -> Vec<u8> {
     encode(&PartRow {
         segment: SegmentRow::from(&*part.segment),
         md5: part.md5,

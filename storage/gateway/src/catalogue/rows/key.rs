@@ -10,63 +10,60 @@ pub(crate) enum RowKey {
     Account(String),
     Container(String, String),
     Fragment(FragmentId),
-    Object(String, String, String),
+    Object(ObjectName),
     Upload(UploadId),
     Part(UploadId, u16),
-    Version(String, String, String, u64),
+    /// A version that is not the current object of its key, by its order.
+    Version(ObjectName, u64),
 }
 
 impl RowKey {
     pub(super) fn bytes(&self) -> Vec<u8> {
+        let with_name = |tag: &[u8], ObjectName { account, container, key }: &ObjectName, order: &[u8]| {
+            [tag, account.as_bytes(), b"\0", container.as_bytes(), b"\0", key.as_bytes(), order].concat()
+        };
         match self {
             RowKey::Format => vec![b'0'],
             RowKey::Account(name) => [b"1", name.as_bytes()].concat(),
             RowKey::Container(account, name) => [b"2", account.as_bytes(), b"\0", name.as_bytes()].concat(),
             RowKey::Fragment(id) => [b"3", &id.0.to_be_bytes()[..]].concat(),
-            RowKey::Object(account, container, key) => {
-                [b"4", account.as_bytes(), b"\0", container.as_bytes(), b"\0", key.as_bytes()].concat()
-            }
+            RowKey::Object(name) => with_name(b"4", name, b""),
             RowKey::Upload(id) => [b"5", &id.0[..]].concat(),
             RowKey::Part(id, number) => [b"6", &id.0[..], &number.to_be_bytes()].concat(),
-            RowKey::Version(account, container, key, order) => {
-                let order = (!order).to_be_bytes();
-                [b"8", account.as_bytes(), b"\0", container.as_bytes(), b"\0", key.as_bytes(), &order]
-                    .concat()
-            }
+            RowKey::Version(name, order) => with_name(b"8", name, &(!order).to_be_bytes()),
         }
     }
 
     pub(super) fn parse<'b>(bytes: &'b [u8]) -> Option<RowKey> {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
-        let cut = |bytes: &'_ [u8]| bytes.iter().position(|&byte| byte == 0);
-        let split = |rest: &'b [u8]| {
-            let end = cut(rest)?;
-            let (account, rest) = (text(&rest[..end])?, &rest[end + 1..]);
-            let end = cut(rest)?;
-            Some((account, text(&rest[..end])?, &rest[end + 1..]))
+        let cut = |bytes: &'b [u8]| {
+            let end = bytes.iter().position(|&byte| byte == 0)?;
+            Some((text(&bytes[..end])?, &bytes[end + 1..]))
+        };
+        let name = |rest: &'b [u8], order_bytes: usize| {
+            let (account, rest) = cut(rest)?;
+            let (container, rest) = cut(rest)?;
+            let (key, order) = rest.split_at(rest.len().checked_sub(order_bytes)?);
+            Some((ObjectName { account, container, key: text(key)? }, order))
         };
         let (&tag, rest) = bytes.split_first()?;
         Some(match tag {
             b'0' if rest.is_empty() => RowKey::Format,
             b'1' => RowKey::Account(text(rest)?),
             b'2' => {
-                let end = cut(rest)?;
-                RowKey::Container(text(&rest[..end])?, text(&rest[end + 1..])?)
+                let (account, container) = cut(rest)?;
+                RowKey::Container(account, text(container)?)
             }
             b'3' => RowKey::Fragment(FragmentId(u64::from_be_bytes(rest.try_into().ok()?))),
-            b'4' => {
-                let (account, container, key) = split(rest)?;
-                RowKey::Object(account, container, text(key)?)
-            }
+            b'4' => RowKey::Object(name(rest, 0)?.0),
             b'5' => RowKey::Upload(UploadId(rest.try_into().ok()?)),
             b'6' => {
                 let (id, number) = rest.split_first_chunk::<16>()?;
                 RowKey::Part(UploadId(*id), u16::from_be_bytes(number.try_into().ok()?))
             }
             b'8' => {
-                let (account, container, rest) = split(rest)?;
-                let (key, order) = rest.split_last_chunk::<8>()?;
-                RowKey::Version(account, container, text(key)?, !u64::from_be_bytes(*order))
+                let (name, order) = name(rest, 8)?;
+                RowKey::Version(name, !u64::from_be_bytes(order.try_into().ok()?))
             }
             _ => return None,
         })
@@ -84,19 +81,6 @@ impl RowKey {
             RowKey::Version(..) => "an old version of an object",
         }
     }
-
-    pub(super) fn object(object_name: &ObjectName) -> Self {
-        RowKey::Object(object_name.account.clone(), object_name.container.clone(), object_name.key.clone())
-    }
-
-    pub(super) fn version(object_name: &ObjectName, order: u64) -> Self {
-        RowKey::Version(
-            object_name.account.clone(),
-            object_name.container.clone(),
-            object_name.key.clone(),
-            order,
-        )
-    }
 }
 
 #[cfg(test)]
@@ -111,10 +95,10 @@ mod tests {
             RowKey::Account("account".into()),
             RowKey::Container("account".into(), "container".into()),
             RowKey::Fragment(FragmentId(300)),
-            RowKey::Object("account".into(), "container".into(), "a\0b".into()),
+            RowKey::Object(ObjectName::new("account", "container", "a\0b")),
             RowKey::Upload(id),
             RowKey::Part(id, 10_000),
-            RowKey::Version("account".into(), "container".into(), "a\0b".into(), 1 << 40),
+            RowKey::Version(ObjectName::new("account", "container", "a\0b"), 1 << 40),
         ];
         for key in keys {
             assert_eq!(RowKey::parse(&key.bytes()), Some(key));

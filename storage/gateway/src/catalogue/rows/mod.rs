@@ -21,8 +21,7 @@ mod encoding;
 mod key;
 
 use crate::catalogue::{
-    Catalogue, Change, Container, FragmentChanges, MAX_ORDER, Object, ObjectName, Part, Segment,
-    SegmentPlace, Upload,
+    Catalogue, Change, FragmentChanges, MAX_ORDER, Object, ObjectName, Part, Segment, SegmentPlace, Upload,
 };
 use crate::device::{Row, RowChange};
 use crate::error::OpenError;
@@ -31,7 +30,7 @@ use crate::objects::packing::{Fragment, FragmentId, Location, Pack};
 pub(crate) use changed::ChangedRows;
 use changed::account_of;
 pub(crate) use encoding::FORMAT;
-use encoding::{AccountRow, ContainerRow, FormatRow, FragmentRow, ObjectRow, PartRow, SegmentRow, UploadRow};
+use encoding::{FormatRow, FragmentRow, ObjectRow, PartRow, SegmentRow, encode};
 pub(crate) use key::RowKey;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +38,7 @@ use std::sync::Arc;
 /// Returns the rows of an empty catalogue.
 pub(crate) fn first_rows(block_bytes: usize) -> Vec<RowChange> {
     let row = FormatRow { format: FORMAT, block_bytes: block_bytes as u64 };
-    vec![(RowKey::Format.bytes(), Some(encoding::encode(&row)))]
+    vec![(RowKey::Format.bytes(), Some(encode(&row)))]
 }
 
 impl Catalogue {
@@ -47,29 +46,16 @@ impl Catalogue {
     fn row(&self, key: &RowKey) -> Option<Vec<u8>> {
         match key {
             RowKey::Format => None,
-            RowKey::Account(name) => {
-                self.accounts.get(name).map(|account| encoding::account(&account.settings))
-            }
-            RowKey::Container(account, name) => {
-                let container = self.container(account, name).ok()?;
-                Some(encoding::container(&container.settings))
-            }
+            RowKey::Account(name) => Some(encode(&*self.accounts.get(name)?.settings)),
+            RowKey::Container(account, name) => Some(encode(&*self.container(account, name).ok()?.settings)),
             RowKey::Fragment(id) => {
                 let fragment = self.pack_index.get(*id)?;
                 Some(encoding::fragment(fragment.bytes(), &fragment.location()))
             }
-            RowKey::Object(account, container, key) => {
-                let object = self.container(account, container).ok()?.objects.get(key);
-                object.map(|object| encoding::object(object))
-            }
-            RowKey::Upload(id) => self.uploads.get(id).map(encoding::upload),
-            RowKey::Part(id, number) => {
-                self.uploads.get(id)?.parts.get(number).map(|part| encoding::part(part))
-            }
-            RowKey::Version(account, container, key, order) => {
-                let old = self.container(account, container).ok()?.old(key, *order);
-                old.map(|old| encoding::object(old))
-            }
+            RowKey::Object(name) => self.current(name).map(encoding::object),
+            RowKey::Upload(id) => self.uploads.get(id).map(encode),
+            RowKey::Part(id, number) => self.uploads.get(id)?.parts.get(number).map(encoding::part),
+            RowKey::Version(name, order) => self.old(name, *order).map(encoding::object),
         }
     }
 
@@ -81,42 +67,28 @@ impl Catalogue {
         let mut rows = BTreeMap::new();
         for change in changes {
             match change {
-                Change::PutAccount { name, settings } => {
-                    rows.insert(RowKey::Account(name.clone()), Some(encoding::account(settings)));
+                Change::SetAccount { name, settings } => {
+                    rows.insert(RowKey::Account(name.clone()), settings.as_deref().map(encode));
                 }
-                Change::PutContainer { account, name, settings } => {
+                Change::SetContainer { account, name, settings } => {
                     let key = RowKey::Container(account.clone(), name.clone());
-                    rows.insert(key, Some(encoding::container(settings)));
+                    rows.insert(key, settings.as_deref().map(encode));
                 }
-                Change::DropContainer { account, name } => {
-                    rows.insert(RowKey::Container(account.clone(), name.clone()), None);
+                Change::SetObject { object_name, object } => {
+                    rows.insert(RowKey::Object(object_name.clone()), object.as_ref().map(encoding::object));
                 }
-                Change::PutObject { object_name, object } => {
-                    rows.insert(RowKey::object(object_name), Some(encoding::object(object)));
+                Change::SetVersion { object_name, order, object } => {
+                    let key = RowKey::Version(object_name.clone(), *order);
+                    rows.insert(key, object.as_ref().map(encoding::object));
                 }
-                Change::DropObject { object_name } => {
-                    rows.insert(RowKey::object(object_name), None);
+                Change::SetUpload { id, upload } => {
+                    rows.insert(RowKey::Upload(*id), upload.as_deref().map(encode));
+                    let dropped = self.uploads.get(id).filter(|_| upload.is_none());
+                    let parts = dropped.into_iter().flat_map(|upload| upload.parts.keys());
+                    rows.extend(parts.map(|&number| (RowKey::Part(*id, number), None)));
                 }
-                Change::PutVersion { object_name, object } => {
-                    let key = RowKey::version(object_name, object.version.order);
-                    rows.insert(key, Some(encoding::object(object)));
-                }
-                Change::DropVersion { object_name, order } => {
-                    rows.insert(RowKey::version(object_name, *order), None);
-                }
-                Change::AddUpload { id, upload } => {
-                    rows.insert(RowKey::Upload(*id), Some(encoding::upload(upload)));
-                }
-                Change::DropUpload { id } => {
-                    rows.insert(RowKey::Upload(*id), None);
-                    if let Some(upload) = self.uploads.get(id) {
-                        for &number in upload.parts.keys() {
-                            rows.insert(RowKey::Part(*id, number), None);
-                        }
-                    }
-                }
-                Change::PutPart { id, number, part } => {
-                    rows.insert(RowKey::Part(*id, *number), Some(encoding::part(part)));
+                Change::SetPart { id, number, part } => {
+                    rows.insert(RowKey::Part(*id, *number), part.as_ref().map(encoding::part));
                 }
                 Change::MoveFragments { locations } => {
                     for (id, location) in locations {
@@ -193,6 +165,7 @@ struct Loader<'a> {
 }
 
 const UNREADABLE: &str = "cannot be decoded";
+const NO_CONTAINER: &str = "belongs to a container that does not exist";
 
 impl Loader<'_> {
     fn check_format(
@@ -218,49 +191,31 @@ impl Loader<'_> {
         match key {
             RowKey::Format => {}
             RowKey::Account(name) => {
-                let row: AccountRow = read(value)?;
-                catalogue.accounts.entry(name.clone()).or_default().settings = Arc::new(row.settings);
+                let settings = Some(Arc::new(read(value)?));
+                catalogue.apply_stored(Change::SetAccount { name: name.clone(), settings });
             }
             RowKey::Container(account, name) => {
-                let row: ContainerRow = read(value)?;
-                let account = catalogue.accounts.entry(account.clone()).or_default();
-                account.containers.insert(name.clone(), Container::new(Arc::new(row.settings)));
+                let (account, name, settings) = (account.clone(), name.clone(), Some(Arc::new(read(value)?)));
+                catalogue.apply_stored(Change::SetContainer { account, name, settings });
             }
             RowKey::Fragment(id) => {
                 let fragment = self.fragment(*id, read(value)?)?;
                 self.fragments.insert(*id, fragment);
             }
-            RowKey::Object(account, container, key) => {
+            RowKey::Object(name) => {
                 let object = Arc::new(self.object(read(value)?)?);
-                if catalogue.container(account, container).is_err() {
-                    return Err("belongs to a container that does not exist");
-                }
+                catalogue.container(&name.account, &name.container).map_err(|_| NO_CONTAINER)?;
                 if object.version.is_marker {
                     return Err("is a delete marker, and its key stands for it");
                 }
-                let object_name = ObjectName::new(account, container, key);
-                catalogue.apply_stored(Change::PutObject { object_name, object });
+                let (object_name, object) = (name.clone(), Some(object));
+                catalogue.apply_stored(Change::SetObject { object_name, object });
             }
-            RowKey::Version(account, container, key, order) => {
-                let object_name = ObjectName::new(account, container, key);
-                self.load_version(catalogue, object_name, *order, value)?;
-            }
+            RowKey::Version(name, order) => self.load_version(catalogue, name, *order, value)?,
             RowKey::Upload(id) => {
-                let row: UploadRow = read(value)?;
-                if catalogue.container(&row.account, &row.container).is_err() {
-                    return Err("belongs to a container that does not exist");
-                }
-                let upload = Upload {
-                    account: row.account,
-                    container: row.container,
-                    key: row.key,
-                    details: row.details,
-                    checksum: row.checksum,
-                    started: row.started,
-                    initiator: row.initiator,
-                    parts: BTreeMap::new(),
-                };
-                catalogue.apply_stored(Change::AddUpload { id: *id, upload: Box::new(upload) });
+                let upload: Box<Upload> = Box::new(read(value)?);
+                catalogue.container(&upload.account, &upload.container).map_err(|_| NO_CONTAINER)?;
+                catalogue.apply_stored(Change::SetUpload { id: *id, upload: Some(upload) });
             }
             RowKey::Part(id, number) => {
                 let row: PartRow = read(value)?;
@@ -274,7 +229,8 @@ impl Loader<'_> {
                 if !catalogue.uploads.contains_key(id) {
                     return Err("belongs to an upload that does not exist");
                 }
-                catalogue.apply_stored(Change::PutPart { id: *id, number: *number, part: Arc::new(part) });
+                let (id, number, part) = (*id, *number, Some(Arc::new(part)));
+                catalogue.apply_stored(Change::SetPart { id, number, part });
             }
         }
         Ok(())
@@ -284,21 +240,20 @@ impl Loader<'_> {
     fn load_version(
         &mut self,
         catalogue: &mut Catalogue,
-        object_name: ObjectName,
+        name: &ObjectName,
         order: u64,
         value: &[u8],
     ) -> Result<(), &'static str> {
         let object = Arc::new(self.object(read(value)?)?);
-        let Ok(container) = catalogue.container(&object_name.account, &object_name.container) else {
-            return Err("belongs to a container that does not exist");
-        };
+        let container = catalogue.container(&name.account, &name.container).map_err(|_| NO_CONTAINER)?;
         if object.version.order != order {
             return Err("is not the version that its key names");
         }
-        if container.versions(&object_name.key).next().is_some_and(|newest| newest.version.order <= order) {
+        if container.versions(&name.key).next().is_some_and(|newest| newest.version.order <= order) {
             return Err("is no older than what its key stands for");
         }
-        catalogue.apply_stored(Change::PutVersion { object_name, object });
+        let (object_name, object) = (name.clone(), Some(object));
+        catalogue.apply_stored(Change::SetVersion { object_name, order, object });
         Ok(())
     }
 
@@ -319,7 +274,7 @@ impl Loader<'_> {
             checksum: row.checksum,
             modified: row.modified,
             segments,
-            completed: row.completed.map(|row| Arc::new(row.into())),
+            completed: row.completed.map(Arc::new),
             version,
         })
     }
@@ -371,7 +326,7 @@ fn read<'b, T: minicbor::Decode<'b, ()>>(value: &'b [u8]) -> Result<T, &'static 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{Completed, ContainerSettings, Details, UnixMillis, UploadId, Version};
+    use crate::catalogue::{Completed, Details, UnixMillis, UploadId, Version};
     use proptest::prelude::*;
 
     const ACCOUNT: &str = "a";
@@ -405,11 +360,11 @@ mod tests {
                 ..Object::default()
             });
             let changes = vec![
-                Change::PutContainer { account: ACCOUNT.into(), name: "c".into(), settings: Arc::new(ContainerSettings::default()) },
-                Change::PutObject { object_name: object_name("one"), object: object(3) },
-                Change::PutObject { object_name: object_name("two"), object: object(5) },
-                Change::PutVersion { object_name: object_name("two"), object: object(4) },
-                Change::PutVersion { object_name: object_name("two"), object: object(2) },
+                Change::SetContainer { account: ACCOUNT.into(), name: "c".into(), settings: Some(Arc::default()) },
+                Change::SetObject { object_name: object_name("one"), object: Some(object(3)) },
+                Change::SetObject { object_name: object_name("two"), object: Some(object(5)) },
+                Change::SetVersion { object_name: object_name("two"), order: 4, object: Some(object(4)) },
+                Change::SetVersion { object_name: object_name("two"), order: 2, object: Some(object(2)) },
             ];
             let new_rows = Catalogue::default().plan(changes).new_rows;
             let mut rows: Vec<_> = first_rows(16).into_iter().chain(new_rows)

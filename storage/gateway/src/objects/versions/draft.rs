@@ -133,7 +133,11 @@ impl<'a> Draft<'a> {
 
     /// Returns the changes to commit.
     pub(crate) fn changes(self) -> Vec<Change> {
-        let object_name = || self.object_name.clone();
+        let set = |object| Change::SetObject { object_name: self.object_name.clone(), object };
+        let set_version = |order, object| {
+            let object_name = self.object_name.clone();
+            Change::SetVersion { object_name, order, object }
+        };
         let current = self.newest().filter(|object| !object.version.is_marker);
         let order = current.map(|object| object.version.order);
         let before = self.container.objects.get(&self.object_name.key);
@@ -143,23 +147,17 @@ impl<'a> Draft<'a> {
         let dropped = self.edits.iter().filter(|(edited, edit)| edit.is_none() || Some(**edited) == order);
         let dropped = dropped.map(|(&order, _)| order).filter(|order| is_old(*order));
         let raised = order.filter(|order| is_old(*order) && !self.edits.contains_key(order));
-        changes.extend(
-            dropped.chain(raised).map(|order| Change::DropVersion { object_name: object_name(), order }),
-        );
+        changes.extend(dropped.chain(raised).map(|order| set_version(order, None)));
         match (current, before) {
             (Some(current), Some(before)) if Arc::ptr_eq(current, before) => {}
-            (Some(current), _) => {
-                changes.push(Change::PutObject { object_name: object_name(), object: Arc::clone(current) })
-            }
-            (None, Some(_)) => changes.push(Change::DropObject { object_name: object_name() }),
+            (Some(current), _) => changes.push(set(Some(Arc::clone(current)))),
+            (None, Some(_)) => changes.push(set(None)),
             (None, None) => {}
         }
         let edited = self.edits.values().filter_map(Option::as_ref);
         let unchanged = before.filter(|before| !self.edits.contains_key(&before.version.order));
         let old = edited.chain(unchanged).filter(|object| Some(object.version.order) != order);
-        changes.extend(
-            old.map(|object| Change::PutVersion { object_name: object_name(), object: Arc::clone(object) }),
-        );
+        changes.extend(old.map(|object| set_version(object.version.order, Some(Arc::clone(object)))));
         changes
     }
 }

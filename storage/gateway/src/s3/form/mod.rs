@@ -13,21 +13,20 @@ use crate::auth::identity::Users;
 use crate::auth::principal::Principal;
 use crate::catalogue::UnixMillis;
 use crate::http::body_timeout::RequestBody;
+use crate::http::percent::encode_path;
 use crate::http::protocol::Verb;
 use bytes::Bytes;
 use fields::{Fields, malformed};
 use futures::{Stream, StreamExt};
 use http::header::{CONTENT_TYPE, ETAG, HOST, HeaderName, LOCATION};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
-use http_body::Body as _;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use policy::Policy;
 use s3s::dto::{PostResponse, StreamingBlob, Tagging};
 use s3s::service::S3Service;
 use s3s::xml::{self, Deserialize as _};
 use s3s::{Body, S3Result, s3_error};
 use std::ops::RangeInclusive;
-use std::pin::Pin;
 use std::sync::Arc;
 
 /// An extension of a put whose length is unknown before its end.
@@ -35,9 +34,6 @@ use std::sync::Arc;
 pub(super) struct LengthUnknown;
 
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
-
-const KEY_BYTES: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 
 /// Returns whether a request is a form.
 pub(super) fn is_form(method: &Method, headers: &HeaderMap) -> bool {
@@ -61,7 +57,7 @@ pub(super) async fn answer(
     let bucket = bucket(&parts.uri)?;
     let boundary = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let boundary = boundary.and_then(|kind| multer::parse_boundary(kind).ok()).ok_or_else(malformed)?;
-    let (fields, file) = fields::read(data_stream(body), boundary).await?;
+    let (fields, file) = fields::read(axum::body::Body::new(body).into_data_stream(), boundary).await?;
     let key = fields.key()?;
     let (principal, allowed) = match signature::signed(&fields, users, &parts.headers, now, region)? {
         None => (Principal::new(None, &parts.headers), 0..=u64::MAX),
@@ -74,7 +70,7 @@ pub(super) async fn answer(
     let success_action = SuccessAction::new(&fields)?;
     let mut put = Request::new(Body::from(StreamingBlob::wrap(limit_file(file, allowed))));
     *put.method_mut() = Method::PUT;
-    let target = format!("/{bucket}/{}", utf8_percent_encode(&key, KEY_BYTES));
+    let target = format!("/{bucket}/{}", encode_path(&key));
     *put.uri_mut() = target.parse().map_err(|_| s3_error!(InvalidURI))?;
     *put.headers_mut() = headers(&fields)?;
     *put.extensions_mut() = parts.extensions;
@@ -101,23 +97,6 @@ fn bucket(uri: &Uri) -> S3Result<String> {
         return Err(s3_error!(InvalidBucketName));
     }
     Ok(bucket.into_owned())
-}
-
-/// Returns the data of a body, without its trailers.
-fn data_stream(
-    mut body: RequestBody,
-) -> impl Stream<Item = Result<Bytes, crate::http::body_timeout::BodyError>> + Send {
-    futures::stream::poll_fn(move |context| {
-        loop {
-            let frame = std::task::ready!(Pin::new(&mut body).poll_frame(context));
-            match frame.map(|frame| frame.map(|frame| frame.into_data())) {
-                Some(Ok(Ok(data))) => return Some(Ok(data)).into(),
-                Some(Ok(Err(_))) => {}
-                Some(Err(error)) => return Some(Err(error)).into(),
-                None => return None.into(),
-            }
-        }
-    })
 }
 
 /// The reason why a file is refused.
@@ -247,8 +226,7 @@ impl SuccessAction {
         let (mut parts, _) = put.into_parts();
         let etag = parts.headers.get(ETAG).and_then(|etag| etag.to_str().ok()).unwrap_or_default().to_owned();
         let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let path = utf8_percent_encode(key, KEY_BYTES);
-        let location = format!("{base_url}/{bucket}/{path}");
+        let location = format!("{base_url}/{bucket}/{}", encode_path(key));
         let (status, location, body) = match self {
             SuccessAction::Redirect(address) => {
                 let separator = if address.contains('?') { '&' } else { '?' };

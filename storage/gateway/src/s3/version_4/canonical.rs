@@ -1,23 +1,19 @@
 //! The canonical text of a request, which is signed.
 
 use super::claim::Claim;
+use crate::http::percent::{RESERVED, RESERVED_IN_PATH};
 use base16ct::lower::encode_string as hex;
 use http::header::HOST;
 use http::request::Parts;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+use percent_encoding::{percent_decode_str, percent_encode};
 use sha2::{Digest as _, Sha256};
-
-/// All bytes except for letters, digits and `-_.~`.
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// The same without the slash, which paths keep.
-const IN_PATH: &AsciiSet = &RESERVED.remove(b'/');
 
 /// Returns the texts that a client may have signed: with the path in S3's encoding, and with the path as sent, which
 /// some clients sign.
 pub(super) fn requests(parts: &Parts, signed: &[String], payload: &str) -> impl Iterator<Item = Vec<u8>> {
     let path = parts.uri.path();
     let decoded: Vec<u8> = percent_decode_str(path).collect();
-    let encoded = percent_encode(&decoded, IN_PATH).to_string();
+    let encoded = percent_encode(&decoded, RESERVED_IN_PATH).to_string();
     let other = (encoded != path).then(|| request(parts, path, signed, payload));
     [request(parts, &encoded, signed, payload)].into_iter().chain(other)
 }

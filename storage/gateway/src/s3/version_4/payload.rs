@@ -4,6 +4,7 @@
 use super::chunks::{Chunks, Step};
 use super::payload_error::PayloadError;
 use super::signed::Signed;
+use crate::http::body_timeout::PolledFrame;
 use crate::http::body_timeout::RequestBody;
 use crate::s3::principal::principal;
 use bytes::Bytes;
@@ -197,10 +198,7 @@ impl hyper::body::Body for DecodedBody {
     type Data = Bytes;
     type Error = PayloadError;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, PayloadError>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> PolledFrame<PayloadError> {
         let this = &mut *self;
         while !this.is_over {
             match this.decoding.next(&mut this.input) {

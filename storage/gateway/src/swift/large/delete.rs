@@ -3,7 +3,7 @@
 use super::budget::{MAX_DEPTH, MAX_PIECES, PieceBudget};
 use super::conflict;
 use crate::catalogue::Object;
-use crate::swift::describe::encoded;
+use crate::http::percent::encode_path;
 use crate::swift::manifest::is_static;
 use crate::swift::refusal::Outcome;
 use crate::swift::{Swift, VerbContext, bulk};
@@ -23,7 +23,7 @@ impl Swift {
         let mut paths = Vec::new();
         self.segments(object, context, MAX_DEPTH, &mut PieceBudget::of(MAX_PIECES), &mut paths).await?;
         paths.push(format!("/{}/{}", context.container(), context.object()));
-        let targets = paths.iter().map(|path| encoded(path)).collect();
+        let targets = paths.iter().map(|path| encode_path(path)).collect();
         bulk::delete_all(self, context, targets).await
     }
 

@@ -4,9 +4,10 @@ use super::list::{FirstSegments, ListedSegment, MAX_LIST_BYTES, MAX_SEGMENTS, St
 use crate::auth::rights::Action;
 use crate::catalogue::Manifest;
 use crate::error::Error;
+use crate::http::percent::encode_path;
 use crate::swift::conditions;
 use crate::swift::dates::iso;
-use crate::swift::describe::{content_type, details, encoded, guess_type};
+use crate::swift::describe::{content_type, details, guess_type};
 use crate::swift::full_body::read_in_memory_share;
 use crate::swift::manifest::{is_static, size_and_etag};
 use crate::swift::put::{created, receive};
@@ -74,7 +75,7 @@ impl Swift {
         context: &VerbContext<'_>,
         listed: &ListedSegment,
     ) -> Result<StoredSegment, String> {
-        let target = Target::read_within(context.account.name(), &encoded(&listed.path));
+        let target = Target::read_within(context.account.name(), &encode_path(&listed.path));
         let target = target.map_err(|refusal| refusal.text().to_owned())?;
         let (Some(container), Some(key)) = (&target.container, &target.object) else {
             return Err("Invalid path: write /container/object".into());

@@ -65,10 +65,8 @@ async fn a_request_runs_until_its_answer_was_taken() {
     // More than the buffers of a connection hold.
     let large = body(24 << 20);
     server.put("large", &large).await;
+    let (mut slow, mut received) = server.begin_get("large", "connection: close\r\n").await;
     let get = server.head(Method::GET, "large", "connection: close\r\n").await;
-    let mut slow = server.send(&get).await;
-    let (status, _, mut received) = answer_head(&mut slow).await;
-    assert_eq!(status, 200);
     assert_slow_down(&mut server.send(&get).await, true).await;
     within(slow.read_to_end(&mut received)).await.expect("the rest");
     assert!(received == large);
@@ -83,14 +81,9 @@ async fn transfers_beyond_the_memory_for_blocks_are_refused_and_small_ones_go_on
     let server = start_with(options, server::Options::default()).await;
     server.put("large", &body(20 << 20)).await;
     server.put("small", &body(BLOCK)).await;
-    let get = server.head(Method::GET, "large", "").await;
-    let mut slow = Vec::new();
-    for _ in 0..2 {
-        let mut stream = server.send(&get).await;
-        assert_eq!(answer_head(&mut stream).await.0, 200);
-        slow.push(stream);
-    }
+    let slow = [server.begin_get("large", "").await, server.begin_get("large", "").await];
     assert_eq!(server.gateway.free_memory(), BLOCK as u64);
+    let get = server.head(Method::GET, "large", "").await;
     assert_slow_down(&mut server.send(&get).await, true).await;
     let put = server.head(Method::PUT, "new", "content-length: 8193\r\n").await;
     assert_slow_down(&mut server.send(&put).await, true).await;

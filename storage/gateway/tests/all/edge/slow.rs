@@ -1,7 +1,8 @@
 //! Clients that are slow on purpose, in virtual time: they take neither places nor connections from others.
 
+use crate::raw::Answer;
 use crate::s3::signer::{REGION, Signer};
-use crate::s3::test_server::{Answer, now};
+use crate::s3::test_server::now;
 use ameles_gateway::auth::identity::{AccessKey, Identity, Role, User, Users};
 use ameles_gateway::catalogue::ContainerSettings;
 use ameles_gateway::http::listener::Listener;
@@ -90,7 +91,7 @@ impl SlowServer {
 async fn answer(mut stream: DuplexStream) -> Answer {
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
-    Answer::read(&String::from_utf8_lossy(&answer))
+    Answer::parse(&answer)
 }
 
 /// Sends a byte every eight seconds for as long as the server takes them, and returns its answer.
@@ -100,7 +101,7 @@ async fn trickle(mut stream: DuplexStream) -> Answer {
         let _ = stream.write_all(b"x").await;
         let pause = Duration::from_secs(8);
         if tokio::time::timeout(pause, stream.read_to_end(&mut answer)).await.is_ok() {
-            return Answer::read(&String::from_utf8_lossy(&answer));
+            return Answer::parse(&answer);
         }
     }
 }
@@ -119,7 +120,7 @@ async fn a_slow_account_with_500_connections_keeps_no_other_from_being_served_at
         let mut stream = server.ask("two", "PUT", &number.to_string(), 5).await;
         stream.write_all(b"bytes").await.expect("taken");
         assert_eq!(answer(stream).await.verdict(), "200");
-        assert_eq!(answer(server.ask("two", "GET", &number.to_string(), 0).await).await.body, "bytes");
+        assert_eq!(answer(server.ask("two", "GET", &number.to_string(), 0).await).await.text(), "bytes");
     }
     assert!(started.elapsed() < Duration::from_secs(8), "before the slow ones sent their second byte");
     let mut refused = 0;

@@ -2,11 +2,11 @@
 //! for each key, and a kill at any time leaves everything that was acknowledged.
 
 use super::register::{Contents, Operation, Record, is_linearizable};
-use super::{TestGateway, if_absent, if_it_is, put_if};
-use ameles_gateway::catalogue::{ContainerSettings, Details, Object};
-use ameles_gateway::objects::conditions::WriteConditions;
+use super::{if_absent, if_it_is};
+use crate::vault::Vault;
+use ameles_gateway::catalogue::Object;
 use ameles_gateway::testing::{CommitFault, Faults, MemoryDevice};
-use ameles_gateway::{Error, FIRST_ACCOUNT, Gateway, Options};
+use ameles_gateway::{Error, Options};
 use futures::future::join_all;
 use md5::{Digest, Md5};
 use proptest::prelude::*;
@@ -116,8 +116,7 @@ fn etag_of(bytes: &[u8]) -> String {
     base16ct::lower::encode_string(&Md5::digest(bytes))
 }
 
-async fn run_step(gateway: &TestGateway, history: &History, step: &Step) {
-    let account = gateway.account(FIRST_ACCOUNT);
+async fn run_step(vault: &Vault, history: &History, step: &Step) {
     let new_body = || {
         let (number, body) = history.body();
         history.numbers.borrow_mut().insert(etag_of(&body), number);
@@ -131,29 +130,29 @@ async fn run_step(gateway: &TestGateway, history: &History, step: &Step) {
         }
         Step::Put(key) => {
             let ((number, body), called) = (new_body(), history.tick());
-            let outcome = put_if(gateway, KEYS[key], &body, WriteConditions::default()).await;
+            let outcome = vault.put(KEYS[key], &body).await;
             history.record_put(key, called, number, (Operation::Put(number), None), outcome);
         }
         Step::PutIfAbsent(key) => {
             let ((number, body), called) = (new_body(), history.tick());
-            let outcome = put_if(gateway, KEYS[key], &body, if_absent()).await;
+            let outcome = vault.put_if(KEYS[key], &body, if_absent()).await;
             let ends = (Operation::PutIf(None, number), Some(Operation::RefusedIfAbsent));
             history.record_put(key, called, number, ends, outcome);
         }
         Step::Replace(key) => {
             let called = history.tick();
-            let found = account.object("container", KEYS[key]);
+            let found = vault.object(KEYS[key]);
             let contents = history.contents(found.as_ref().map(Arc::clone).map_err(|_| Error::NoSuchKey));
             history.record(key, called, Ok(Operation::Get(contents)));
             let (Ok(object), Some(old)) = (found, contents) else { return };
             let ((number, body), called) = (new_body(), history.tick());
-            let outcome = put_if(gateway, KEYS[key], &body, if_it_is(&object)).await;
+            let outcome = vault.put_if(KEYS[key], &body, if_it_is(&object)).await;
             let ends = (Operation::PutIf(Some(old), number), Some(Operation::RefusedIf(old)));
             history.record_put(key, called, number, ends, outcome);
         }
         Step::Delete(key) => {
             let called = history.tick();
-            match super::delete(&account, KEYS[key]).await {
+            match vault.delete(KEYS[key]).await {
                 Ok(was_there) => history.record(key, called, Ok(Operation::Delete(was_there))),
                 // Whether the key held anything is not known. Nobody else puts this body.
                 Err(Error::Device(_)) => {
@@ -164,45 +163,37 @@ async fn run_step(gateway: &TestGateway, history: &History, step: &Step) {
         }
         Step::Get(key) => {
             let called = history.tick();
-            let contents = history.contents(account.object("container", KEYS[key]));
+            let contents = history.contents(vault.object(KEYS[key]));
             history.record(key, called, Ok(Operation::Get(contents)));
         }
         Step::Copy(from, to) => {
             let called = history.tick();
-            let Ok(source) = account.object("container", KEYS[from]) else { return };
+            let Ok(source) = vault.object(KEYS[from]) else { return };
             let number = history.numbers.borrow()[&source.etag];
             history.record(from, called, Ok(Operation::Get(Some(number))));
             if source.completed.is_some() {
                 return;
             }
             let called = history.tick();
-            let written = gateway.copy_blocks(&source, None, None).await.expect("read and written");
-            let (details, free) = (Details::default(), WriteConditions::default());
-            let outcome = account.link("container", KEYS[to], written, details, free).await;
+            let written = vault.gateway.copy_blocks(&source, None, None).await.expect("read and written");
+            let outcome = vault.link(KEYS[to], written).await;
             history.record_put(to, called, number, (Operation::Put(number), None), outcome);
         }
-        Step::Upload(key) => upload(gateway, history, key).await,
+        Step::Upload(key) => upload(vault, history, key).await,
     }
 }
 
-async fn upload(gateway: &TestGateway, history: &History, key: usize) {
-    use ameles_gateway::objects::multipart::{ExpectedObject, NamedPart};
-    let account = gateway.account(FIRST_ACCOUNT);
+async fn upload(vault: &Vault, history: &History, key: usize) {
     let (number, body) = history.body();
-    let Ok(id) = account.begin_upload("container", KEYS[key], Details::default(), None).await else { return };
-    let mut writer = gateway.writer(Some(body.len() as u64), None).expect("room");
-    writer.push(body.into()).await.expect("pushed");
-    let written = writer.finish().await.expect("written");
-    let Ok(part) = account.link_part("container", KEYS[key], id, 1, written).await else { return };
+    let Ok(id) = vault.begin_upload(KEYS[key]).await else { return };
+    let Ok(part) = vault.put_part(KEYS[key], id, 1, &body).await else { return };
     history.numbers.borrow_mut().insert(format!("{}-1", etag_of(&part.md5)), number);
-    let named = vec![NamedPart { number: 1, etag: None, checksum: None }];
     let called = history.tick();
-    let (expected, free) = (ExpectedObject::default(), WriteConditions::default());
-    let outcome = account.complete_upload("container", KEYS[key], id, named, expected, free).await;
+    let outcome = vault.complete(KEYS[key], id, &[1]).await;
     history.record_put(key, called, number, (Operation::Put(number), None), outcome);
 }
 
-async fn run_with(device: &Arc<MemoryDevice>, history: &History, behaviors: &[CommitBehavior]) {
+async fn run_with(device: &MemoryDevice, history: &History, behaviors: &[CommitBehavior]) {
     for (turns, fails, is_killed) in behaviors {
         let held = device.hold_commits().await;
         let commits = match fails {
@@ -225,11 +216,10 @@ async fn run_with(device: &Arc<MemoryDevice>, history: &History, behaviors: &[Co
     device.set_faults(Faults::default());
 }
 
-async fn check_after_kill(device: &Arc<MemoryDevice>, history: &History) {
+async fn check_after_kill(device: &MemoryDevice, history: &History) {
     let (at, left) = (history.tick(), Arc::new(device.after_kill()));
-    let gateway = Gateway::open(left, Options::default()).await.expect("what a kill leaves opens");
-    let account = gateway.account(FIRST_ACCOUNT);
-    let contents = KEYS.map(|key| history.contents(account.object("container", key)));
+    let vault = Vault::over(left, Options::default()).await;
+    let contents = KEYS.map(|key| history.contents(vault.object(key)));
     history.kills.borrow_mut().push((at, contents));
 }
 
@@ -252,31 +242,25 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn many_clients_at_once_see_a_register_for_each_key_and_a_kill_loses_nothing_acknowledged(
-        clients in prop::collection::vec(prop::collection::vec(step(), 1..9), 2..7),
-        behaviors in prop::collection::vec((0u8..60, prop::option::weighted(0.2, any::<bool>()), any::<bool>()), 1..12),
-    ) {
+    fn many_clients_at_once_see_a_register_for_each_key_and_a_kill_loses_nothing_acknowledged(clients in prop::collection::vec(prop::collection::vec(step(), 1..9), 2..7), behaviors in prop::collection::vec((0u8..60, prop::option::weighted(0.2, any::<bool>()), any::<bool>()), 1..12)) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
         let history = History::default();
         runtime.block_on(async {
-            let device = Arc::new(MemoryDevice::new(32, 400, 4));
-            let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.expect("opened");
-            let account = gateway.account(FIRST_ACCOUNT);
-            account.create_container("container", ContainerSettings::default()).await.expect("made");
+            let vault = Vault::new(32, 400, Options::default()).await;
             let runs = clients.iter().map(|steps| {
-                let (gateway, history) = (&gateway, &history);
+                let (vault, history) = (&vault, &history);
                 async move {
                     for step in steps {
-                        run_step(gateway, history, step).await;
+                        run_step(vault, history, step).await;
                     }
                 }
             });
-            futures::join!(join_all(runs), run_with(&device, &history, &behaviors));
+            futures::join!(join_all(runs), run_with(&vault.device, &history, &behaviors));
             for key in 0..KEYS.len() {
-                run_step(&gateway, &history, &Step::Put(key)).await;
-                run_step(&gateway, &history, &Step::Get(key)).await;
+                run_step(&vault, &history, &Step::Put(key)).await;
+                run_step(&vault, &history, &Step::Get(key)).await;
             }
-            super::agrees_with_its_rows(&device, &gateway).await;
+            super::agrees_with_its_rows(&vault).await;
         });
         let records = history.records.into_inner();
         for key in 0..KEYS.len() {

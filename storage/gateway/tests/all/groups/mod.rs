@@ -4,12 +4,11 @@
 mod concurrent;
 mod register;
 
-use ameles_gateway::catalogue::{ContainerSettings, Details, Object};
+use crate::vault::{Vault, everything};
+use ameles_gateway::catalogue::{ContainerSettings, Object};
 use ameles_gateway::objects::conditions::{TagMatch, WriteConditions};
-use ameles_gateway::objects::multipart::{ExpectedObject, NamedPart};
 use ameles_gateway::testing::{CommitFault, Event, Faults, MemoryDevice};
-use ameles_gateway::{Account, DeviceError, Error, FIRST_ACCOUNT, Gateway, Options};
-use bytes::Bytes;
+use ameles_gateway::{DeviceError, Error, Options};
 use futures::future::join_all;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -17,39 +16,13 @@ use tokio::task::JoinHandle;
 const BLOCK: usize = 32;
 const BLOCKS: u64 = 200;
 
-pub type TestGateway = Gateway;
-pub type TestAccount = Account;
-
-async fn open(device: &Arc<MemoryDevice>) -> TestGateway {
-    // The tests count blocks and commits: small objects must not share blocks, and no repacking may commit.
-    let options = Options { pack: false, ..Options::default() };
-    Gateway::open(Arc::clone(device), options).await.expect("opened")
+async fn fresh() -> Vault {
+    Vault::new(BLOCK, BLOCKS, alone()).await
 }
 
-async fn fresh() -> (Arc<MemoryDevice>, TestGateway, TestAccount) {
-    let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, 4));
-    let gateway = open(&device).await;
-    let account = gateway.account(FIRST_ACCOUNT);
-    account.create_container("container", ContainerSettings::default()).await.expect("made");
-    device.take_log();
-    (device, gateway, account)
-}
-
-pub async fn put_if(
-    gateway: &TestGateway,
-    key: &str,
-    body: &[u8],
-    conditions: WriteConditions,
-) -> Result<Arc<Object>, Error> {
-    let mut writer = gateway.writer(Some(body.len() as u64), None)?;
-    writer.push(Bytes::copy_from_slice(body)).await?;
-    let written = writer.finish().await?;
-    let account = gateway.account(FIRST_ACCOUNT);
-    account.link("container", key, written, Details::default(), conditions).await
-}
-
-async fn put(gateway: &TestGateway, key: &str, body: &[u8]) -> Result<Arc<Object>, Error> {
-    put_if(gateway, key, body, WriteConditions::default()).await
+/// The tests count blocks and commits: small objects must not share blocks, and no repacking may commit.
+fn alone() -> Options {
+    Options { pack: false, ..Options::default() }
 }
 
 pub fn if_absent() -> WriteConditions {
@@ -61,11 +34,6 @@ pub fn if_it_is(object: &Object) -> WriteConditions {
     WriteConditions { if_match: Some(tag), if_none_match: None }
 }
 
-pub async fn delete(account: &TestAccount, key: &str) -> Result<bool, Error> {
-    let mut outcomes = account.delete("container", vec![(key.into(), WriteConditions::default())]).await?;
-    outcomes.pop().expect("one for each key")
-}
-
 /// Lets everything run that can run without a commit.
 async fn pause() {
     for _ in 0..1000 {
@@ -74,13 +42,12 @@ async fn pause() {
 }
 
 /// Holds commits, while the commit of a put is running.
-async fn hold_a_commit<'a>(
-    device: &'a MemoryDevice,
-    gateway: &TestGateway,
-) -> (impl Drop + 'a, JoinHandle<Result<Arc<Object>, Error>>) {
-    let held = device.hold_commits().await;
-    let gateway = gateway.clone();
-    let started = tokio::spawn(async move { put(&gateway, "begun", b"body").await });
+async fn hold_a_commit(vault: &Vault) -> (impl Drop + '_, JoinHandle<Result<Arc<Object>, Error>>) {
+    let held = vault.device.hold_commits().await;
+    let started = tokio::spawn({
+        let vault = vault.clone();
+        async move { vault.put("begun", b"body").await }
+    });
     pause().await;
     (held, started)
 }
@@ -96,57 +63,63 @@ fn commits(device: &MemoryDevice) -> usize {
 }
 
 /// Checks that a gateway that reads the rows now has the same usage and lists the same names and ETags.
-pub async fn agrees_with_its_rows(device: &Arc<MemoryDevice>, gateway: &TestGateway) {
-    gateway.settle().await;
-    let reloaded = open(device).await;
-    assert_eq!(reloaded.usage(), gateway.usage());
-    let all = ameles_gateway::objects::listing::ListRequest { limit: 10_000, ..Default::default() };
-    let listed = |gateway: &TestGateway| {
-        let page = gateway.account(FIRST_ACCOUNT).list("container", &all).expect("listed");
+pub async fn agrees_with_its_rows(vault: &Vault) {
+    vault.gateway.settle().await;
+    let reloaded = Vault::over(Arc::clone(&vault.device), alone()).await;
+    assert_eq!(reloaded.gateway.usage(), vault.gateway.usage());
+    let listed = |vault: &Vault| {
+        let page = vault.account.list("container", &everything()).expect("listed");
         page.entries.into_iter().map(|(key, object)| (key, object.etag.clone())).collect::<Vec<_>>()
     };
-    assert_eq!(listed(&reloaded), listed(gateway));
+    assert_eq!(listed(&reloaded), listed(vault));
+}
+
+/// Leaves room for this many more bytes of rows.
+async fn bound_rows(vault: &Vault, more: u64) {
+    let rows = ameles_gateway::Device::load_rows(&vault.device).await.expect("rows");
+    let used: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
+    vault.device.bound_rows(used as u64 + more);
 }
 
 #[tokio::test]
 async fn what_comes_while_a_commit_is_under_way_shares_the_next_one() {
-    let (device, gateway, account) = fresh().await;
-    let (held, started) = hold_a_commit(&device, &gateway).await;
+    let vault = fresh().await;
+    let (held, started) = hold_a_commit(&vault).await;
     let keys: Vec<String> = (0..16).map(|number| format!("key {number}")).collect();
-    let puts = join_all(keys.iter().map(|key| put(&gateway, key, b"body")));
+    let puts = join_all(keys.iter().map(|key| vault.put(key, b"body")));
     let work = async {
         pause().await;
-        assert!(keys.iter().all(|key| matches!(account.object("container", key), Err(Error::NoSuchKey))));
+        assert!(keys.iter().all(|key| matches!(vault.object(key), Err(Error::NoSuchKey))));
         drop(held);
     };
     let (puts, ()) = futures::join!(puts, work);
     assert!(puts.iter().all(Result::is_ok), "{puts:?}");
     started.await.expect("no panic").expect("put");
-    assert_eq!(commits(&device), 2, "the one that was under way, and one of all the others");
-    assert!(keys.iter().all(|key| account.object("container", key).is_ok()));
-    agrees_with_its_rows(&device, &gateway).await;
+    assert_eq!(commits(&vault.device), 2, "the one that was under way, and one of all the others");
+    assert!(keys.iter().all(|key| vault.object(key).is_ok()));
+    agrees_with_its_rows(&vault).await;
 }
 
 #[tokio::test]
 async fn nothing_is_visible_before_it_is_durable_not_even_in_a_refusal() {
-    let (device, gateway, account) = fresh().await;
-    let first = put(&gateway, "key", b"first").await.expect("put");
-    let (held, started) = hold_a_commit(&device, &gateway).await;
-    let mut second = Box::pin(put(&gateway, "key", b"second"));
-    let mut refused = Box::pin(put_if(&gateway, "key", b"third", if_it_is(&first)));
-    let mut again = Box::pin(account.create_container("container", ContainerSettings::default()));
+    let vault = fresh().await;
+    let first = vault.put("key", b"first").await.expect("put");
+    let (held, started) = hold_a_commit(&vault).await;
+    let mut second = Box::pin(vault.put("key", b"second"));
+    let mut refused = Box::pin(vault.put_if("key", b"third", if_it_is(&first)));
+    let mut again = Box::pin(vault.account.create_container("container", ContainerSettings::default()));
     for _ in 0..10 {
         pause().await;
         assert!(!started.is_finished());
         assert!(futures::poll!(&mut second).is_pending());
         assert!(futures::poll!(&mut refused).is_pending(), "it would tell of a put that may be lost");
         assert!(futures::poll!(&mut again).is_pending());
-        assert_eq!(account.object("container", "key").expect("there").etag, first.etag);
-        assert_eq!(open(&device).await.usage().objects, 1);
+        assert_eq!(vault.object("key").expect("there").etag, first.etag);
+        assert_eq!(vault.reopen().await.gateway.usage().objects, 1);
     }
     // The running commit ends; the next one has its group, and is held.
     drop(held);
-    let held = device.hold_commits().await;
+    let held = vault.device.hold_commits().await;
     pause().await;
     assert!(
         matches!(again.await, Err(Error::ContainerExists)),
@@ -156,34 +129,37 @@ async fn nothing_is_visible_before_it_is_durable_not_even_in_a_refusal() {
         pause().await;
         assert!(futures::poll!(&mut second).is_pending());
         assert!(futures::poll!(&mut refused).is_pending(), "it would tell of a put that may be lost");
-        assert_eq!(account.object("container", "key").expect("there").etag, first.etag);
-        assert_eq!(open(&Arc::new(device.after_kill())).await.usage().objects, 2);
+        assert_eq!(vault.object("key").expect("there").etag, first.etag);
+        assert_eq!(
+            Vault::over(Arc::new(vault.device.after_kill()), alone()).await.gateway.usage().objects,
+            2
+        );
     }
     assert!(started.is_finished());
     drop(held);
     started.await.expect("no panic").expect("put");
     let second = second.await.expect("put");
     assert!(matches!(refused.await, Err(Error::PreconditionFailed(_))));
-    assert_eq!(account.object("container", "key").expect("there").etag, second.etag);
+    assert_eq!(vault.object("key").expect("there").etag, second.etag);
 }
 
 #[tokio::test]
 async fn a_commit_that_fails_fails_for_all_in_its_group_and_leaves_nothing_of_it() {
     let faults = [CommitFault::Before, CommitFault::After];
     for (commits, commits_left) in faults.into_iter().flat_map(|fault| [(fault, 0), (fault, 1)]) {
-        let (device, gateway, account) = fresh().await;
-        let first = put(&gateway, "key", b"first").await.expect("put");
-        put(&gateway, "kept", &[7; 5 * BLOCK]).await.expect("put");
-        let before = gateway.usage();
-        let (held, started) = hold_a_commit(&device, &gateway).await;
-        device.set_faults(Faults { commits, commits_left, ..Faults::default() });
+        let vault = fresh().await;
+        let first = vault.put("key", b"first").await.expect("put");
+        vault.put("kept", &[7; 5 * BLOCK]).await.expect("put");
+        let before = vault.gateway.usage();
+        let (held, started) = hold_a_commit(&vault).await;
+        vault.device.set_faults(Faults { commits, commits_left, ..Faults::default() });
         let work = release(held);
         let (started, put_over, refused, absent, deleted, ()) = futures::join!(
             started,
-            put(&gateway, "key", &[2; 3 * BLOCK]),
-            put_if(&gateway, "key", b"third", if_it_is(&first)),
-            put_if(&gateway, "new", b"new", if_absent()),
-            delete(&account, "kept"),
+            vault.put("key", &[2; 3 * BLOCK]),
+            vault.put_if("key", b"third", if_it_is(&first)),
+            vault.put_if("new", b"new", if_absent()),
+            vault.delete("kept"),
             work,
         );
         let failed = |error: Option<Error>| matches!(error, Some(Error::Device(DeviceError::Unavailable(_))));
@@ -192,29 +168,29 @@ async fn a_commit_that_fails_fails_for_all_in_its_group_and_leaves_nothing_of_it
         assert!(failed(refused.err()), "a put whose condition failed because of it");
         assert!(failed(absent.err()), "another key's put");
         assert!(failed(deleted.err()), "a delete");
-        gateway.settle().await;
+        vault.gateway.settle().await;
         let others = commits_left;
-        assert_eq!(gateway.usage().objects, before.objects + others);
-        assert_eq!(account.object("container", "key").expect("there").etag, first.etag);
+        assert_eq!(vault.gateway.usage().objects, before.objects + others);
+        assert_eq!(vault.object("key").expect("there").etag, first.etag);
         // Any of it may be durable until the next change undoes it; the rows are consistent.
-        open(&device).await;
-        device.set_faults(Faults::default());
-        put(&gateway, "last", b"last").await.expect("put");
-        assert_eq!(gateway.usage().objects, before.objects + others + 1);
-        assert_eq!(gateway.usage().free_blocks, before.free_blocks - others - 1);
-        agrees_with_its_rows(&device, &gateway).await;
+        vault.reopen().await;
+        vault.device.set_faults(Faults::default());
+        vault.put("last", b"last").await.expect("put");
+        assert_eq!(vault.gateway.usage().objects, before.objects + others + 1);
+        assert_eq!(vault.gateway.usage().free_blocks, before.free_blocks - others - 1);
+        agrees_with_its_rows(&vault).await;
     }
 }
 
 #[tokio::test]
 async fn of_several_puts_of_one_key_in_a_group_the_last_one_stands_and_a_failure_takes_all_back() {
     for fault in [CommitFault::None, CommitFault::Before, CommitFault::After] {
-        let (device, gateway, account) = fresh().await;
-        let first = put(&gateway, "key", b"first").await.expect("put").etag.clone();
-        let (held, started) = hold_a_commit(&device, &gateway).await;
-        device.set_faults(Faults { commits: fault, commits_left: 1, ..Faults::default() });
+        let vault = fresh().await;
+        let first = vault.put("key", b"first").await.expect("put").etag.clone();
+        let (held, started) = hold_a_commit(&vault).await;
+        vault.device.set_faults(Faults { commits: fault, commits_left: 1, ..Faults::default() });
         let bodies = ["second", "third", "fourth"];
-        let puts = join_all(bodies.map(|body| put(&gateway, "key", body.as_bytes())));
+        let puts = join_all(bodies.map(|body| vault.put("key", body.as_bytes())));
         let work = release(held);
         let (puts, ()) = futures::join!(puts, work);
         drop(started.await.expect("no panic").expect("put"));
@@ -229,31 +205,29 @@ async fn of_several_puts_of_one_key_in_a_group_the_last_one_stands_and_a_failure
         };
         // A handle of an object keeps its blocks.
         drop(puts);
-        gateway.settle().await;
-        assert_eq!(gateway.usage().free_blocks, BLOCKS - 2 - held_blocks);
-        assert_eq!(account.object("container", "key").expect("there").etag, current);
+        vault.gateway.settle().await;
+        assert_eq!(vault.gateway.usage().free_blocks, BLOCKS - 2 - held_blocks);
+        assert_eq!(vault.object("key").expect("there").etag, current);
         if fault != CommitFault::None {
             // Until the rows are known again, nothing else is committed.
-            device.set_faults(Faults { commits: CommitFault::Before, ..Faults::default() });
-            assert!(put(&gateway, "other", b"other").await.is_err());
-            device.set_faults(Faults::default());
+            vault.device.set_faults(Faults { commits: CommitFault::Before, ..Faults::default() });
+            assert!(vault.put("other", b"other").await.is_err());
+            vault.device.set_faults(Faults::default());
         }
-        put(&gateway, "last", b"last").await.expect("put");
-        assert_eq!(account.object("container", "key").expect("there").etag, current);
-        agrees_with_its_rows(&device, &gateway).await;
+        vault.put("last", b"last").await.expect("put");
+        assert_eq!(vault.object("key").expect("there").etag, current);
+        agrees_with_its_rows(&vault).await;
     }
 }
 
 #[tokio::test]
 async fn one_of_many_conditional_puts_of_the_same_object_succeeds() {
-    let (device, gateway, account) = fresh().await;
-    let old = put(&gateway, "old", b"old").await.expect("put");
-    let (held, started) = hold_a_commit(&device, &gateway).await;
+    let vault = fresh().await;
+    let old = vault.put("old", b"old").await.expect("put");
+    let (held, started) = hold_a_commit(&vault).await;
     let bodies: Vec<String> = (0..12).map(|number| format!("body {number}")).collect();
-    let first_puts =
-        join_all(bodies.iter().map(|body| put_if(&gateway, "new", body.as_bytes(), if_absent())));
-    let replaced =
-        join_all(bodies.iter().map(|body| put_if(&gateway, "old", body.as_bytes(), if_it_is(&old))));
+    let first_puts = join_all(bodies.iter().map(|body| vault.put_if("new", body.as_bytes(), if_absent())));
+    let replaced = join_all(bodies.iter().map(|body| vault.put_if("old", body.as_bytes(), if_it_is(&old))));
     let work = release(held);
     let (first_puts, replaced, ()) = futures::join!(first_puts, replaced, work);
     started.await.expect("no panic").expect("put");
@@ -263,60 +237,47 @@ async fn one_of_many_conditional_puts_of_the_same_object_succeeds() {
         assert_eq!((done.len(), refused.len()), (1, 11), "{key}");
         let refused_well = |outcome: &Result<_, _>| matches!(outcome, Err(Error::PreconditionFailed(_)));
         assert!(refused.iter().all(refused_well), "{key}: {refused:?}");
-        let current = account.object("container", key).expect("there").etag.clone();
+        let current = vault.object(key).expect("there").etag.clone();
         assert_eq!(current, done[0].as_ref().expect("one of them").etag, "{key}");
     }
-    agrees_with_its_rows(&device, &gateway).await;
+    agrees_with_its_rows(&vault).await;
 }
 
 #[tokio::test]
 async fn a_quota_holds_for_all_that_come_at_once() {
-    let (device, gateway, account) = fresh().await;
+    let vault = fresh().await;
     let bound = |settings: &mut ContainerSettings| {
         settings.metadata.insert("quota-count".into(), "5".into());
         Ok(())
     };
-    account.update_container("container", bound).await.expect("bound");
-    let (held, started) = hold_a_commit(&device, &gateway).await;
+    vault.account.update_container("container", bound).await.expect("bound");
+    let (held, started) = hold_a_commit(&vault).await;
     let keys: Vec<String> = (0..16).map(|number| format!("key {number}")).collect();
-    let puts = join_all(keys.iter().map(|key| put(&gateway, key, b"body")));
+    let puts = join_all(keys.iter().map(|key| vault.put(key, b"body")));
     let work = release(held);
     let (puts, ()) = futures::join!(puts, work);
     started.await.expect("no panic").expect("put");
     assert_eq!(puts.iter().filter(|put| put.is_ok()).count(), 4, "one more was under way");
     assert!(puts.iter().filter_map(|put| put.as_ref().err()).all(|e| matches!(e, Error::OverQuota(_))));
-    assert_eq!(gateway.usage().objects, 5);
-    agrees_with_its_rows(&device, &gateway).await;
+    assert_eq!(vault.gateway.usage().objects, 5);
+    agrees_with_its_rows(&vault).await;
 }
 
 #[tokio::test]
 async fn an_upload_is_completed_or_aborted_once_and_its_blocks_have_one_holder() {
-    let (device, gateway, account) = fresh().await;
-    let id = account.begin_upload("container", "key", Details::default(), None).await.expect("begun");
-    let mut writer = gateway.writer(Some(3 * BLOCK as u64), None).expect("room");
-    writer.push(Bytes::from(vec![4; 3 * BLOCK])).await.expect("pushed");
-    let part = writer.finish().await.expect("written");
-    account.link_part("container", "key", id, 1, part).await.expect("linked");
-    let (held, started) = hold_a_commit(&device, &gateway).await;
-    let complete = || {
-        let named = vec![NamedPart { number: 1, ..NamedPart::default() }];
-        account.complete_upload(
-            "container",
-            "key",
-            id,
-            named,
-            ExpectedObject::default(),
-            WriteConditions::default(),
-        )
-    };
+    let vault = fresh().await;
+    let id = vault.begin_upload("key").await.expect("begun");
+    vault.put_part("key", id, 1, &[4; 3 * BLOCK]).await.expect("linked");
+    let (held, started) = hold_a_commit(&vault).await;
+    let complete = || vault.complete("key", id, &[1]);
     let work = release(held);
     let (started, one, aborted, over, two, deleted, ()) = futures::join!(
         started,
         complete(),
-        account.abort_upload("container", "key", id),
-        put(&gateway, "key", b"over"),
+        vault.account.abort_upload("container", "key", id),
+        vault.put("key", b"over"),
         complete(),
-        delete(&account, "key"),
+        vault.delete("key"),
         work,
     );
     started.expect("no panic").expect("put");
@@ -328,30 +289,28 @@ async fn an_upload_is_completed_or_aborted_once_and_its_blocks_have_one_holder()
     );
     assert_eq!(deleted.expect("deleted"), one.is_ok());
     drop(one);
-    agrees_with_its_rows(&device, &gateway).await;
-    assert_eq!((gateway.usage().objects, gateway.usage().free_blocks), (2, BLOCKS - 2));
+    agrees_with_its_rows(&vault).await;
+    assert_eq!((vault.gateway.usage().objects, vault.gateway.usage().free_blocks), (2, BLOCKS - 2));
 }
 
 #[tokio::test]
 async fn a_full_catalogue_refuses_what_has_no_room_and_nobody_else_in_its_group() {
-    let (device, gateway, account) = fresh().await;
+    let vault = fresh().await;
     for number in 0..3 {
-        put(&gateway, &format!("old {number}"), b"body").await.expect("put");
+        vault.put(&format!("old {number}"), b"body").await.expect("put");
     }
-    let rows = ameles_gateway::Device::load_rows(&device).await.expect("rows");
-    let used: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
-    device.bound_rows(used as u64 + 700);
-    let (held, started) = hold_a_commit(&device, &gateway).await;
+    bound_rows(&vault, 700).await;
+    let (held, started) = hold_a_commit(&vault).await;
     let long = "long ".repeat(200);
     let work = release(held);
     let (started, small, large, one, two, deleted, later, ()) = futures::join!(
         started,
-        put(&gateway, "small", b"body"),
-        put(&gateway, &long, b"body"),
-        put(&gateway, "old 2", b"one"),
-        put(&gateway, "old 2", b"two"),
-        delete(&account, "old 0"),
-        delete(&account, "old 1"),
+        vault.put("small", b"body"),
+        vault.put(&long, b"body"),
+        vault.put("old 2", b"one"),
+        vault.put("old 2", b"two"),
+        vault.delete("old 0"),
+        vault.delete("old 1"),
         work,
     );
     started.expect("no panic").expect("there is room for it");
@@ -360,96 +319,94 @@ async fn a_full_catalogue_refuses_what_has_no_room_and_nobody_else_in_its_group(
     assert!(deleted.expect("a delete needs no room") && later.expect("a delete needs no room"));
     // The changes after it keep their order.
     let (one, two) = (one.expect("put"), two.expect("put"));
-    assert_eq!(account.object("container", "old 2").expect("there").etag, two.etag);
+    assert_eq!(vault.object("old 2").expect("there").etag, two.etag);
     drop((one, two));
-    agrees_with_its_rows(&device, &gateway).await;
+    agrees_with_its_rows(&vault).await;
 }
 
 #[tokio::test]
 async fn no_account_fills_the_catalogue_so_that_others_have_no_room() {
-    let (device, gateway, account) = fresh().await;
-    device.bound_rows(64 << 10);
+    let vault = fresh().await;
+    vault.device.bound_rows(64 << 10);
     let mut refused = None;
     for number in 0..1000 {
-        if let Err(error) = put(&gateway, &format!("{number}{}", "long ".repeat(100)), b"").await {
+        if let Err(error) = vault.put(&format!("{number}{}", "long ".repeat(100)), b"").await {
             refused = Some((number, error));
             break;
         }
     }
     let (number, error) = refused.expect("there is no room for so many");
     assert!(matches!(error, Error::OverRowShare), "{error:?}");
-    let free = ameles_gateway::Device::rows_free(&*device);
+    let free = ameles_gateway::Device::rows_free(&*vault.device);
     assert!((15 << 10..18 << 10).contains(&free), "a quarter is left: {free} after {number}");
-    let other = gateway.account("other");
+    let other = vault.gateway.account("other");
     other.create_container("theirs", ContainerSettings::default()).await.expect("there is room for others");
     // A change that shrinks the rows or keeps their size succeeds, and makes room.
     let another = format!("x{}", "long ".repeat(100));
     let key = format!("0{}", "long ".repeat(100));
-    put(&gateway, &key, b"").await.expect("no larger than before");
-    assert!(delete(&account, &key).await.expect("a delete needs no room"));
-    put(&gateway, &key, b"").await.expect("there is room again");
-    assert!(matches!(put(&gateway, &another, b"").await, Err(Error::OverRowShare)));
+    vault.put(&key, b"").await.expect("no larger than before");
+    assert!(vault.delete(&key).await.expect("a delete needs no room"));
+    vault.put(&key, b"").await.expect("there is room again");
+    assert!(matches!(vault.put(&another, b"").await, Err(Error::OverRowShare)));
     // The count is the same after a restart.
-    drop((account, other));
-    gateway.settle().await;
-    let gateway = open(&device).await;
-    assert!(matches!(put(&gateway, &another, b"").await, Err(Error::OverRowShare)));
-    assert!(delete(&gateway.account(FIRST_ACCOUNT), &key).await.expect("a delete needs no room"));
-    put(&gateway, &key, b"").await.expect("there is room again");
+    drop(other);
+    vault.gateway.settle().await;
+    let vault = vault.reopen().await;
+    assert!(matches!(vault.put(&another, b"").await, Err(Error::OverRowShare)));
+    assert!(vault.delete(&key).await.expect("a delete needs no room"));
+    vault.put(&key, b"").await.expect("there is room again");
 }
 
 #[tokio::test]
 async fn changes_planned_after_a_group_that_fails_fail_with_it_even_if_committed_alone() {
-    let (device, gateway, account) = fresh().await;
+    let vault = fresh().await;
     let long = "long ".repeat(100);
-    let old = put(&gateway, &long, b"old").await.expect("put").etag.clone();
-    let rows = ameles_gateway::Device::load_rows(&device).await.expect("rows");
-    let used: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
-    device.bound_rows(used as u64 + 600);
-    let (held, started) = hold_a_commit(&device, &gateway).await;
+    let old = vault.put(&long, b"old").await.expect("put").etag.clone();
+    bound_rows(&vault, 600).await;
+    let (held, started) = hold_a_commit(&vault).await;
     let work = async {
         pause().await;
         drop(held);
         // The group is full: what comes after this waits for the next one.
-        let held = device.hold_commits().await;
+        let held = vault.device.hold_commits().await;
         pause().await;
-        device.set_faults(Faults { commits: CommitFault::Before, ..Faults::default() });
-        let mut next = Box::pin(device.hold_commits());
+        vault.device.set_faults(Faults { commits: CommitFault::Before, ..Faults::default() });
+        let mut next = Box::pin(vault.device.hold_commits());
         assert!(futures::poll!(&mut next).is_pending());
         drop(held);
         let held = next.await;
-        device.set_faults(Faults::default());
+        vault.device.set_faults(Faults::default());
         drop(held);
     };
     let (started, small, over, ()) = futures::join!(
         started,
-        put(&gateway, "small", b"body"),
+        vault.put("small", b"body"),
         // It replaces another row, so only the device can say whether it fits.
-        put(&gateway, &long, b"over"),
+        vault.put(&long, b"over"),
         work,
     );
     drop(started.expect("no panic").expect("put"));
     let failed = |error: Option<Error>| matches!(error, Some(Error::Device(DeviceError::Unavailable(_))));
     assert!(failed(small.err()), "its group");
     assert!(failed(over.err()), "it would stand upon what is not there");
-    assert_eq!(account.object("container", &long).expect("there").etag, old);
-    put(&gateway, "last", b"last").await.expect("put");
-    agrees_with_its_rows(&device, &gateway).await;
+    assert_eq!(vault.object(&long).expect("there").etag, old);
+    vault.put("last", b"last").await.expect("put");
+    agrees_with_its_rows(&vault).await;
 }
 
 #[tokio::test]
 async fn a_plan_that_panics_takes_nobody_along() {
-    let (device, gateway, account) = fresh().await;
-    let (held, started) = hold_a_commit(&device, &gateway).await;
-    let puts = join_all(["one", "two", "three"].map(|key| put(&gateway, key, b"body")));
+    let vault = fresh().await;
+    let (held, started) = hold_a_commit(&vault).await;
+    let puts = join_all(["one", "two", "three"].map(|key| vault.put(key, b"body")));
     let panicking = tokio::spawn({
-        let account = account.clone();
+        let account = vault.account.clone();
         async move { account.update_container("container", |_| panic!("a flaw in a plan")).await }
     });
     let work = release(held);
-    let (puts, panicked, more, ()) = futures::join!(puts, panicking, put(&gateway, "four", b"body"), work);
+    let (puts, panicked, more, ()) = futures::join!(puts, panicking, vault.put("four", b"body"), work);
     started.await.expect("no panic").expect("put");
     assert!(panicked.is_err_and(|error| error.is_panic()));
     assert!(puts.iter().all(Result::is_ok) && more.is_ok());
-    agrees_with_its_rows(&device, &gateway).await;
+    agrees_with_its_rows(&vault).await;
 }

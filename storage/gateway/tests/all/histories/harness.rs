@@ -2,7 +2,8 @@
 
 use super::model::{Model, ModelContainer};
 use super::step::{Step, key_name, place};
-use ameles_gateway::catalogue::{ContainerSettings, Details, UploadId, VersionId, Versioning};
+use crate::vault::drain;
+use ameles_gateway::catalogue::{ContainerSettings, Details, Object, UploadId, VersionId, Versioning};
 use ameles_gateway::objects::conditions::{TagMatch, WriteConditions};
 use ameles_gateway::objects::listing::ListRequest;
 use ameles_gateway::objects::multipart::{ExpectedObject, NamedPart};
@@ -10,21 +11,16 @@ use ameles_gateway::objects::versions::Removal;
 use ameles_gateway::testing::MemoryDevice;
 use ameles_gateway::{Account, Error, Gateway, Options, Written};
 use bytes::Bytes;
-use futures::StreamExt;
 use std::collections::btree_map::Entry;
+use std::ops::Range;
 use std::sync::Arc;
 
 pub(super) async fn read_all(
     gateway: &Gateway,
-    object: &Arc<ameles_gateway::catalogue::Object>,
-    range: Option<std::ops::Range<u64>>,
+    object: &Arc<Object>,
+    range: Option<Range<u64>>,
 ) -> Result<Vec<u8>, Error> {
-    let mut reader = gateway.read(object, range).await?;
-    let mut bytes = Vec::new();
-    while let Some(piece) = reader.next().await {
-        bytes.extend_from_slice(&piece?);
-    }
-    Ok(bytes)
+    drain(gateway.read(object, range).await?).await
 }
 
 /// Writes a body in pieces of uneven length.
@@ -54,6 +50,11 @@ pub(super) fn kind(error: &Error) -> &'static str {
         Error::Full { .. } => "full",
         other => panic!("unforeseen: {other}"),
     }
+}
+
+#[track_caller]
+fn assert_refused<T>(outcome: Result<T, Error>, expected: &str) {
+    assert_eq!(outcome.map(|_| ()).map_err(|error| kind(&error)), Err(expected));
 }
 
 pub(super) struct Harness {
@@ -103,7 +104,7 @@ impl Harness {
         let (account, name) = self.account(container);
         let outcome = account.create_container(name, ContainerSettings::default()).await;
         match self.model.entry(container) {
-            Entry::Occupied(_) => assert_eq!(outcome.map_err(|e| kind(&e)), Err("exists")),
+            Entry::Occupied(_) => assert_refused(outcome, "exists"),
             Entry::Vacant(entry) => {
                 outcome.expect("made");
                 entry.insert(ModelContainer::default());
@@ -139,7 +140,7 @@ impl Harness {
         let end = start + length;
         let outcome = read_all(&self.gateway, &object, Some(start..end)).await;
         if length == 0 || end > body.len() as u64 {
-            assert_eq!(outcome.map_err(|e| kind(&e)), Err("range"));
+            assert_refused(outcome, "range");
         } else {
             assert_eq!(outcome.expect("read"), body[start as usize..end as usize]);
         }
@@ -150,7 +151,7 @@ impl Harness {
         let requested = keys.iter().map(|&key| (key_name(key), WriteConditions::default()));
         let outcome = account.delete(name, requested.collect()).await;
         let Some(model) = self.model.get_mut(&container) else {
-            return assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("no container"));
+            return assert_refused(outcome, "no container");
         };
         for (key, outcome) in keys.into_iter().map(key_name).zip(outcome.expect("deleted")) {
             assert_eq!(outcome.expect("deleted"), model.current(&key).is_some());
@@ -174,7 +175,7 @@ impl Harness {
         let versioning = if on { Versioning::Enabled } else { Versioning::Suspended };
         let outcome = account.set_versioning(name, versioning).await;
         match self.model.get_mut(&container) {
-            None => assert_eq!(outcome.map_err(|e| kind(&e)), Err("no container")),
+            None => assert_refused(outcome, "no container"),
             Some(model) => {
                 outcome.expect("set");
                 model.versioning = Some(versioning);
@@ -189,11 +190,7 @@ impl Harness {
         assert_eq!(self.gateway.usage(), before);
     }
 
-    pub(super) fn find(
-        &self,
-        container: u8,
-        key: u8,
-    ) -> Result<(Arc<ameles_gateway::catalogue::Object>, Vec<u8>), &'static str> {
+    pub(super) fn find(&self, container: u8, key: u8) -> Result<(Arc<Object>, Vec<u8>), &'static str> {
         let (account, name) = self.account(container);
         let found = account.object(name, &key_name(key));
         let known = self.model.get(&container).map(|model| model.current(&key_name(key)));
@@ -224,14 +221,9 @@ impl Harness {
         let absent = conditions.if_none_match.is_some();
         let outcome = account.link(name, &key, written, Details::default(), conditions).await;
         match self.model.get_mut(&container) {
-            None => assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("no container")),
-            Some(model) if absent && model.current(&key).is_some() => {
-                assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("condition"));
-            }
-            Some(model) => {
-                let object = outcome.expect("linked");
-                model.put(&key, object.version.id(), Some((body, object.etag.clone())));
-            }
+            None => assert_refused(outcome, "no container"),
+            Some(model) if absent && model.current(&key).is_some() => assert_refused(outcome, "condition"),
+            Some(model) => model.link(&key, &outcome.expect("linked"), body),
         }
     }
 
@@ -245,19 +237,16 @@ impl Harness {
         let conditions = WriteConditions::default();
         let outcome = account.link(name, &key, written, source.details.clone(), conditions).await;
         match self.model.get_mut(&to.0) {
-            None => assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("no container")),
-            Some(model) => {
-                let object = outcome.expect("linked");
-                model.put(&key, object.version.id(), Some((body, object.etag.clone())));
-            }
+            None => assert_refused(outcome, "no container"),
+            Some(model) => model.link(&key, &outcome.expect("linked"), body),
         }
     }
 
     async fn multipart(&mut self, container: u8, key: u8, parts: Vec<Vec<u8>>, skip: u8, complete: bool) {
         let ((account, name), key) = (self.account(container), key_name(key));
-        let started = account.begin_upload(name, &key, Details::default(), None).await;
+        let started = account.begin_upload(name, &key, Details::default(), None, None).await;
         let Some(model) = self.model.get_mut(&container) else {
-            return assert_eq!(started.map(|_| ()).map_err(|e| kind(&e)), Err("no container"));
+            return assert_refused(started, "no container");
         };
         let id: UploadId = started.expect("begun");
         let mut named = Vec::new();
@@ -282,7 +271,7 @@ impl Harness {
                 .complete_upload(name, &key, id, named, ExpectedObject::default(), WriteConditions::default())
                 .await
                 .expect("completed");
-            model.put(&key, object.version.id(), Some((whole, object.etag.clone())));
+            model.link(&key, &object, whole);
         } else {
             account.abort_upload(name, &key, id).await.expect("aborted");
         }
@@ -307,7 +296,7 @@ impl Harness {
             .collect();
         let outcome = account.remove(name, removals.clone()).await;
         let Some(model) = self.model.get_mut(&container) else {
-            return assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("no container"));
+            return assert_refused(outcome, "no container");
         };
         for (Removal { key, version, .. }, deleted) in removals.into_iter().zip(outcome.expect("removed")) {
             let deleted = deleted.expect("removed");

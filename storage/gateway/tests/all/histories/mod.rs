@@ -22,15 +22,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn a_history_of_verbs_is_a_history_of_a_map(
-        steps in prop::collection::vec(step(), 1..60),
-        padding in prop_oneof![
-            Just(Padding::None),
-            Just(Padding::PowersOfTwo),
-            Just(Padding::Classes(vec![20, 64, 100])),
-        ],
-        pack in any::<bool>(),
-    ) {
+    fn a_history_of_verbs_is_a_history_of_a_map(steps in prop::collection::vec(step(), 1..60), padding in prop_oneof![ Just(Padding::None), Just(Padding::PowersOfTwo), Just(Padding::Classes(vec![20, 64, 100])), ], pack in any::<bool>()) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
         runtime.block_on(async {
             let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, BATCH));

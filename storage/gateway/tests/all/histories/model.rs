@@ -1,6 +1,6 @@
 //! The model: containers as maps of keys to lists of versions.
 
-use ameles_gateway::catalogue::{VersionId, Versioning};
+use ameles_gateway::catalogue::{Object, VersionId, Versioning};
 use std::collections::BTreeMap;
 
 /// Containers.
@@ -44,6 +44,11 @@ impl ModelContainer {
             other => panic!("unforeseen: {other:?}"),
         }
         versions.insert(0, (id, content));
+    }
+
+    /// Puts an object with this body on top.
+    pub(super) fn link(&mut self, key: &str, object: &Object, body: Vec<u8>) {
+        self.put(key, object.version.id(), Some((body, object.etag.clone())));
     }
 
     /// Removes a version permanently, or the current object of a key without versions.

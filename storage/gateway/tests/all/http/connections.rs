@@ -1,11 +1,10 @@
 //! Connections that stall, are dropped or wait, and the shutdown of the server.
 
-use super::{read, start};
-use crate::test_server::{BLOCKS, TIMEOUT, body};
+use super::{read, served_with, start};
+use crate::test_server::{BLOCKS, TIMEOUT, body, signed_target};
 use ameles_gateway::FIRST_ACCOUNT;
 use ameles_gateway::http::server::Limits;
 use object_store::path::Path;
-use object_store::signer::Signer;
 use object_store::{ObjectStoreExt, PutPayload};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -13,10 +12,7 @@ use tokio::net::TcpStream;
 
 #[tokio::test]
 async fn a_connection_dropped_in_a_put_leaves_nothing() {
-    let server = start(Limits::default()).await;
-    let client = server.client();
-    let path = Path::from("key");
-    client.put(&path, PutPayload::from_static(b"old")).await.expect("put");
+    let (server, client, path) = served_with(&b"old"[..]).await;
     let before = server.gateway.usage();
     let stream = server.begin_put("key", 1_000_000, &body(500_000)).await;
     drop(stream);
@@ -34,13 +30,12 @@ async fn a_connection_dropped_in_a_put_leaves_nothing() {
 async fn a_body_that_stalls_is_given_up() {
     let limits = Limits { body: Duration::from_millis(200), ..Limits::default() };
     let server = start(limits).await;
-    let url = server
-        .client()
-        .signed_url(http::Method::PUT, &Path::from("key"), Duration::from_secs(60))
-        .await
-        .expect("signed");
-    let head =
-        format!("PUT {}?{} HTTP/1.1\r\ncontent-length: 100\r\n", url.path(), url.query().expect("signed"));
+    let target = signed_target(&server.client(), http::Method::PUT, "key").await;
+    let head = format!(
+        "PUT {target} HTTP/1.1
+content-length: 100
+"
+    );
     let (status, answer) = server.raw(&head, b"not all of it").await;
     assert_eq!(status, 400);
     assert!(answer.contains("RequestTimeout"), "{answer}");

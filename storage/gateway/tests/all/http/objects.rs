@@ -1,6 +1,6 @@
 //! Objects through a real client: the bytes that were put come back.
 
-use super::{read, start};
+use super::{read, served, served_with, start};
 use crate::test_server::{BLOCK, body};
 use ameles_gateway::http::server::Limits;
 use futures::TryStreamExt;
@@ -35,8 +35,7 @@ async fn objects_come_back_as_they_were_put() {
 
 #[tokio::test]
 async fn metadata_comes_back_and_a_copy_takes_it_along() {
-    let server = start(Limits::default()).await;
-    let client = server.client();
+    let (server, client) = served().await;
     let attributes: Attributes = [
         (Attribute::ContentType, "text/plain; charset=utf-8"),
         (Attribute::CacheControl, "max-age=60"),
@@ -61,11 +60,8 @@ async fn metadata_comes_back_and_a_copy_takes_it_along() {
 
 #[tokio::test]
 async fn ranges_are_exact_to_the_byte() {
-    let server = start(Limits::default()).await;
-    let client = server.client();
-    let path = Path::from("key");
     let whole = body(3 * BLOCK + 100);
-    client.put(&path, whole.clone().into()).await.expect("put");
+    let (server, client, path) = served_with(whole.clone()).await;
     let end = whole.len();
     for (start, stop) in [(0, 1), (BLOCK - 1, BLOCK + 1), (5, end), (end - 1, end), (BLOCK, 2 * BLOCK)] {
         let got = client.get_range(&path, start as u64..stop as u64).await.expect("read");
@@ -85,8 +81,7 @@ async fn ranges_are_exact_to_the_byte() {
 
 #[tokio::test]
 async fn conditions_hold() {
-    let server = start(Limits::default()).await;
-    let client = server.client();
+    let (server, client) = served().await;
     let path = Path::from("key");
     let put = |mode| client.put_opts(&path, PutPayload::from_static(b"body"), PutOptions::from(mode));
     let first = put(PutMode::Create).await.expect("absent");
@@ -114,8 +109,7 @@ async fn conditions_hold() {
 
 #[tokio::test]
 async fn an_upload_in_parts_is_one_object() {
-    let server = start(Limits::default()).await;
-    let client = server.client();
+    let (server, client) = served().await;
     let path = Path::from("large");
     let whole = body(12 << 20);
     let upload = client.put_multipart(&path).await.expect("begun");
@@ -140,8 +134,7 @@ async fn an_upload_in_parts_is_one_object() {
 
 #[tokio::test]
 async fn a_listing_of_many_pages_is_complete() {
-    let server = start(Limits::default()).await;
-    let client = server.client();
+    let (server, client) = served().await;
     let mut expected = Vec::new();
     for number in 0..1234 {
         let path = Path::from(format!("dir {}/file&{number}", number % 7));

@@ -1,17 +1,15 @@
 //! Refusals of callers without rights, of malformed requests, and of what there is no room for.
 
-use super::{read, start};
-use crate::test_server::{BLOCK, BLOCKS, body};
-use ameles_gateway::FIRST_ACCOUNT;
+use super::{read, served, served_with, start};
+use crate::test_server::{BLOCK, BLOCKS, body, signed_target};
+use crate::vault;
 use ameles_gateway::catalogue::ContainerSettings;
 use ameles_gateway::http::server::Limits;
 use ameles_gateway::objects::multipart::{ExpectedObject, MIN_PART, NamedPart};
 use ameles_gateway::testing::Faults;
 use object_store::path::Path;
-use object_store::signer::Signer;
 use object_store::{Attribute, Attributes, Error, ObjectStore, ObjectStoreExt, PutOptions, PutPayload};
 use s3s::S3Error;
-use std::time::Duration;
 
 fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     let after = text.split_once(from).unwrap_or_else(|| panic!("no {from} in {text}")).1;
@@ -20,17 +18,13 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
 
 #[tokio::test]
 async fn a_signed_url_works_and_a_forged_one_does_not() {
-    let server = start(Limits::default()).await;
-    let client = server.client();
-    let path = Path::from("key");
-    let put = client.signed_url(http::Method::PUT, &path, Duration::from_secs(60)).await.expect("signed");
-    let target = format!("{}?{}", put.path(), put.query().expect("signed"));
+    let (server, client) = served().await;
+    let target = signed_target(&client, http::Method::PUT, "key").await;
     let (status, answer) =
         server.raw(&format!("PUT {target} HTTP/1.1\r\ncontent-length: 5\r\n"), b"hello").await;
     assert_eq!(status, 200, "{answer}");
-    let got = read(&client, &path).await;
-    assert_eq!(got, "hello");
-    let forged = target.replace("X-Amz-Expires=60", "X-Amz-Expires=61");
+    assert_eq!(read(&client, &Path::from("key")).await, "hello");
+    let forged = target.replace("X-Amz-Expires=300", "X-Amz-Expires=301");
     assert_ne!(forged, target);
     let (status, answer) = server.raw(&format!("GET {forged} HTTP/1.1\r\n"), b"").await;
     assert_eq!(status, 403, "{answer}");
@@ -40,8 +34,7 @@ async fn a_signed_url_works_and_a_forged_one_does_not() {
 
 #[tokio::test]
 async fn without_the_keys_nothing_is_answered() {
-    let server = start(Limits::default()).await;
-    server.client().put(&Path::from("key"), PutPayload::from_static(b"secret body")).await.expect("put");
+    let (server, ..) = served_with(&b"secret body"[..]).await;
     let old = "authorization: AWS access:c2lnbmF0dXJl\r\n";
     let form = "content-type: multipart/form-data; boundary=x\r\ncontent-length: 0\r\n";
     for (head, expected) in [
@@ -70,26 +63,19 @@ async fn without_the_keys_nothing_is_answered() {
 
 #[tokio::test]
 async fn each_access_key_reaches_its_own_account_and_a_member_none() {
-    let server = start(Limits::default()).await;
-    let path = Path::from("key");
-    server.client().put(&path, PutPayload::from_static(b"the first account's")).await.expect("put");
+    let (server, client, path) = served_with(&b"the first account's"[..]).await;
     let with = |key: &str| server.builder().with_access_key_id(key).build().expect("a client");
     let other = with("other-access");
     // The S3 bucket belongs to another account: to this one it does not exist, and the answer does not give it away.
     let missing = other.get(&path).await;
     assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
-    server
-        .gateway
-        .account("other")
-        .create_container("bucket", ContainerSettings::default())
-        .await
-        .expect("made");
+    let account = server.gateway.account("other");
+    account.create_container("bucket", ContainerSettings::default()).await.expect("made");
     other.put(&path, PutPayload::from_static(b"the other account's")).await.expect("put");
-    for (client, expected) in [(server.client(), "the first account's"), (other, "the other account's")] {
+    for (client, expected) in [(client, "the first account's"), (other, "the other account's")] {
         assert_eq!(read(&client, &path).await, expected);
         // The gateway itself parses a range that s3s does not understand, but for the same account.
-        let url = client.signed_url(http::Method::GET, &path, Duration::from_secs(60)).await.expect("signed");
-        let target = format!("{}?{}", url.path(), url.query().expect("signed"));
+        let target = signed_target(&client, http::Method::GET, "key").await;
         let (_, answer) = server.raw(&format!("GET {target} HTTP/1.1\r\nrange: lines=1\r\n"), b"").await;
         assert!(answer.contains(expected), "{answer}");
     }
@@ -100,10 +86,7 @@ async fn each_access_key_reaches_its_own_account_and_a_member_none() {
 
 #[tokio::test]
 async fn a_full_vault_says_so_and_keeps_what_it_has() {
-    let server = start(Limits::default()).await;
-    let client = server.client();
-    let path = Path::from("key");
-    client.put(&path, PutPayload::from_static(b"old")).await.expect("put");
+    let (server, client, path) = served_with(&b"old"[..]).await;
     let too_long = format!("content-length: {}\r\nexpect: 100-continue\r\n", BLOCKS * BLOCK as u64 + 1);
     let (status, answer) = server.signed(http::Method::PUT, "key", &too_long).await;
     assert_eq!(status, 507, "{answer}");
@@ -137,10 +120,8 @@ async fn every_refusal_says_in_a_sentence_what_was_wrong() {
         let message = between(&answer, "<Message>", "</Message>");
         assert!(message.len() > 20 && !message.contains("Unknown"), "{code}: {message}");
     }
-    let url = server.client().signed_url(http::Method::GET, &Path::from("k"), Duration::from_secs(60)).await;
-    let url = url.expect("signed");
-    let target =
-        format!("{}?{}", url.path(), url.query().expect("signed").replace("Expires=60", "Expires=61"));
+    let target = signed_target(&server.client(), http::Method::GET, "k").await;
+    let target = target.replace("Expires=300", "Expires=301");
     let (_, answer) = server.raw(&format!("GET {target} HTTP/1.1\r\n"), b"").await;
     assert_eq!(between(&answer, "<Code>", "</Code>"), "SignatureDoesNotMatch");
     assert!(between(&answer, "<Message>", "</Message>").contains("Check your key"), "{answer}");
@@ -149,10 +130,8 @@ async fn every_refusal_says_in_a_sentence_what_was_wrong() {
 
 #[tokio::test]
 async fn a_range_that_is_none_is_ignored() {
-    let server = start(Limits::default()).await;
-    let whole = body(BLOCK + 10);
-    let end = whole.len();
-    server.client().put(&Path::from("key"), whole.into()).await.expect("put");
+    let end = BLOCK + 10;
+    let (server, ..) = served_with(body(end)).await;
     for range in ["bytes=abc", "bytes=5-2", "bytes=", "lines=0-4", "bytes=0-1,3-4", "nonsense"] {
         let (status, answer) = server.signed(http::Method::GET, "key", &format!("range: {range}\r\n")).await;
         let answer = answer.to_ascii_lowercase();
@@ -172,9 +151,8 @@ async fn a_range_that_is_none_is_ignored() {
 
 #[tokio::test]
 async fn a_range_outside_of_the_object_is_answered_with_its_size() {
-    let server = start(Limits::default()).await;
-    server.client().put(&Path::from("key"), body(100).into()).await.expect("put");
-    server.client().put(&Path::from("empty"), PutPayload::default()).await.expect("put");
+    let (server, client, _) = served_with(body(100)).await;
+    client.put(&Path::from("empty"), PutPayload::default()).await.expect("put");
     for (key, range, bytes) in [
         ("key", "bytes=100-", 100),
         ("key", "bytes=99999999999999999999-", 100),
@@ -201,47 +179,35 @@ async fn a_range_outside_of_the_object_is_answered_with_its_size() {
 #[tokio::test]
 async fn parts_are_refused_as_s3_refuses_them() {
     let server = start(Limits::default()).await;
-    let gateway = &server.gateway;
     let min = MIN_PART as usize;
-    let id = gateway
-        .account(FIRST_ACCOUNT)
-        .begin_upload("bucket", "key", Default::default(), None)
-        .await
-        .expect("begun");
+    let id =
+        server.account.begin_upload("bucket", "key", Default::default(), None, None).await.expect("begun");
     for (number, bytes) in [(1, min - 1), (2, min), (3, 10)] {
-        let mut writer = gateway.writer(Some(bytes as u64), None).expect("room");
-        writer.push(body(bytes)).await.expect("written");
-        let written = writer.finish().await.expect("written");
-        gateway.account(FIRST_ACCOUNT).link_part("bucket", "key", id, number, written).await.expect("a part");
+        let written = vault::write(&server.gateway, &body(bytes)).await.expect("written");
+        server.account.link_part("bucket", "key", id, number, written).await.expect("a part");
     }
     let complete = async |numbers: &[u16]| {
         let named = numbers.iter().map(|&number| NamedPart { number, ..NamedPart::default() }).collect();
         let expected = ExpectedObject { min_part: Some(MIN_PART), ..ExpectedObject::default() };
-        let completed = gateway
-            .account(FIRST_ACCOUNT)
-            .complete_upload("bucket", "key", id, named, expected, Default::default())
-            .await;
-        S3Error::from(completed.expect_err("refused")).code().as_str().to_owned()
+        server.account.complete_upload("bucket", "key", id, named, expected, Default::default()).await
     };
-    assert_eq!(complete(&[1, 2, 3]).await, "EntityTooSmall");
-    assert_eq!(complete(&[2, 1]).await, "InvalidPartOrder");
-    assert_eq!(complete(&[2, 2]).await, "InvalidPartOrder");
-    assert_eq!(complete(&[2, 4]).await, "InvalidPart");
-    assert_eq!(complete(&[]).await, "MalformedXML");
-    let named = [2, 3].map(|number| NamedPart { number, ..NamedPart::default() }).to_vec();
-    let expected = ExpectedObject { min_part: Some(MIN_PART), ..ExpectedObject::default() };
-    let done = gateway
-        .account(FIRST_ACCOUNT)
-        .complete_upload("bucket", "key", id, named, expected, Default::default())
-        .await;
-    assert_eq!(done.expect("large enough").bytes(), min as u64 + 10);
+    for (numbers, code) in [
+        (&[1, 2, 3][..], "EntityTooSmall"),
+        (&[2, 1], "InvalidPartOrder"),
+        (&[2, 2], "InvalidPartOrder"),
+        (&[2, 4], "InvalidPart"),
+        (&[], "MalformedXML"),
+    ] {
+        let refused = S3Error::from(complete(numbers).await.expect_err("refused"));
+        assert_eq!(refused.code().as_str(), code, "{numbers:?}");
+    }
+    assert_eq!(complete(&[2, 3]).await.expect("large enough").bytes(), min as u64 + 10);
     server.stop().await;
 }
 
 #[tokio::test]
 async fn more_user_metadata_than_s3_takes_is_refused_before_its_body() {
-    let server = start(Limits::default()).await;
-    let client = server.client();
+    let (server, client) = served().await;
     let path = Path::from("key");
     let with = |bytes: usize| {
         let mut attributes = Attributes::new();

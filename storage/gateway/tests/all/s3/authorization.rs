@@ -1,19 +1,21 @@
 //! Every verb, requested by callers without the right to it.
 
 use super::signer::{REGION, Signer};
-use super::test_server::{Answer, TestServer, at, keys, now};
+use super::test_server::{TestServer, at, keys, now};
+use crate::raw::Answer;
+use crate::vault;
 use ameles_gateway::catalogue::{ContainerSettings, Details, UploadId};
 use ameles_gateway::objects::conditions::WriteConditions;
 use time::OffsetDateTime;
 
-pub(crate) struct Verb {
-    pub(crate) name: &'static str,
-    pub(crate) method: &'static str,
-    pub(crate) target: String,
-    pub(crate) headers: &'static [(&'static str, &'static str)],
-    pub(crate) body: &'static str,
+pub struct Verb {
+    pub name: &'static str,
+    pub method: &'static str,
+    pub target: String,
+    pub headers: &'static [(&'static str, &'static str)],
+    pub body: &'static str,
     /// The answer to the owner.
-    pub(crate) right: &'static str,
+    pub right: &'static str,
 }
 
 const TAGS: &str = "<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>";
@@ -23,7 +25,7 @@ const LIST: &str =
 
 /// A request for each verb that the gateway serves, in an order in which the owner can send all of them.
 #[expect(clippy::too_many_lines, reason = "a table: a row for each verb")]
-pub(crate) fn verbs(upload: &str) -> Vec<Verb> {
+pub fn verbs(upload: &str) -> Vec<Verb> {
     let verb = |name, method, target: &str, headers, body, right| {
         let target = target.replace("UPLOAD", upload);
         Verb { name, method, target, headers, body, right }
@@ -150,16 +152,14 @@ pub(crate) fn verbs(upload: &str) -> Vec<Verb> {
 }
 
 async fn put(server: &TestServer, bucket: &str, key: &str) {
-    let mut writer = server.gateway.writer(Some(7), None).expect("room");
-    writer.push("content".into()).await.expect("written");
-    let written = writer.finish().await.expect("written");
+    let written = vault::write(&server.gateway, b"content").await.expect("written");
     let account = server.account("ameles");
     let (details, conditions) = (Details::default(), WriteConditions::default());
     account.link(bucket, key, written, details, conditions).await.expect("linked");
 }
 
 /// A server with two buckets of the first account, an object in each, and an unfinished multipart upload.
-pub(crate) async fn prepared() -> (TestServer, String) {
+pub async fn prepared() -> (TestServer, String) {
     let server = TestServer::start().await;
     let account = server.account("ameles");
     for (bucket, ownership) in
@@ -170,7 +170,7 @@ pub(crate) async fn prepared() -> (TestServer, String) {
         put(&server, bucket, "object").await;
     }
     let UploadId(id) =
-        account.begin_upload("bucket", "parts", Details::default(), None).await.expect("begun");
+        account.begin_upload("bucket", "parts", Details::default(), None, None).await.expect("begun");
     let upload = id.iter().map(|byte| format!("{byte:02x}")).collect();
     server.device.take_log();
     (server, upload)
@@ -258,7 +258,7 @@ async fn no_verb_answers_a_caller_without_the_right() {
         ] {
             let answer = ask(&server, &verb, way).await.expect("an answer");
             let expected = if verb.method == "HEAD" { "403" } else { expected };
-            assert_eq!(answer.verdict(), expected, "{}, {way}: {}", verb.name, answer.body);
+            assert_eq!(answer.verdict(), expected, "{}, {way}: {}", verb.name, answer.text());
         }
     }
     assert_eq!(server.gateway.usage(), before, "nothing was changed");
@@ -272,8 +272,8 @@ async fn a_body_other_than_the_one_that_was_signed_changes_nothing() {
     let before = server.gateway.usage();
     for verb in verbs(&upload) {
         let Some(answer) = ask(&server, &verb, "tampered body").await else { continue };
-        assert!(answer.status >= 400, "{}: {}", verb.name, answer.body);
-        assert_ne!(answer.status, 501, "{} was looked at: {}", verb.name, answer.body);
+        assert!(answer.status >= 400, "{}: {}", verb.name, answer.text());
+        assert_ne!(answer.status, 501, "{} was looked at: {}", verb.name, answer.text());
     }
     assert_eq!(server.gateway.usage(), before, "nothing was changed");
     let view = server.account("ameles").container("bucket").expect("there");
@@ -289,7 +289,7 @@ async fn what_another_account_has_is_not_there() {
         let answer = ask(&server, verb, "another account").await.expect("an answer");
         if verb.name == "ListBuckets" {
             assert_eq!(answer.status, 200);
-            assert!(!answer.body.contains("<Bucket>"), "{}", answer.body);
+            assert!(!answer.text().contains("<Bucket>"), "{}", answer.text());
             continue;
         }
         let expected = if verb.method == "HEAD" { "404" } else { "404 NoSuchBucket" };
@@ -298,7 +298,7 @@ async fn what_another_account_has_is_not_there() {
         } else {
             expected
         };
-        assert_eq!(answer.verdict(), expected, "{}: {}", verb.name, answer.body);
+        assert_eq!(answer.verdict(), expected, "{}: {}", verb.name, answer.text());
     }
     let created = server.send(keys::OTHER_OWNER, "PUT", "/bucket", &[], b"").await;
     assert_eq!(created.verdict(), "200", "the name is free in the other account");
@@ -318,7 +318,7 @@ async fn every_verb_answers_its_owner() {
     let (server, upload) = prepared().await;
     for verb in verbs(&upload) {
         let answer = server.ask(verb.method, &verb.target, verb.headers, verb.body.as_bytes()).await;
-        assert_eq!(answer.verdict(), verb.right, "{}: {}", verb.name, answer.body);
+        assert_eq!(answer.verdict(), verb.right, "{}: {}", verb.name, answer.text());
     }
     server.stop().await;
 }
@@ -330,7 +330,7 @@ async fn a_signed_url_is_good_until_it_expires() {
     let owner = Signer { access_key: keys::OWNER, secret: "owner-secret", date: &date, region: REGION };
     let target = owner.presign("GET", "/bucket/object", &server.host(), &[], 60);
     let answer = server.raw("GET", &target, &[], b"").await;
-    assert_eq!((answer.verdict().as_str(), answer.body.as_str()), ("200", "content"));
+    assert_eq!((answer.verdict().as_str(), answer.text()), ("200", "content"));
     server
         .raw("GET", &target.replace("Expires=60", "Expires=61"), &[], b"")
         .await

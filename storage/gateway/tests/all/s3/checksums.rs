@@ -1,6 +1,7 @@
 //! Checksums of objects and of their parts: wrong ones are refused, and right ones are returned.
 
-use super::test_server::{Answer, TestServer, keys};
+use super::test_server::{TestServer, keys};
+use crate::raw::{Answer, Headers};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use crc_fast::CrcAlgorithm;
@@ -39,27 +40,17 @@ fn element(algorithm: &str) -> String {
     format!("Checksum{}", algorithm.to_ascii_uppercase())
 }
 
-async fn put(server: &TestServer, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
-    server.ask("PUT", target, headers, body).await
-}
-
 async fn get(server: &TestServer, method: &str, target: &str) -> Answer {
     server.ask(method, target, &[("x-amz-checksum-mode", "ENABLED")], b"").await
 }
 
-async fn begin(server: &TestServer, headers: &[(&str, &str)]) -> String {
+async fn begin(server: &TestServer, headers: Headers<'_>) -> String {
     let started = server.ask("POST", "/bucket/parts?uploads", headers, b"").await;
     format!("/bucket/parts?uploadId={}", started.element("UploadId").expect("an upload"))
 }
 
-async fn part(
-    server: &TestServer,
-    upload: &str,
-    number: usize,
-    headers: &[(&str, &str)],
-    body: &[u8],
-) -> Answer {
-    put(server, &format!("{upload}&partNumber={number}"), headers, body).await
+async fn part(server: &TestServer, upload: &str, number: usize, headers: Headers<'_>, body: &[u8]) -> Answer {
+    server.ask("PUT", &format!("{upload}&partNumber={number}"), headers, body).await
 }
 
 /// A completion of parts with these contents; `say` adds elements to each part.
@@ -71,7 +62,7 @@ fn list(parts: &[&[u8]], say: impl Fn(&[u8]) -> String) -> String {
     format!("<CompleteMultipartUpload>{}</CompleteMultipartUpload>", parts.collect::<String>())
 }
 
-async fn complete(server: &TestServer, upload: &str, headers: &[(&str, &str)], list: &str) -> Answer {
+async fn complete(server: &TestServer, upload: &str, headers: Headers<'_>, list: &str) -> Answer {
     server.ask("POST", upload, headers, list.as_bytes()).await
 }
 
@@ -91,7 +82,7 @@ async fn a_wrong_checksum_is_a_bad_digest_wherever_it_stands_and_a_right_one_is_
         for target in ["/bucket/object", &number] {
             for (value, expected) in [(&wrong, "400 BadDigest"), (&right, "200")] {
                 let answers = [
-                    put(&server, target, &[(&name, value)], BODY).await,
+                    server.ask("PUT", target, &[(&name, value)], BODY).await,
                     server.send_with_trailer(keys::OWNER, target, (&name, value), BODY).await,
                 ];
                 for answer in answers {
@@ -100,7 +91,7 @@ async fn a_wrong_checksum_is_a_bad_digest_wherever_it_stands_and_a_right_one_is_
                     assert_eq!(returned, (expected == "200").then_some(&*right), "{algorithm} {target}");
                 }
             }
-            let none = put(&server, target, &[(&name, "no checksum")], BODY).await;
+            let none = server.ask("PUT", target, &[(&name, "no checksum")], BODY).await;
             assert_eq!(none.verdict(), "400 InvalidRequest", "{algorithm} {target}");
         }
         let element_of = |value: &str| format!("<{0}>{value}</{0}>", element(algorithm));
@@ -118,7 +109,7 @@ async fn a_wrong_checksum_is_a_bad_digest_wherever_it_stands_and_a_right_one_is_
         assert_eq!(completed.verdict(), "200", "{algorithm}");
     }
     let md5 = [("content-md5", "AAAAAAAAAAAAAAAAAAAAAA==")];
-    put(&server, "/bucket/object", &md5, BODY).await.expect("400 BadDigest");
+    server.ask("PUT", "/bucket/object", &md5, BODY).await.expect("400 BadDigest");
     server.stop().await;
 }
 
@@ -195,7 +186,7 @@ async fn attributes_heads_and_gets_return_the_checksums_of_parts_and_of_the_whol
         of_whole,
         format!("<ChecksumSHA256>{bare}</ChecksumSHA256><ChecksumType>COMPOSITE</ChecksumType>")
     );
-    let parts: Vec<&str> = returned.body.split("<Part>").skip(1).collect();
+    let parts: Vec<&str> = returned.text().split("<Part>").skip(1).collect();
     assert_eq!(parts.len(), 2);
     for (part, sum) in parts.iter().zip(&sums) {
         assert!(part.contains(&format!("<ChecksumSHA256>{sum}</ChecksumSHA256>")), "{part}");
@@ -223,7 +214,7 @@ async fn an_upload_without_a_checksum_gets_the_crc64nvme_of_all_its_bytes() {
         // With a checksum of another algorithm, as boto3 gives, and without one.
         let crc32 = checksum("crc32", body);
         let given = (header("crc32"), crc32);
-        let headers: &[(&str, &str)] = if number == 1 { &[(&given.0, &given.1)] } else { &[] };
+        let headers: Headers<'_> = if number == 1 { &[(&given.0, &given.1)] } else { &[] };
         let answer = part(&server, &upload, number, headers, body).await.expect("200");
         let ours = checksum("crc64nvme", body);
         let returned = if number == 1 { None } else { Some(&*ours) };
@@ -240,7 +231,7 @@ async fn an_upload_without_a_checksum_gets_the_crc64nvme_of_all_its_bytes() {
     let returned = attributes(&server).await;
     for body in [&large[..], BODY, &[&large, BODY].concat()] {
         let sum = format!("<ChecksumCRC64NVME>{}</ChecksumCRC64NVME>", checksum("crc64nvme", body));
-        assert!(returned.body.contains(&sum), "{}", returned.body);
+        assert!(returned.text().contains(&sum), "{}", returned.text());
     }
     // S3 returns no checksum for a part of such an object: clients would compare it with that of the whole.
     let answer = get(&server, "HEAD", "/bucket/parts?partNumber=2").await;
@@ -249,22 +240,31 @@ async fn an_upload_without_a_checksum_gets_the_crc64nvme_of_all_its_bytes() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_copy_keeps_the_checksum_or_changes_it_as_asked() {
+const SOURCE: (&str, &str) = ("x-amz-copy-source", "/bucket/a");
+
+/// A server with an object to copy, and the SHA-1 of it.
+async fn with_source() -> (TestServer, String) {
     let server = TestServer::with_bucket(&[]).await;
     let sha1 = checksum("sha1", BODY);
-    put(&server, "/bucket/a", &[(&header("sha1"), &sha1)], BODY).await.expect("200");
-    let source = ("x-amz-copy-source", "/bucket/a");
-    let kept = put(&server, "/bucket/b", &[source], b"").await;
+    server.ask("PUT", SOURCE.1, &[(&header("sha1"), &sha1)], BODY).await.expect("200");
+    (server, sha1)
+}
+
+#[tokio::test]
+async fn a_copy_keeps_the_checksum_or_changes_it_as_asked() {
+    let (server, sha1) = with_source().await;
+    let kept = server.ask("PUT", "/bucket/b", &[SOURCE], b"").await;
     assert_eq!(kept.element("ChecksumSHA1"), Some(&*sha1));
     assert_eq!(kept.element("ChecksumType"), Some("FULL_OBJECT"));
-    let changed = put(&server, "/bucket/b", &[source, ("x-amz-checksum-algorithm", "CRC32C")], b"").await;
+    let changed =
+        server.ask("PUT", "/bucket/b", &[SOURCE, ("x-amz-checksum-algorithm", "CRC32C")], b"").await;
     assert_eq!(changed.element("ChecksumCRC32C"), Some(&*checksum("crc32c", BODY)));
     assert_eq!(changed.element("ChecksumSHA1"), None);
     // A copy onto itself is a change, too.
-    let changed = put(&server, "/bucket/a", &[source, ("x-amz-checksum-algorithm", "SHA256")], b"").await;
+    let changed =
+        server.ask("PUT", "/bucket/a", &[SOURCE, ("x-amz-checksum-algorithm", "SHA256")], b"").await;
     assert_eq!(changed.element("ChecksumSHA256"), Some(&*checksum("sha256", BODY)));
-    put(&server, "/bucket/a", &[source], b"").await.expect("400 InvalidRequest");
+    server.ask("PUT", "/bucket/a", &[SOURCE], b"").await.expect("400 InvalidRequest");
     let head = get(&server, "HEAD", "/bucket/a").await;
     assert_eq!(head.header(&header("sha256")), Some(&*checksum("sha256", BODY)));
     let first = get(&server, "GET", "/bucket/a?partNumber=1").await;
@@ -275,17 +275,14 @@ async fn a_copy_keeps_the_checksum_or_changes_it_as_asked() {
 
 #[tokio::test]
 async fn a_part_by_copying_has_the_checksum_of_its_upload_and_no_other() {
-    let server = TestServer::with_bucket(&[]).await;
-    let sha1 = checksum("sha1", BODY);
-    put(&server, "/bucket/a", &[(&header("sha1"), &sha1)], BODY).await.expect("200");
-    let source = ("x-amz-copy-source", "/bucket/a");
+    let (server, _) = with_source().await;
     let upload = begin(&server, &[]).await;
-    let answer = part(&server, &upload, 1, &[source], b"").await;
-    assert!(!answer.body.contains("Checksum"), "{}", answer.body);
+    let answer = part(&server, &upload, 1, &[SOURCE], b"").await;
+    assert!(!answer.text().contains("Checksum"), "{}", answer.text());
     let completed = complete(&server, &upload, &[], &list(&[BODY], |_| String::new())).await;
     assert_eq!(completed.element("ChecksumCRC64NVME"), Some(&*checksum("crc64nvme", BODY)));
     let upload = begin(&server, &[("x-amz-checksum-algorithm", "CRC32")]).await;
-    let answer = part(&server, &upload, 1, &[source], b"").await;
+    let answer = part(&server, &upload, 1, &[SOURCE], b"").await;
     assert_eq!(answer.element("ChecksumCRC32"), Some(&*checksum("crc32", BODY)));
     server.stop().await;
 }
@@ -301,19 +298,19 @@ async fn a_completion_that_is_asked_for_again_is_answered_as_before() {
     assert!(first.element("ChecksumCRC32").is_some());
     server.device.take_accesses();
     let again = complete(&server, &upload, &new, &once).await;
-    assert_eq!((again.verdict(), &again.body), ("200".to_owned(), &first.body));
+    assert_eq!((again.verdict(), again.text()), ("200".to_owned(), first.text()));
     // The tags of the object are not part of its completion, and a restart keeps everything.
     let tags = "<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>";
-    put(&server, "/bucket/parts?tagging", &[], tags.as_bytes()).await.expect("200");
+    server.ask("PUT", "/bucket/parts?tagging", &[], tags.as_bytes()).await.expect("200");
     let server = server.restart().await;
     let again = complete(&server, &upload, &new, &once).await;
-    assert_eq!((again.verdict(), &again.body), ("200".to_owned(), &first.body));
+    assert_eq!((again.verdict(), again.text()), ("200".to_owned(), first.text()));
     assert_eq!(server.device.take_accesses(), (0, 0), "nothing shows");
 
     complete(&server, &upload, &[], &other).await.expect("404 NoSuchUpload");
     server.send(keys::OTHER_OWNER, "POST", &upload, &[], once.as_bytes()).await.expect("404 NoSuchBucket");
-    server.ask("DELETE", &upload, &[], b"").await.expect("404 NoSuchUpload");
-    put(&server, "/bucket/parts", &[], BODY).await.expect("200");
+    server.delete(&upload).await.expect("404 NoSuchUpload");
+    server.ask("PUT", "/bucket/parts", &[], BODY).await.expect("200");
     let late = complete(&server, &upload, &[], &once).await;
     assert_eq!(late.verdict(), "404 NoSuchUpload", "the key stands for another object");
     server.stop().await;

@@ -1,6 +1,7 @@
 //! CORS: the headers that a browser gets before and with an answer.
 
-use super::test_server::{Answer, TestServer, keys};
+use super::test_server::{TestServer, keys};
+use crate::raw::Answer;
 
 const RULES: &str = "<CORSConfiguration>\
     <CORSRule><ID>first</ID><AllowedOrigin>https://*.example.org</AllowedOrigin><AllowedMethod>GET</AllowedMethod>\
@@ -28,14 +29,14 @@ async fn preflight(server: &TestServer, target: &str, origin: &str, method: &str
 #[tokio::test]
 async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     let server = with_rules(keys::OWNER).await;
-    let returned = server.ask("GET", "/bucket?cors=", &[], b"").await;
-    assert_eq!(returned.body.matches("<CORSRule>").count(), 2, "{}", returned.body);
+    let returned = server.get("/bucket?cors=").await;
+    assert_eq!(returned.text().matches("<CORSRule>").count(), 2, "{}", returned.text());
     assert_eq!((returned.element("ID"), returned.element("MaxAgeSeconds")), (Some("first"), Some("600")));
     assert_eq!(returned.element("AllowedHeader"), Some("x-amz-*"));
     assert_eq!(returned.element("ExposeHeader"), Some("ETag"));
     server.send(keys::OTHER_OWNER, "GET", "/bucket?cors=", &[], b"").await.expect("404 NoSuchBucket");
-    server.ask("DELETE", "/bucket?cors=", &[], b"").await.expect("204");
-    server.ask("GET", "/bucket?cors=", &[], b"").await.expect("404 NoSuchCORSConfiguration");
+    server.delete("/bucket?cors=").await.expect("204");
+    server.get("/bucket?cors=").await.expect("404 NoSuchCORSConfiguration");
     server.stop().await;
 }
 
@@ -57,11 +58,11 @@ async fn what_is_no_rule_is_refused_and_changes_nothing() {
         (rule("*", "GET", "<MaxAgeSeconds>long</MaxAgeSeconds>"), "400 MalformedXML"),
         ("<CORSConfiguration></CORSConfiguration>".into(), "400 MalformedXML"),
     ] {
-        let refused = server.ask("PUT", "/bucket?cors=", &[], body.as_bytes()).await;
+        let refused = server.put("/bucket?cors=", body.as_bytes()).await;
         assert_eq!(refused.verdict(), verdict, "{body}");
     }
-    let returned = server.ask("GET", "/bucket?cors=", &[], b"").await;
-    assert_eq!(returned.body.matches("<CORSRule>").count(), 2);
+    let returned = server.get("/bucket?cors=").await;
+    assert_eq!(returned.text().matches("<CORSRule>").count(), 2);
     server.stop().await;
 }
 
@@ -87,7 +88,7 @@ async fn a_preflight_is_answered_by_the_first_rule_that_fits() {
     preflight(&server, "/bucket", SITE, "BREW", "").await.expect("400 BadRequest");
     preflight(&server, "/bucket", "", "GET", "").await.expect("400 BadRequest");
     let malformed = preflight(&server, "/bucket", SITE, "PUT", "a, b/c").await.expect("400 BadRequest");
-    assert!(malformed.body.contains(" b/c&quot; contains invalid character"), "{}", malformed.body);
+    assert!(malformed.text().contains(" b/c&quot; contains invalid character"), "{}", malformed.text());
     server.unsigned("OPTIONS", "/bucket", &[], b"").await.expect("400 BadRequest");
     server.stop().await;
 }
@@ -105,7 +106,7 @@ async fn an_answer_says_whether_a_page_may_see_it_a_refusal_too() {
     assert_eq!((elsewhere.status, elsewhere.header("access-control-allow-origin")), (200, None));
     // A cache must not give the answer for one site to another.
     assert!(elsewhere.header("vary").expect("it varies").contains("Origin"));
-    let alone = server.ask("GET", "/bucket/key", &[], b"").await;
+    let alone = server.get("/bucket/key").await;
     assert!(alone.header("vary").expect("it varies").contains("Origin"));
     server.stop().await;
 }
@@ -113,7 +114,7 @@ async fn an_answer_says_whether_a_page_may_see_it_a_refusal_too() {
 #[tokio::test]
 async fn another_account_does_not_learn_which_buckets_exist() {
     let server = with_rules(keys::OTHER_OWNER).await;
-    server.ask("PUT", "/plain", &[], b"").await.expect("200");
+    server.put("/plain", b"").await.expect("200");
     let mut answers = Vec::new();
     // A bucket without rules, one that does not exist, and one of another account.
     for target in ["/plain/key", "/missing/key", "/bucket/key"] {

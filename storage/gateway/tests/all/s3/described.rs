@@ -14,7 +14,7 @@ async fn a_storage_class_is_stored_and_returned_wherever_s3_returns_it() {
         assert_eq!(got.header("x-amz-storage-class"), Some("STANDARD_IA"));
     }
     for list in ["/bucket", "/bucket?list-type=2", "/bucket?versions="] {
-        let listed = server.ask("GET", list, &[], b"").await;
+        let listed = server.get(list).await;
         assert_eq!(listed.element("StorageClass"), Some("STANDARD_IA"), "{list}");
     }
     let wanted = [("x-amz-object-attributes", "StorageClass")];
@@ -25,7 +25,7 @@ async fn a_storage_class_is_stored_and_returned_wherever_s3_returns_it() {
     let copy = async |target: &str, headers: &[(&str, &str)]| {
         let headers: Vec<_> = headers.iter().copied().chain([("x-amz-copy-source", "/bucket/key")]).collect();
         assert_eq!(server.ask("PUT", target, &headers, b"").await.verdict(), "200", "{target}");
-        let head = server.ask("HEAD", target, &[], b"").await;
+        let head = server.head(target).await;
         head.header("x-amz-storage-class").map(str::to_owned)
     };
     assert_eq!(copy("/bucket/plain", &[]).await, None);
@@ -38,7 +38,7 @@ async fn a_storage_class_is_stored_and_returned_wherever_s3_returns_it() {
     let started = server.ask("POST", "/bucket/parts?uploads=", &[class], b"").await;
     let id = started.element("UploadId").expect("begun");
     for target in ["/bucket?uploads=", &format!("/bucket/parts?uploadId={id}")] {
-        let listed = server.ask("GET", target, &[], b"").await;
+        let listed = server.get(target).await;
         assert_eq!(listed.element("StorageClass"), Some("STANDARD_IA"), "{target}");
     }
     let unknown = [("x-amz-storage-class", "SNOW")];
@@ -64,13 +64,13 @@ async fn an_upload_names_who_began_it() {
         let upload = started.element("UploadId").expect("begun");
         let upload_target = format!("/bucket/key?uploadId={upload}");
         for target in [&*upload_target, "/bucket?uploads="] {
-            let listed = server.ask("GET", target, &[], b"").await;
+            let listed = server.get(target).await;
             let initiator = listed.element("Initiator").expect("named");
             assert!(initiator.contains(&format!("<DisplayName>{name}</DisplayName>")), "{initiator}");
             assert!(initiator.contains(&format!("<ID>{id}</ID>")), "{initiator}");
             assert!(listed.element("Owner").expect("named").contains("<ID>ameles</ID>"));
         }
-        server.ask("DELETE", &upload_target, &[], b"").await.expect("204");
+        server.delete(&upload_target).await.expect("204");
     }
     server.stop().await;
 }
@@ -80,7 +80,7 @@ async fn a_bucket_is_in_the_region_that_it_was_made_in() {
     let server = TestServer::start().await;
     let make = async |bucket: &str, region: &str| {
         let body = if region.is_empty() { String::new() } else { configuration(region) };
-        server.ask("PUT", &format!("/{bucket}"), &[], body.as_bytes()).await.verdict()
+        server.put(&format!("/{bucket}"), body.as_bytes()).await.verdict()
     };
     assert_eq!(make("far", "eu-west-3").await, "200");
     assert_eq!(make("near", "").await, "200");
@@ -94,17 +94,17 @@ async fn a_bucket_is_in_the_region_that_it_was_made_in() {
         ("near", "us-east-1", None),
         ("cloud", "RegionOne", Some("RegionOne")),
     ] {
-        let head = server.ask("HEAD", &format!("/{bucket}"), &[], b"").await;
+        let head = server.head(&format!("/{bucket}")).await;
         assert_eq!(head.header("x-amz-bucket-region"), Some(region));
-        let location = server.ask("GET", &format!("/{bucket}?location="), &[], b"").await;
+        let location = server.get(&format!("/{bucket}?location=")).await;
         let returned = returned.map(|returned| format!(">{returned}</LocationConstraint>"));
         assert!(
-            location.body.contains(returned.as_deref().unwrap_or("></LocationConstraint>")),
+            location.text().contains(returned.as_deref().unwrap_or("></LocationConstraint>")),
             "{}",
-            location.body
+            location.text()
         );
-        let listed = server.ask("GET", &format!("/?bucket-region={region}"), &[], b"").await;
-        assert_eq!(listed.body.matches("<Bucket>").count(), 1, "{}", listed.body);
+        let listed = server.get(&format!("/?bucket-region={region}")).await;
+        assert_eq!(listed.text().matches("<Bucket>").count(), 1, "{}", listed.text());
         assert_eq!((listed.element("Name"), listed.element("BucketRegion")), (Some(bucket), Some(region)));
     }
     server.stop().await;

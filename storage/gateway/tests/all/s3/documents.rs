@@ -8,19 +8,34 @@ use md5::{Digest as _, Md5};
 async fn with_objects(names: &[&str]) -> TestServer {
     let server = TestServer::with_bucket(&[]).await;
     for name in names {
-        server.ask("PUT", &format!("/bucket/{name}"), &[], "bytes").await.expect("200");
+        server.put(&format!("/bucket/{name}"), "bytes").await.expect("200");
     }
     server
 }
 
 #[tokio::test]
-async fn the_prefix_of_a_rule_in_a_cdata_section_is_its_prefix() {
+async fn the_prefix_and_the_origin_of_a_rule_may_be_in_cdata_sections() {
     let server = with_objects(&[]).await;
-    let rules = "<LifecycleConfiguration><Rule><ID>one</ID><Filter><Prefix><![CDATA[logs/]]></Prefix></Filter>\
-        <Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>";
-    server.ask("PUT", "/bucket?lifecycle=", &[], rules).await.expect("200");
-    let returned = server.ask("GET", "/bucket?lifecycle=", &[], "").await;
-    assert_eq!(returned.element("Prefix"), Some("logs/"), "{}", returned.body);
+    for (target, element, value, rules) in [
+        (
+            "/bucket?lifecycle=",
+            "Prefix",
+            "logs/",
+            "<LifecycleConfiguration><Rule><ID>one</ID><Filter><Prefix><![CDATA[logs/]]></Prefix></Filter>\
+             <Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>",
+        ),
+        (
+            "/bucket?cors=",
+            "AllowedOrigin",
+            "https://a.example",
+            "<CORSConfiguration><CORSRule><AllowedOrigin><![CDATA[https://a.example]]></AllowedOrigin>\
+             <AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>",
+        ),
+    ] {
+        server.put(target, rules).await.expect("200");
+        let returned = server.get(target).await;
+        assert_eq!(returned.element(element), Some(value), "{target}: {}", returned.text());
+    }
     server.stop().await;
 }
 
@@ -39,16 +54,16 @@ async fn a_rule_whose_filter_is_not_understood_is_refused_and_changes_nothing() 
             "<LifecycleConfiguration><Rule><ID>one</ID>{filter}<Status>Enabled</Status>\
              <Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>"
         );
-        let answer = server.ask("PUT", "/bucket?lifecycle=", &[], &rules).await;
+        let answer = server.put("/bucket?lifecycle=", &rules).await;
         assert_eq!(answer.verdict(), "400 MalformedXML", "{filter}");
-        assert!(answer.element("Message").is_some_and(|message| message.contains(": ")), "{}", answer.body);
+        assert!(answer.element("Message").is_some_and(|message| message.contains(": ")), "{}", answer.text());
     }
-    server.ask("GET", "/bucket?lifecycle=", &[], "").await.expect("404 NoSuchLifecycleConfiguration");
+    server.get("/bucket?lifecycle=").await.expect("404 NoSuchLifecycleConfiguration");
     server.stop().await;
 }
 
 #[tokio::test]
-async fn the_key_of_a_delete_and_the_origin_of_a_rule_may_be_in_cdata_sections() {
+async fn the_key_of_a_delete_may_be_in_a_cdata_section() {
     let server = with_objects(&["a%3Cb", "other"]).await;
     let delete = "<Delete><Object><Key><![CDATA[a<b]]></Key></Object></Delete>";
     let answer = server.ask("POST", "/bucket?delete=", &[], delete).await;
@@ -56,15 +71,10 @@ async fn the_key_of_a_delete_and_the_origin_of_a_rule_may_be_in_cdata_sections()
         (answer.verdict().as_str(), answer.element("Key")),
         ("200", Some("a&lt;b")),
         "{}",
-        answer.body
+        answer.text()
     );
-    server.ask("GET", "/bucket/a%3Cb", &[], "").await.expect("404 NoSuchKey");
-    server.ask("GET", "/bucket/other", &[], "").await.expect("200");
-    let rules = "<CORSConfiguration><CORSRule><AllowedOrigin><![CDATA[https://a.example]]></AllowedOrigin>\
-        <AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>";
-    server.ask("PUT", "/bucket?cors=", &[], rules).await.expect("200");
-    let returned = server.ask("GET", "/bucket?cors=", &[], "").await;
-    assert_eq!(returned.element("AllowedOrigin"), Some("https://a.example"), "{}", returned.body);
+    server.get("/bucket/a%3Cb").await.expect("404 NoSuchKey");
+    server.get("/bucket/other").await.expect("200");
     server.stop().await;
 }
 
@@ -91,14 +101,14 @@ async fn a_body_that_is_not_the_one_of_its_digest_is_refused() {
 async fn a_returned_configuration_can_be_put_back_and_changes_nothing() {
     let server = with_objects(&["key"]).await;
     let put = async |target: &str, body: &str| {
-        let answer = server.ask("PUT", target, &[], body).await;
-        assert!(answer.status < 300, "PUT {target}: {} {}", answer.verdict(), answer.body);
+        let answer = server.put(target, body).await;
+        assert!(answer.status < 300, "PUT {target}: {} {}", answer.verdict(), answer.text());
     };
     let again = async |target: &str| {
-        let returned = server.ask("GET", target, &[], "").await;
+        let returned = server.get(target).await;
         assert_eq!(returned.verdict(), "200", "GET {target}");
-        put(target, &returned.body).await;
-        assert_eq!(server.ask("GET", target, &[], "").await.body, returned.body, "{target}");
+        put(target, returned.text()).await;
+        assert_eq!(server.get(target).await.text(), returned.text(), "{target}");
     };
     for target in ["/bucket?acl=", "/bucket/key?acl=", "/bucket?versioning=", "/bucket?ownershipControls="] {
         again(target).await;

@@ -39,7 +39,7 @@ async fn puts_copies_heads_and_gets_return_the_requested_encryption() {
     server.ask("PUT", "/bucket/plain", &[new("/bucket/plain")], "").await.expect("400 InvalidRequest");
     assert_eq!(returned(&server, "plain", &[new("/bucket/plain"), SSE_S3], "").await, [aes(), aes(), aes()]);
     let server = server.restart().await;
-    assert_eq!(server.ask("HEAD", "/bucket/sealed", &[], "").await.header(HEADER), Some("AES256"));
+    assert_eq!(server.head("/bucket/sealed").await.header(HEADER), Some("AES256"));
     server.stop().await;
 }
 
@@ -49,7 +49,7 @@ async fn every_answer_of_a_multipart_upload_returns_the_encryption() {
     let started = server.ask("POST", "/bucket/key?uploads=", &[SSE_S3], "").await;
     assert_eq!(started.header(HEADER), Some("AES256"));
     let id = started.element("UploadId").expect("begun").to_owned();
-    let part = server.ask("PUT", &format!("/bucket/key?partNumber=1&uploadId={id}"), &[], "part").await;
+    let part = server.put(&format!("/bucket/key?partNumber=1&uploadId={id}"), "part").await;
     assert_eq!(part.header(HEADER), Some("AES256"));
     let etag = part.header("etag").expect("a part");
     let parts = format!(
@@ -57,27 +57,24 @@ async fn every_answer_of_a_multipart_upload_returns_the_encryption() {
          </CompleteMultipartUpload>"
     );
     let done = server.ask("POST", &format!("/bucket/key?uploadId={id}"), &[], &parts).await;
-    assert_eq!((done.verdict().as_str(), done.header(HEADER)), ("200", Some("AES256")), "{}", done.body);
-    assert_eq!(server.ask("HEAD", "/bucket/key", &[], "").await.header(HEADER), Some("AES256"));
+    assert_eq!((done.verdict().as_str(), done.header(HEADER)), ("200", Some("AES256")), "{}", done.text());
+    assert_eq!(server.head("/bucket/key").await.header(HEADER), Some("AES256"));
     server.stop().await;
 }
 
 #[tokio::test]
 async fn a_bucket_has_a_default_until_it_is_deleted() {
     let server = TestServer::with_bucket(&[]).await;
-    server
-        .ask("GET", "/bucket?encryption=", &[], "")
-        .await
-        .expect("404 ServerSideEncryptionConfigurationNotFoundError");
-    server.ask("PUT", "/bucket?encryption=", &[], BY_DEFAULT).await.expect("200");
+    server.get("/bucket?encryption=").await.expect("404 ServerSideEncryptionConfigurationNotFoundError");
+    server.put("/bucket?encryption=", BY_DEFAULT).await.expect("200");
     let server = server.restart().await;
-    let set = server.ask("GET", "/bucket?encryption=", &[], "").await;
-    assert_eq!(set.element("SSEAlgorithm"), Some("AES256"), "{}", set.body);
-    let put = server.ask("PUT", "/bucket/key", &[], "body").await;
+    let set = server.get("/bucket?encryption=").await;
+    assert_eq!(set.element("SSEAlgorithm"), Some("AES256"), "{}", set.text());
+    let put = server.put("/bucket/key", "body").await;
     assert_eq!(put.header(HEADER), Some("AES256"));
-    server.ask("DELETE", "/bucket?encryption=", &[], "").await.expect("204");
-    assert_eq!(server.ask("PUT", "/bucket/other", &[], "body").await.header(HEADER), None);
-    assert_eq!(server.ask("HEAD", "/bucket/key", &[], "").await.header(HEADER), Some("AES256"));
+    server.delete("/bucket?encryption=").await.expect("204");
+    assert_eq!(server.put("/bucket/other", "body").await.header(HEADER), None);
+    assert_eq!(server.head("/bucket/key").await.header(HEADER), Some("AES256"));
     server.stop().await;
 }
 
@@ -98,10 +95,14 @@ async fn keys_of_a_key_service_and_of_clients_are_refused_by_name() {
     ] {
         let answer = server.ask("PUT", "/bucket/key", headers, "").await;
         assert_eq!(answer.verdict(), "501 NotImplemented", "{headers:?}");
-        assert!(answer.element("Message").is_some_and(|message| message.contains("key")), "{}", answer.body);
+        assert!(
+            answer.element("Message").is_some_and(|message| message.contains("key")),
+            "{}",
+            answer.text()
+        );
     }
     let kms = BY_DEFAULT.replace("AES256", "aws:kms");
-    server.ask("PUT", "/bucket?encryption=", &[], &kms).await.expect("501 NotImplemented");
+    server.put("/bucket?encryption=", &kms).await.expect("501 NotImplemented");
     let off = [SSE_S3, ("x-amz-server-side-encryption-bucket-key-enabled", "false")];
     server.ask("PUT", "/bucket/key", &off, "").await.expect("200");
     server.stop().await;

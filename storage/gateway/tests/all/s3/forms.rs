@@ -1,7 +1,8 @@
 //! Uploads by HTML form.
 
 use super::signer::{REGION, Signer};
-use super::test_server::{Answer, PREFERRED, TestServer, at, keys, now};
+use super::test_server::{PREFERRED, TestServer, at, keys, now};
+use crate::raw::Answer;
 use crate::test_server::post_partial_body;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -117,7 +118,7 @@ async fn start() -> TestServer {
 }
 
 async fn get(server: &TestServer, key: &str) -> Answer {
-    server.ask("GET", &format!("/bucket/{key}"), &[], b"").await
+    server.get(&format!("/bucket/{key}")).await
 }
 
 #[tokio::test]
@@ -143,7 +144,7 @@ async fn a_form_becomes_an_object_with_all_that_it_says() {
     assert_eq!(answer.header("location"), Some(&*place));
     let got = server.unsigned("GET", "/bucket/user/cat.txt", &[], b"").await;
     assert_eq!(got.verdict(), "200", "the form let everybody in");
-    assert!(got.body.as_bytes() == file);
+    assert!(got.body == file);
     for (name, value) in [
         ("content-type", "text/x-cat"),
         ("cache-control", "no-store"),
@@ -168,7 +169,7 @@ async fn a_form_is_answered_as_it_asks_for() {
         ("success_action_redirect", "javascript:alert(1)", "204"),
     ] {
         let answer = owned(&[("key", "a b"), (field, value)], "").post(&server, b"content").await;
-        assert_eq!(answer.verdict(), status, "{field} {value}: {}", answer.body);
+        assert_eq!(answer.verdict(), status, "{field} {value}: {}", answer.text());
         if status == "303" {
             let separator = if value.contains('?') { '&' } else { '?' };
             let query = "bucket=bucket&key=a%20b&etag=%229a0364b9e99bb480dd25e1f0284c8555%22";
@@ -210,7 +211,7 @@ async fn a_form_that_is_not_signed_as_it_must_be_puts_nothing() {
     ];
     for (number, (signed, expected)) in cases.into_iter().enumerate() {
         let answer = signed.post(&server, b"content").await;
-        assert_eq!(answer.verdict(), expected, "case {number}: {}", answer.body);
+        assert_eq!(answer.verdict(), expected, "case {number}: {}", answer.text());
     }
     assert_eq!(server.device.take_log(), [], "no block was touched");
     assert_eq!(good().post(&server, b"content").await.verdict(), "204", "and a good one is taken");
@@ -248,7 +249,7 @@ async fn everybody_may_send_forms_where_everybody_may_write() {
     post(&server, "/bucket", &form(&[("key", "free"), ("acl", "public-read")], "x", b"y"))
         .await
         .expect("403 AccessDenied");
-    assert_eq!(get(&server, "free").await.body, "content");
+    assert_eq!(get(&server, "free").await.text(), "content");
     server.stop().await;
 }
 
@@ -266,7 +267,7 @@ async fn a_file_outside_of_its_range_is_not_kept() {
     ] {
         let before = server.gateway.usage();
         let answer = signed.post(&server, &vec![b'x'; bytes]).await;
-        assert_eq!(answer.verdict(), expected, "{bytes} bytes: {}", answer.body);
+        assert_eq!(answer.verdict(), expected, "{bytes} bytes: {}", answer.text());
         server.gateway.settle().await;
         if expected != "204" {
             assert_eq!(server.gateway.usage(), before, "{bytes} bytes");
@@ -292,7 +293,7 @@ async fn what_is_no_form_is_refused() {
         (form(&many, "x", b"y"), "400 MaxPostPreDataLengthExceededError"),
     ] {
         let answer = post(&server, "/bucket", &body).await;
-        assert_eq!(answer.verdict(), expected, "{}", answer.body);
+        assert_eq!(answer.verdict(), expected, "{}", answer.text());
     }
     let cut = form(&[("key", "object")], "x", &[b'y'; 100]);
     post(&server, "/bucket/key", &cut).await.expect("405 MethodNotAllowed");

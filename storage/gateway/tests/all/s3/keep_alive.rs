@@ -1,6 +1,7 @@
 //! Copies and completions that take long: the client gets signs of life, and may disconnect at any time.
 
-use super::test_server::{Answer, TestServer, keys};
+use super::test_server::{TestServer, keys};
+use crate::raw::{self, Answer};
 use ameles_gateway::testing::Faults;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
@@ -9,7 +10,7 @@ const BYTES: usize = 100_000;
 
 async fn with_source() -> TestServer {
     let server = TestServer::with_bucket(&[]).await;
-    server.ask("PUT", "/bucket/source", &[], [7; BYTES]).await.expect("200");
+    server.put("/bucket/source", [7; BYTES]).await.expect("200");
     server
 }
 
@@ -18,7 +19,13 @@ const SOURCE: (&str, &str) = ("x-amz-copy-source", "/bucket/source");
 async fn begin(server: &TestServer, method: &str, target: &str, body: &[u8]) -> TcpStream {
     let more: &[(&str, &str)] = if method == "PUT" { &[SOURCE] } else { &[] };
     let headers = server.signed(keys::OWNER, method, target, more, body);
-    server.begin(method, target, &headers, body).await
+    raw::begin(server.address, method, target, &headers, body).await
+}
+
+/// Begins a copy, and holds its writes.
+async fn begin_copy(server: &TestServer) -> (impl Drop + '_, TcpStream) {
+    let held = server.device.hold_writes().await;
+    (held, begin(server, "PUT", "/bucket/copy", b"").await)
 }
 
 /// Reads until the text ends with `end`, and returns it.
@@ -37,21 +44,20 @@ async fn answer<H>(mut stream: TcpStream, held: H) -> Answer {
     drop(held);
     let mut rest = String::new();
     stream.read_to_string(&mut rest).await.expect("the rest");
-    let answer = Answer::read(&(early + &rest));
+    let answer = Answer::parse((early + &rest).as_bytes());
     assert_eq!(answer.header("content-type"), Some("application/xml"));
-    assert!(answer.body.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?> "), "{}", answer.body);
+    assert!(answer.text().starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?> "), "{}", answer.text());
     answer
 }
 
 #[tokio::test]
 async fn a_copy_that_takes_long_sends_its_head_and_white_space_before_its_result() {
     let server = with_source().await;
-    let held = server.device.hold_writes().await;
-    let stream = begin(&server, "PUT", "/bucket/copy", b"").await;
+    let (held, stream) = begin_copy(&server).await;
     let answer = answer(stream, held).await;
     let etag = answer.element("ETag").expect("a result").replace("&quot;", "\"");
-    assert_eq!(answer.body.matches("<?xml").count(), 1);
-    let got = server.ask("HEAD", "/bucket/copy", &[], b"").await;
+    assert_eq!(answer.text().matches("<?xml").count(), 1);
+    let got = server.head("/bucket/copy").await;
     assert_eq!(got.header("etag"), Some(&*etag));
     server.stop().await;
 }
@@ -60,14 +66,14 @@ async fn a_copy_that_takes_long_sends_its_head_and_white_space_before_its_result
 async fn the_early_head_of_a_copy_names_the_version_that_is_copied_and_its_encryption() {
     let server = with_source().await;
     let versioned = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
-    let put = async |target, body: &[u8]| server.ask("PUT", target, &[], body).await;
+    let put = async |target, body: &[u8]| server.put(target, body).await;
     put("/bucket?versioning", versioned).await.expect("200");
     let source = put("/bucket/source", &[8; BYTES]).await;
     let version = source.header("x-amz-version-id").expect("a version").to_owned();
     let held = server.device.hold_writes().await;
     let headers = [SOURCE, ("x-amz-server-side-encryption", "AES256")];
     let signed = server.signed(keys::OWNER, "PUT", "/bucket/copy", &headers, b"");
-    let stream = server.begin("PUT", "/bucket/copy", &signed, b"").await;
+    let stream = raw::begin(server.address, "PUT", "/bucket/copy", &signed, b"").await;
     let answer = answer(stream, held).await;
     assert_eq!(answer.header("x-amz-copy-source-version-id"), Some(&*version));
     assert_eq!(answer.header("x-amz-server-side-encryption"), Some("AES256"));
@@ -89,7 +95,7 @@ async fn a_copied_part_and_a_completion_that_take_long_do_so_too() {
     let held = server.device.hold_commits().await;
     let whole = begin(&server, "POST", &format!("/bucket/whole?uploadId={id}"), named.as_bytes()).await;
     let whole = answer(whole, held).await;
-    assert_eq!(whole.element("Key"), Some("whole"), "{}", whole.body);
+    assert_eq!(whole.element("Key"), Some("whole"), "{}", whole.text());
     let object = server.account("ameles").object("bucket", "whole").expect("there");
     assert_eq!(object.bytes(), BYTES as u64);
     server.stop().await;
@@ -99,11 +105,10 @@ async fn a_copied_part_and_a_completion_that_take_long_do_so_too() {
 async fn a_copy_that_fails_late_ends_with_an_error_in_its_body_and_changes_nothing() {
     let server = with_source().await;
     let free = server.gateway.usage().free_blocks;
-    let held = server.device.hold_writes().await;
-    let stream = begin(&server, "PUT", "/bucket/copy", b"").await;
+    let (held, stream) = begin_copy(&server).await;
     server.device.set_faults(Faults { writes_left: Some(3), ..Faults::default() });
     let answer = answer(stream, held).await;
-    assert_eq!(answer.element("Code"), Some("ServiceUnavailable"), "{}", answer.body);
+    assert_eq!(answer.element("Code"), Some("ServiceUnavailable"), "{}", answer.text());
     assert_eq!(answer.element("RequestId"), answer.header("x-amz-request-id"));
     server.device.set_faults(Faults::default());
     server.gateway.settle().await;
@@ -130,8 +135,7 @@ async fn what_is_known_at_once_has_its_own_status() {
 async fn a_copy_whose_client_goes_away_is_whole_or_not_there() {
     let server = with_source().await;
     let free = server.gateway.usage().free_blocks;
-    let held = server.device.hold_writes().await;
-    let mut stream = begin(&server, "PUT", "/bucket/copy", b"").await;
+    let (held, mut stream) = begin_copy(&server).await;
     until(&mut stream, "1\r\n \r\n").await;
     drop(stream);
     drop(held);

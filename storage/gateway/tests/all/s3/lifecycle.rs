@@ -17,15 +17,15 @@ const RULES: &str = "<LifecycleConfiguration>\
 
 async fn with_rules() -> TestServer {
     let server = TestServer::with_bucket(&[]).await;
-    server.ask("PUT", "/bucket?lifecycle=", &[], RULES).await.expect("200");
+    server.put("/bucket?lifecycle=", RULES).await.expect("200");
     server.restart().await
 }
 
 #[tokio::test]
 async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     let server = with_rules().await;
-    let returned = server.ask("GET", "/bucket?lifecycle=", &[], "").await;
-    let rules: Vec<&str> = returned.body.split("<Rule>").skip(1).collect();
+    let returned = server.get("/bucket?lifecycle=").await;
+    let rules: Vec<&str> = returned.text().split("<Rule>").skip(1).collect();
     let has = |nth: usize, parts: &[&str]| {
         for part in parts {
             assert!(rules[nth].contains(part), "{part}: {}", rules[nth]);
@@ -40,24 +40,24 @@ async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     has(3, &["<Filter></Filter>", "<ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker>"]);
     assert_eq!(rules.len(), 4);
     // The returned document can be set.
-    let body = returned.body.split_once("?>").map_or(&*returned.body, |(_, body)| body);
-    server.ask("PUT", "/bucket?lifecycle=", &[], body).await.expect("200");
-    assert_eq!(server.ask("GET", "/bucket?lifecycle=", &[], "").await.body, returned.body);
+    let body = returned.text().split_once("?>").map_or(returned.text(), |(_, body)| body);
+    server.put("/bucket?lifecycle=", body).await.expect("200");
+    assert_eq!(server.get("/bucket?lifecycle=").await.text(), returned.text());
     server
         .send(keys::OTHER_OWNER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes())
         .await
         .expect("404 NoSuchBucket");
     let member = server.send(keys::MEMBER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes()).await;
     assert_ne!(member.status, 200);
-    server.ask("DELETE", "/bucket?lifecycle=", &[], "").await.expect("204");
-    server.ask("GET", "/bucket?lifecycle=", &[], "").await.expect("404 NoSuchLifecycleConfiguration");
+    server.delete("/bucket?lifecycle=").await.expect("204");
+    server.get("/bucket?lifecycle=").await.expect("404 NoSuchLifecycleConfiguration");
     server.stop().await;
 }
 
 #[tokio::test]
 async fn what_is_no_rule_or_cannot_be_kept_is_refused_and_changes_nothing() {
     let server = with_rules().await;
-    let before = server.ask("GET", "/bucket?lifecycle=", &[], "").await.body;
+    let before = server.get("/bucket?lifecycle=").await.text().to_owned();
     let days = "<Expiration><Days>1</Days></Expiration>";
     let rule = |filter: &str, actions: &str| {
         format!("<Rule><ID>one</ID>{filter}<Status>Enabled</Status>{actions}</Rule>")
@@ -112,13 +112,13 @@ async fn what_is_no_rule_or_cannot_be_kept_is_refused_and_changes_nothing() {
         ),
     ] {
         let body = format!("<LifecycleConfiguration>{rules}</LifecycleConfiguration>");
-        let refused = server.ask("PUT", "/bucket?lifecycle=", &[], &body).await;
+        let refused = server.put("/bucket?lifecycle=", &body).await;
         assert_eq!(refused.verdict(), verdict, "{}", &body[..body.len().min(500)]);
     }
-    assert_eq!(server.ask("GET", "/bucket?lifecycle=", &[], "").await.body, before);
+    assert_eq!(server.get("/bucket?lifecycle=").await.text(), before);
     let max = many.rsplit_once("<Rule>").map(|(max, _)| max).expect("many");
     let body = format!("<LifecycleConfiguration>{max}</LifecycleConfiguration>");
-    server.ask("PUT", "/bucket?lifecycle=", &[], &body).await.expect("200");
+    server.put("/bucket?lifecycle=", &body).await.expect("200");
     server.stop().await;
 }
 
@@ -144,7 +144,7 @@ async fn answers_name_the_time_and_the_rule_that_end_an_object_or_an_upload() {
     let end = started.header("x-amz-abort-date").expect("an end").to_owned();
     assert!(end.ends_with(" 00:00:00 GMT"), "{end}");
     let id = started.element("UploadId").expect("an upload");
-    let parts = server.ask("GET", &format!("/bucket/logs/parts?uploadId={id}"), &[], "").await;
+    let parts = server.get(&format!("/bucket/logs/parts?uploadId={id}")).await;
     assert_eq!(parts.header("x-amz-abort-date"), Some(&*end));
     server.stop().await;
 }
@@ -153,19 +153,19 @@ async fn answers_name_the_time_and_the_rule_that_end_an_object_or_an_upload() {
 async fn an_old_version_has_no_expiration_and_an_expired_object_gets_a_delete_marker() {
     let server = with_rules().await;
     let body = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
-    server.ask("PUT", "/bucket?versioning=", &[], body).await.expect("200");
-    let first = server.ask("PUT", "/bucket/logs/1", &[], "first").await;
+    server.put("/bucket?versioning=", body).await.expect("200");
+    let first = server.put("/bucket/logs/1", "first").await;
     let first = first.header("x-amz-version-id").expect("a version").to_owned();
     let named = format!("/bucket/logs/1?versionId={first}");
-    assert!(server.ask("GET", &named, &[], "").await.header("x-amz-expiration").is_some());
-    server.ask("PUT", "/bucket/logs/1", &[], "second").await;
-    assert_eq!(server.ask("GET", &named, &[], "").await.header("x-amz-expiration"), None);
+    assert!(server.get(&named).await.header("x-amz-expiration").is_some());
+    server.put("/bucket/logs/1", "second").await;
+    assert_eq!(server.get(&named).await.header("x-amz-expiration"), None);
     let over = "<LifecycleConfiguration><Rule><Filter/><Status>Enabled</Status><Expiration>\
         <Date>2001-01-01T00:00:00Z</Date></Expiration></Rule></LifecycleConfiguration>";
-    server.ask("PUT", "/bucket?lifecycle=", &[], over).await.expect("200");
+    server.put("/bucket?lifecycle=", over).await.expect("200");
     assert_eq!(Lifecycle::default().carry_out(&server.gateway, 10).await.expect("carried out"), 1);
-    let gone = server.ask("GET", "/bucket/logs/1", &[], "").await;
+    let gone = server.get("/bucket/logs/1").await;
     assert_eq!((gone.status, gone.header("x-amz-delete-marker")), (404, Some("true")));
-    assert_eq!(server.ask("GET", &named, &[], "").await.body, "first");
+    assert_eq!(server.get(&named).await.text(), "first");
     server.stop().await;
 }

@@ -1,10 +1,10 @@
 //! Access control lists: who may do what.
 
-use super::test_server::{Answer, PREFERRED, TestServer, keys};
+use super::test_server::{PREFERRED, TestServer, keys};
+use crate::raw::Answer;
+use crate::raw::Headers;
 use ameles_gateway::FIRST_ACCOUNT;
 use ameles_gateway::catalogue::{Details, Manifest, UnixMillis};
-
-type Headers<'a> = &'a [(&'a str, &'a str)];
 
 async fn owner(
     server: &TestServer,
@@ -14,7 +14,7 @@ async fn owner(
     body: &str,
 ) -> Answer {
     let answer = server.ask(method, target, headers, body.as_bytes()).await;
-    assert!(answer.status < 300, "{method} {target}: {} {}", answer.verdict(), answer.body);
+    assert!(answer.status < 300, "{method} {target}: {} {}", answer.verdict(), answer.text());
     answer
 }
 
@@ -87,7 +87,7 @@ async fn objects_that_others_put_are_the_owners_and_they_grant_no_rights() {
     owner(&server, "PUT", "/open", &[PREFERRED, ("x-amz-acl", "public-read-write")], "").await;
     server.send(keys::OTHER_OWNER, "PUT", "/open/theirs", &[], b"content").await.expect("200");
     server.send(keys::OTHER_OWNER, "GET", "/open/theirs", &[], b"").await.expect(NO);
-    assert_eq!(owner(&server, "GET", "/open/theirs", &[], "").await.body, "content");
+    assert_eq!(owner(&server, "GET", "/open/theirs", &[], "").await.text(), "content");
     for header in [("x-amz-acl", "public-read"), ("x-amz-tagging", "a=b")] {
         let put = server.send(keys::OTHER_OWNER, "PUT", "/open/theirs", &[header], b"other").await;
         assert_eq!(put.verdict(), NO, "{header:?}");
@@ -123,11 +123,11 @@ async fn a_grant_to_an_account_lets_in_that_account_alone() {
     let shown = server.send(keys::OTHER_OWNER, "GET", "/open/object?acl", &[], b"").await;
     let elsewhere = "<ID>elsewhere</ID></Grantee><Permission>FULL_CONTROL</Permission>";
     assert!(
-        shown.body.contains("<ID>ameles</ID></Grantee><Permission>FULL_CONTROL</Permission>"),
+        shown.text().contains("<ID>ameles</ID></Grantee><Permission>FULL_CONTROL</Permission>"),
         "{}",
-        shown.body
+        shown.text()
     );
-    assert!(shown.body.contains(elsewhere), "{}", shown.body);
+    assert!(shown.text().contains(elsewhere), "{}", shown.text());
     // Full control of an object: to read it and its ACL, and to change the ACL; not to replace it.
     server.send(keys::OTHER_OWNER, "PUT", "/open/object", &[], b"").await.expect(NO);
     let private = [("x-amz-acl", "private")];
@@ -214,7 +214,7 @@ async fn a_list_that_cannot_be_kept_is_refused() {
     ];
     for (headers, body, expected) in cases {
         let answer = server.ask("PUT", "/open?acl", headers, body.as_bytes()).await;
-        assert_eq!(answer.verdict(), expected, "{headers:?} {body}: {}", answer.body);
+        assert_eq!(answer.verdict(), expected, "{headers:?} {body}: {}", answer.text());
     }
     assert_eq!(requested_by_others(&server, "GET", "/open", "").await, [NO, HIDDEN, NO]);
     server.stop().await;
@@ -290,7 +290,7 @@ async fn tags_are_set_with_an_object_or_later_and_a_copy_takes_them_along() {
     owner(&server, "PUT", "/bucket/object", &[("x-amz-tagging", "a=1&b=two+words")], "content").await;
     let got = owner(&server, "GET", "/bucket/object", &[], "").await;
     assert_eq!(got.header("x-amz-tagging-count"), Some("2"));
-    let tags = async |target: &str| owner(&server, "GET", target, &[], "").await.body;
+    let tags = async |target: &str| owner(&server, "GET", target, &[], "").await.text().to_owned();
     let all = tags("/bucket/object?tagging").await;
     assert!(all.contains("<Tag><Key>b</Key><Value>two words</Value></Tag>"), "{all}");
 

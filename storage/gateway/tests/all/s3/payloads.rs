@@ -1,7 +1,8 @@
 //! Bodies that differ from the signed ones.
 
 use super::signer::{REGION, Signer, sha256};
-use super::test_server::{Answer, TestServer, keys, now};
+use super::test_server::{TestServer, keys, now};
+use crate::raw::Answer;
 
 const SIGNED_CHUNKS: &str = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD";
 
@@ -50,7 +51,7 @@ async fn a_body_that_does_not_match_its_digest_leaves_no_object() {
         ("STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD".into(), b"body", "501 NotImplemented"),
     ] {
         assert_eq!(put(&server, &digest, &[], body).await.verdict(), verdict, "{digest}");
-        let got = server.ask("GET", "/bucket/key", &[], b"").await;
+        let got = server.get("/bucket/key").await;
         assert_eq!(got.verdict(), "404 NoSuchKey", "{digest}");
     }
     for digest in [sha256(b"body"), "UNSIGNED-PAYLOAD".into()] {
@@ -83,12 +84,12 @@ async fn a_body_in_signed_chunks_is_whole_with_its_last_chunk_only() {
     for sent in [0, 1, 2] {
         let answer = put_chunks(&server, &chunks, sent).await;
         assert_eq!(answer.verdict(), "400 IncompleteBody", "{sent} chunks");
-        let got = server.ask("GET", "/bucket/key", &[], b"").await;
+        let got = server.get("/bucket/key").await;
         assert_eq!(got.verdict(), "404 NoSuchKey", "{sent} chunks");
     }
     put_chunks(&server, &chunks, 3).await.expect("200");
-    let got = server.ask("GET", "/bucket/key", &[], b"").await;
-    assert_eq!((got.body.len(), &got.body[100_000..]), (100_012, "and the rest"));
+    let got = server.get("/bucket/key").await;
+    assert_eq!((got.text().len(), &got.text()[100_000..]), (100_012, "and the rest"));
     server.stop().await;
 }
 

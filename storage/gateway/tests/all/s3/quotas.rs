@@ -17,11 +17,11 @@ async fn begin(server: &TestServer, key: &str) -> Result<String, String> {
 }
 
 async fn abort(server: &TestServer, key: &str, id: &str) {
-    server.ask("DELETE", &format!("/bucket/{key}?uploadId={id}"), &[], b"").await.expect("204");
+    server.delete(&format!("/bucket/{key}?uploadId={id}")).await.expect("204");
 }
 
 async fn put(server: &TestServer, target: &str, bytes: usize) -> String {
-    server.ask("PUT", &format!("/bucket/{target}"), &[], &vec![7; bytes]).await.verdict()
+    server.put(&format!("/bucket/{target}"), &vec![7; bytes]).await.verdict()
 }
 
 #[tokio::test]
@@ -47,13 +47,13 @@ async fn parts_count_until_their_upload_ends() {
     assert_eq!(put(&server, "other", 1).await, OVER);
     let completion = format!("/bucket/a?uploadId={id}");
     let tag = "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>TAG</ETag></Part></CompleteMultipartUpload>";
-    let listed = server.ask("GET", &completion, &[], b"").await;
+    let listed = server.get(&completion).await;
     let etag = listed.element("ETag").expect("a part").to_owned();
     let named = tag.replace("TAG", &etag);
     server.ask("POST", &completion, &[], named.as_bytes()).await.expect("200");
     assert_eq!(put(&server, "other", 1).await, OVER);
 
-    server.ask("DELETE", "/bucket/a", &[], b"").await.expect("204");
+    server.delete("/bucket/a").await.expect("204");
     let id = begin(&server, "b").await.expect("begun");
     assert_eq!(put(&server, &format!("b?partNumber=1&uploadId={id}"), 10).await, "200");
     assert_eq!(put(&server, "other", 1).await, OVER);

@@ -1,7 +1,8 @@
 //! Regions: any name, or only the one that the gateway is set to.
 
 use super::signer::{REGION, Signer};
-use super::test_server::{Answer, TestServer, keys, now};
+use super::test_server::{TestServer, keys, now};
+use crate::raw::Answer;
 
 /// The body of a request for a bucket in this region.
 pub(super) fn configuration(place: &str) -> String {
@@ -53,7 +54,7 @@ async fn all_buckets_are_in_the_region_that_the_gateway_is_set_to() {
     for bucket in ["/named", "/unnamed"] {
         assert_eq!(here("HEAD", bucket, "").await.header("x-amz-bucket-region"), Some("RegionOne"));
         let location = here("GET", &format!("{bucket}?location="), "").await;
-        assert!(location.body.contains(">RegionOne</LocationConstraint>"), "{}", location.body);
+        assert!(location.text().contains(">RegionOne</LocationConstraint>"), "{}", location.text());
     }
     server.stop().await;
 }

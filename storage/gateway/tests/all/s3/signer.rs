@@ -1,5 +1,6 @@
 //! Signatures of versions 4 and 2, computed independently of the crate under test.
 
+use crate::raw::{AllHeaders, Headers};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -7,22 +8,22 @@ use sha2::{Digest as _, Sha256};
 
 /// An access key with its secret, and the time and region for which it signs.
 #[derive(Clone, Copy)]
-pub(crate) struct Signer<'a> {
-    pub(crate) access_key: &'a str,
-    pub(crate) secret: &'a str,
+pub struct Signer<'a> {
+    pub access_key: &'a str,
+    pub secret: &'a str,
     /// `20261122T080000Z`.
-    pub(crate) date: &'a str,
-    pub(crate) region: &'a str,
+    pub date: &'a str,
+    pub region: &'a str,
 }
 
 /// The region of signatures where it does not matter.
-pub(crate) const REGION: &str = "us-east-1";
+pub const REGION: &str = "us-east-1";
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub(crate) fn sha256(bytes: &[u8]) -> String {
+pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
@@ -33,7 +34,7 @@ fn mac(key: &[u8], text: &[u8]) -> Vec<u8> {
 }
 
 /// Encodes names and values of a query as version 4 requires: all bytes but letters, digits and `-_.~`.
-pub(crate) fn encode(text: &str) -> String {
+pub fn encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     text.bytes()
         .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
@@ -41,12 +42,12 @@ pub(crate) fn encode(text: &str) -> String {
 }
 
 impl Signer<'_> {
-    pub(crate) fn scope(&self) -> String {
+    pub fn scope(&self) -> String {
         format!("{}/{}/s3/aws4_request", &self.date[..8], self.region)
     }
 
     /// The signature of any text.
-    pub(crate) fn sign(&self, text: &str) -> String {
+    pub fn sign(&self, text: &str) -> String {
         let first = format!("AWS4{}", self.secret).into_bytes();
         let key = [&self.date[..8], self.region, "s3", "aws4_request"]
             .iter()
@@ -55,7 +56,7 @@ impl Signer<'_> {
     }
 
     /// The signature of a request: of all its headers, which must be sorted, and of the digest of its body.
-    fn request(&self, method: &str, target: &str, headers: &[(String, String)], digest: &str) -> String {
+    fn request(&self, method: &str, target: &str, headers: &AllHeaders, digest: &str) -> String {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut pairs: Vec<String> = query
             .split('&')
@@ -75,24 +76,24 @@ impl Signer<'_> {
     }
 
     /// The headers of a request, with a signature that covers them.
-    pub(crate) fn headers(
+    pub fn headers(
         &self,
         method: &str,
         target: &str,
         host: &str,
-        more: &[(&str, &str)],
+        more: Headers<'_>,
         body: &[u8],
     ) -> Vec<(String, String)> {
         self.headers_over(method, target, host, more, &sha256(body))
     }
 
     /// The same over a body with this digest, or over a word in its place.
-    pub(crate) fn headers_over(
+    pub fn headers_over(
         &self,
         method: &str,
         target: &str,
         host: &str,
-        more: &[(&str, &str)],
+        more: Headers<'_>,
         digest: &str,
     ) -> Vec<(String, String)> {
         let mut headers: Vec<(String, String)> =
@@ -114,14 +115,7 @@ impl Signer<'_> {
     }
 
     /// A target with a signature that is valid for this many seconds, for these headers.
-    pub(crate) fn presign(
-        &self,
-        method: &str,
-        target: &str,
-        host: &str,
-        more: &[(&str, &str)],
-        seconds: u32,
-    ) -> String {
+    pub fn presign(&self, method: &str, target: &str, host: &str, more: Headers<'_>, seconds: u32) -> String {
         let mut headers: Vec<(String, String)> = [("host", host)]
             .iter()
             .chain(more)
@@ -142,7 +136,7 @@ impl Signer<'_> {
 }
 
 /// The names in a query that version 2 signs, of those that tests use.
-pub(crate) const SIGNED_BY_VERSION_2: [&str; 20] = [
+pub const SIGNED_BY_VERSION_2: [&str; 20] = [
     "accelerate",
     "acl",
     "cors",
@@ -166,7 +160,7 @@ pub(crate) const SIGNED_BY_VERSION_2: [&str; 20] = [
 ];
 
 /// The signature of version 2 of any text.
-pub(crate) fn sign_with_version_2(secret: &str, text: &str) -> String {
+pub fn sign_with_version_2(secret: &str, text: &str) -> String {
     let mut mac = Hmac::<sha1::Sha1>::new_from_slice(secret.as_bytes()).expect("any length");
     mac.update(text.as_bytes());
     BASE64.encode(mac.finalize().into_bytes())
@@ -174,11 +168,11 @@ pub(crate) fn sign_with_version_2(secret: &str, text: &str) -> String {
 
 impl Signer<'_> {
     /// A target with a signature of version 2 that is valid until this second, for these headers.
-    pub(crate) fn presign_with_version_2(
+    pub fn presign_with_version_2(
         &self,
         method: &str,
         target: &str,
-        headers: &[(&str, &str)],
+        headers: Headers<'_>,
         expires: i64,
     ) -> String {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -212,6 +206,6 @@ impl Signer<'_> {
     }
 }
 
-fn names(headers: &[(String, String)]) -> String {
+fn names(headers: &AllHeaders) -> String {
     headers.iter().map(|(name, _)| &**name).collect::<Vec<_>>().join(";")
 }

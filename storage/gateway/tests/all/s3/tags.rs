@@ -28,11 +28,11 @@ async fn too_many_tags_are_an_invalid_tag() {
         let tags = query(count);
         let answer = server.ask("PUT", "/bucket/k", &[("x-amz-tagging", &tags)], b"content").await;
         assert_eq!(answer.verdict(), put);
-        let answer = server.ask("PUT", "/bucket/k?tagging", &[], xml(count).as_bytes()).await;
+        let answer = server.put("/bucket/k?tagging", xml(count).as_bytes()).await;
         assert_eq!(answer.verdict(), later);
     }
     for (count, expected) in [(50, "204"), (51, "400 InvalidTag")] {
-        let answer = server.ask("PUT", "/bucket?tagging", &[], xml(count).as_bytes()).await;
+        let answer = server.put("/bucket?tagging", xml(count).as_bytes()).await;
         assert_eq!(answer.verdict(), expected);
     }
     server.stop().await;

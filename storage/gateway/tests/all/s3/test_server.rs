@@ -1,6 +1,7 @@
 //! A gateway in memory with several users, and raw HTTP requests to it.
 
 use super::signer::{REGION, Signer};
+use crate::raw::{self, AllHeaders, Answer, Headers};
 use ameles_gateway::auth::identity::{AccessKey, Identity, Role, User, Users};
 use ameles_gateway::http::loopback::Loopback;
 use ameles_gateway::http::server;
@@ -10,109 +11,38 @@ use ameles_gateway::{Account, Gateway, Options};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use time::OffsetDateTime;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use time::macros::format_description;
 
-pub(crate) const BLOCK: usize = 4096;
+pub const BLOCK: usize = 4096;
 
 /// The header that makes a bucket accept ACLs.
-pub(crate) const PREFERRED: (&str, &str) = ("x-amz-object-ownership", "BucketOwnerPreferred");
+pub const PREFERRED: (&str, &str) = ("x-amz-object-ownership", "BucketOwnerPreferred");
 
 /// The callers. Every secret is the access key followed by `-secret`.
-pub(crate) mod keys {
+pub mod keys {
     /// The owner of the first account.
-    pub(crate) const OWNER: &str = "owner";
+    pub const OWNER: &str = "owner";
     /// The owner of another account.
-    pub(crate) const OTHER_OWNER: &str = "stranger";
+    pub const OTHER_OWNER: &str = "stranger";
     /// A user of the first account who owns nothing.
-    pub(crate) const MEMBER: &str = "member";
+    pub const MEMBER: &str = "member";
 }
 
-pub(crate) struct TestServer {
-    address: SocketAddr,
-    pub(crate) device: Arc<MemoryDevice>,
-    pub(crate) gateway: Gateway,
+pub struct TestServer {
+    pub address: SocketAddr,
+    pub device: Arc<MemoryDevice>,
+    pub gateway: Gateway,
     serving: Loopback,
 }
 
-/// An answer as it was received.
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    head: String,
-    pub(crate) body: String,
-}
-
-impl Answer {
-    /// Parses the bytes that were received until the connection ended.
-    pub(crate) fn read(text: &str) -> Self {
-        let (head, body) = text.split_once("\r\n\r\n").expect("an answer");
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        let mut answer = Answer { status, head: head.to_owned(), body: body.to_owned() };
-        if answer.header("transfer-encoding") == Some("chunked") {
-            answer.body = unchunk(body);
-        }
-        answer
-    }
-
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        lines.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
-    }
-
-    /// The first element of this name in the body.
-    pub(crate) fn element(&self, name: &str) -> Option<&str> {
-        let after = self.body.split_once(&format!("<{name}>"))?.1;
-        Some(after.split_once(&format!("</{name}>"))?.0)
-    }
-
-    /// Status and code, such as `403 AccessDenied`; only the status if the answer has no body.
-    pub(crate) fn verdict(&self) -> String {
-        match self.element("Code") {
-            Some(code) if self.status >= 400 => format!("{} {code}", self.status),
-            _ => self.status.to_string(),
-        }
-    }
-}
-
-impl Answer {
-    /// Returns the answer if this is its verdict.
-    #[track_caller]
-    pub(crate) fn expect(self, verdict: &str) -> Self {
-        assert_eq!(self.verdict(), verdict, "{}", self.body);
-        self
-    }
-}
-
-/// Decodes a body that came in chunks.
-fn unchunk(mut chunks: &str) -> String {
-    let mut body = String::new();
-    loop {
-        let (length, rest) = chunks.split_once("\r\n").expect("the length of a chunk");
-        let length = usize::from_str_radix(length, 16).expect("a length");
-        if length == 0 {
-            return body;
-        }
-        body += &rest[..length];
-        chunks = &rest[length + 2..];
-    }
-}
-
 /// The current time, in the format of signatures.
-pub(crate) fn now() -> String {
+pub fn now() -> String {
     at(OffsetDateTime::now_utc())
 }
 
-pub(crate) fn at(time: OffsetDateTime) -> String {
-    let (date, time) = (time.date(), time.time());
-    let month = u8::from(date.month());
-    format!(
-        "{:04}{month:02}{:02}T{:02}{:02}{:02}Z",
-        date.year(),
-        date.day(),
-        time.hour(),
-        time.minute(),
-        time.second()
-    )
+pub fn at(time: OffsetDateTime) -> String {
+    let format = format_description!("[year][month][day]T[hour][minute][second]Z");
+    time.format(format).expect("a time")
 }
 
 fn user(account: &str, name: &str, role: Role, key: &str) -> User {
@@ -122,26 +52,26 @@ fn user(account: &str, name: &str, role: Role, key: &str) -> User {
 }
 
 impl TestServer {
-    pub(crate) async fn start() -> Self {
+    pub async fn start() -> Self {
         Self::start_over(Arc::new(MemoryDevice::new(BLOCK, 4096, 8))).await
     }
 
     /// A server with the bucket `bucket` of the first account, made with these headers.
-    pub(crate) async fn with_bucket(headers: &[(&str, &str)]) -> Self {
+    pub async fn with_bucket(headers: Headers<'_>) -> Self {
         let server = Self::start().await;
         server.ask("PUT", "/bucket", headers, "").await.expect("200");
         server
     }
 
     /// Starts another server over the same device.
-    pub(crate) async fn restart(self) -> Self {
+    pub async fn restart(self) -> Self {
         let device = Arc::clone(&self.device);
         self.stop().await;
         Self::start_over(device).await
     }
 
     /// A server that accepts this region only.
-    pub(crate) async fn start_in(region: &str) -> Self {
+    pub async fn start_in(region: &str) -> Self {
         let options = Options { region: Some(region.into()), ..Options::default() };
         Self::start_with(Arc::new(MemoryDevice::new(BLOCK, 4096, 8)), options).await
     }
@@ -162,20 +92,20 @@ impl TestServer {
         TestServer { address: serving.address(), device, gateway, serving }
     }
 
-    pub(crate) async fn stop(self) {
+    pub async fn stop(self) {
         self.serving.stop().await;
     }
 
-    pub(crate) fn host(&self) -> String {
+    pub fn host(&self) -> String {
         self.address.to_string()
     }
 
-    pub(crate) fn account(&self, name: &str) -> Account {
+    pub fn account(&self, name: &str) -> Account {
         self.gateway.account(name)
     }
 
     /// Gives the bucket `bucket` of the first account these quotas.
-    pub(crate) async fn set_quotas(&self, bytes: u64, objects: u64) {
+    pub async fn set_quotas(&self, bytes: u64, objects: u64) {
         let account = self.account("ameles");
         let set = account.update_container("bucket", move |settings| {
             settings.metadata.insert("quota-bytes".into(), bytes.to_string());
@@ -185,50 +115,18 @@ impl TestServer {
         set.await.expect("set");
     }
 
-    /// Sends these bytes as they are; the caller reads the answer from the connection.
-    pub(crate) async fn begin(
-        &self,
-        method: &str,
-        target: &str,
-        headers: &[(String, String)],
-        body: &[u8],
-    ) -> TcpStream {
-        let mut stream = TcpStream::connect(self.address).await.expect("connected");
-        let mut head = format!("{method} {target} HTTP/1.1\r\nconnection: close\r\n");
-        for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
-        }
-        if !headers.iter().any(|(name, _)| name == "host") {
-            head += &format!("host: {}\r\n", self.address);
-        }
-        head += &format!("content-length: {}\r\n\r\n", body.len());
-        stream.write_all(head.as_bytes()).await.expect("sent");
-        // The server may refuse and close the connection before the whole body was sent.
-        let _ = stream.write_all(body).await;
-        stream
-    }
-
     /// Sends these bytes as they are.
-    pub(crate) async fn raw(
-        &self,
-        method: &str,
-        target: &str,
-        headers: &[(String, String)],
-        body: &[u8],
-    ) -> Answer {
-        let mut stream = self.begin(method, target, headers, body).await;
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer).await;
-        Answer::read(&String::from_utf8_lossy(&answer))
+    pub async fn raw(&self, method: &str, target: &str, headers: &AllHeaders, body: &[u8]) -> Answer {
+        raw::ask(self.address, method, target, headers, body).await
     }
 
     /// The headers of a request that this key signs.
-    pub(crate) fn signed(
+    pub fn signed(
         &self,
         key: &str,
         method: &str,
         target: &str,
-        headers: &[(&str, &str)],
+        headers: Headers<'_>,
         body: &[u8],
     ) -> Vec<(String, String)> {
         let (date, secret) = (now(), format!("{key}-secret"));
@@ -237,12 +135,12 @@ impl TestServer {
     }
 
     /// Sends a request that this key signs.
-    pub(crate) async fn send(
+    pub async fn send(
         &self,
         key: &str,
         method: &str,
         target: &str,
-        headers: &[(&str, &str)],
+        headers: Headers<'_>,
         body: &[u8],
     ) -> Answer {
         let headers = self.signed(key, method, target, headers, body);
@@ -250,18 +148,34 @@ impl TestServer {
     }
 
     /// Sends a request that the owner signs.
-    pub(crate) async fn ask(
+    pub async fn ask(
         &self,
         method: &str,
         target: &str,
-        headers: &[(&str, &str)],
+        headers: Headers<'_>,
         body: impl AsRef<[u8]>,
     ) -> Answer {
         self.send(keys::OWNER, method, target, headers, body.as_ref()).await
     }
 
+    pub async fn get(&self, target: &str) -> Answer {
+        self.ask("GET", target, &[], "").await
+    }
+
+    pub async fn head(&self, target: &str) -> Answer {
+        self.ask("HEAD", target, &[], "").await
+    }
+
+    pub async fn delete(&self, target: &str) -> Answer {
+        self.ask("DELETE", target, &[], "").await
+    }
+
+    pub async fn put(&self, target: &str, body: impl AsRef<[u8]>) -> Answer {
+        self.ask("PUT", target, &[], body).await
+    }
+
     /// Sends a body in one chunk, followed by a checksum that the signature does not cover.
-    pub(crate) async fn send_with_trailer(
+    pub async fn send_with_trailer(
         &self,
         key: &str,
         target: &str,
@@ -284,15 +198,7 @@ impl TestServer {
     }
 
     /// Sends a request without a signature.
-    pub(crate) async fn unsigned(
-        &self,
-        method: &str,
-        target: &str,
-        headers: &[(&str, &str)],
-        body: &[u8],
-    ) -> Answer {
-        let headers: Vec<(String, String)> =
-            headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        self.raw(method, target, &headers, body).await
+    pub async fn unsigned(&self, method: &str, target: &str, headers: Headers<'_>, body: &[u8]) -> Answer {
+        raw::ask(self.address, method, target, headers, body).await
     }
 }

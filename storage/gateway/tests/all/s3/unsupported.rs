@@ -4,15 +4,15 @@ use super::test_server::TestServer;
 
 async fn with_object() -> TestServer {
     let server = TestServer::with_bucket(&[]).await;
-    server.ask("PUT", "/bucket/key", &[], "body").await.expect("200");
-    server.ask("PUT", "/empty", &[], "").await.expect("200");
+    server.put("/bucket/key", "body").await.expect("200");
+    server.put("/empty", "").await.expect("200");
     server
 }
 
 /// Checks that both buckets are there, and that the object is as it was put.
 async fn check_untouched(server: &TestServer, after: &str) {
-    assert_eq!(server.ask("GET", "/bucket/key", &[], b"").await.body, "body", "{after}");
-    assert_eq!(server.ask("HEAD", "/empty", &[], b"").await.status, 200, "{after}");
+    assert_eq!(server.get("/bucket/key").await.text(), "body", "{after}");
+    assert_eq!(server.head("/empty").await.status, 200, "{after}");
 }
 
 #[tokio::test]
@@ -36,7 +36,7 @@ async fn a_verb_that_is_not_there_is_not_taken_for_a_put_or_a_delete() {
         assert!(message.contains(&format!("?{name} ")), "{method} {target}: {message}");
         check_untouched(&server, target).await;
     }
-    assert_eq!(server.ask("HEAD", "/other", &[], b"").await.status, 404);
+    assert_eq!(server.head("/other").await.status, 404);
     server.stop().await;
 }
 
@@ -89,7 +89,7 @@ async fn no_write_passes_over_a_condition_or_a_range() {
         let answer = server.ask(method, target, &headers, b"").await;
         assert_eq!(answer.verdict(), "501 NotImplemented", "{method} {target} {headers:?}");
         let (name, _) = headers.last().expect("one at least");
-        assert!(answer.element("Message").expect("a message").contains(name), "{}", answer.body);
+        assert!(answer.element("Message").expect("a message").contains(name), "{}", answer.text());
         check_untouched(&server, target).await;
     }
     // A read ignores a condition that its verb does not have.

@@ -2,7 +2,7 @@
 
 use super::authorization::{prepared, verbs};
 use super::signer::{REGION, SIGNED_BY_VERSION_2, Signer};
-use super::test_server::{Answer, TestServer, keys};
+use super::test_server::keys;
 use time::OffsetDateTime;
 
 const OWNER: Signer<'static> =
@@ -14,28 +14,18 @@ fn in_a_minute() -> i64 {
     OffsetDateTime::now_utc().unix_timestamp() + 60
 }
 
-async fn send(
-    server: &TestServer,
-    method: &str,
-    target: &str,
-    headers: &[(&str, &str)],
-    body: &[u8],
-) -> Answer {
-    server.unsigned(method, target, headers, body).await
-}
-
 #[tokio::test]
 async fn every_verb_answers_its_owner_or_is_not_covered_by_such_a_signature() {
     let (server, upload) = prepared().await;
     for verb in verbs(&upload) {
         let target = OWNER.presign_with_version_2(verb.method, &verb.target, verb.headers, in_a_minute());
-        let answer = send(&server, verb.method, &target, verb.headers, verb.body.as_bytes()).await;
+        let answer = server.unsigned(verb.method, &target, verb.headers, verb.body.as_bytes()).await;
         let query = verb.target.split_once('?').map_or("", |(_, query)| query);
         let names =
             query.split('&').filter_map(|pair| pair.split('=').next()).filter(|name| !name.is_empty());
         let mut uncovered = names.filter(|name| !SIGNED_BY_VERSION_2.contains(name) && !PAGES.contains(name));
         let expected = if uncovered.next().is_some() { "403 AccessDenied" } else { verb.right };
-        assert_eq!(answer.verdict(), expected, "{}: {}", verb.name, answer.body);
+        assert_eq!(answer.verdict(), expected, "{}: {}", verb.name, answer.text());
     }
     server.stop().await;
 }
@@ -66,7 +56,7 @@ async fn no_verb_answers_a_version_2_url_without_the_right() {
             ("without an expiry", sign(OWNER).replace("Expires", "Expired")),
             ("twice", format!("{0}&Signature=a", sign(OWNER))),
         ] {
-            let answer = send(&server, verb.method, &target, verb.headers, verb.body.as_bytes()).await;
+            let answer = server.unsigned(verb.method, &target, verb.headers, verb.body.as_bytes()).await;
             assert!((400..404).contains(&answer.status), "{}, {way}: {}", verb.name, answer.verdict());
         }
     }
@@ -83,58 +73,58 @@ async fn a_url_is_good_for_what_was_signed_and_for_nothing_else() {
         OWNER.presign_with_version_2(method, target, headers, expires)
     };
     let get = sign("GET", "/bucket/object", &[]);
-    let answer = send(&server, "GET", &get, &[], b"").await;
-    assert_eq!((answer.verdict().as_str(), &*answer.body), ("200", "content"));
-    let answer = send(&server, "GET", &get, &[("range", "bytes=1-3")], b"").await;
-    assert_eq!((answer.verdict().as_str(), &*answer.body), ("206", "ont"));
+    let answer = server.unsigned("GET", &get, &[], b"").await;
+    assert_eq!((answer.verdict().as_str(), answer.text()), ("200", "content"));
+    let answer = server.unsigned("GET", &get, &[("range", "bytes=1-3")], b"").await;
+    assert_eq!((answer.verdict().as_str(), answer.text()), ("206", "ont"));
     // A malformed range, and an ETag without quotes: treated as in other requests.
-    let answer = send(&server, "GET", &get, &[("range", "lines=1-3")], b"").await;
-    assert_eq!((answer.verdict().as_str(), &*answer.body), ("200", "content"));
+    let answer = server.unsigned("GET", &get, &[("range", "lines=1-3")], b"").await;
+    assert_eq!((answer.verdict().as_str(), answer.text()), ("200", "content"));
     let later = expires + 1;
     let longer = get.replace(&expires.to_string(), &later.to_string());
-    send(&server, "GET", &longer, &[], b"").await.expect("403 SignatureDoesNotMatch");
+    server.unsigned("GET", &longer, &[], b"").await.expect("403 SignatureDoesNotMatch");
     for more in ["&acl", "&uploadId=0", "&response-content-type=text/html"] {
-        let answer = send(&server, "GET", &format!("{get}{more}"), &[], b"").await;
+        let answer = server.unsigned("GET", &format!("{get}{more}"), &[], b"").await;
         assert_eq!(answer.verdict(), "403 SignatureDoesNotMatch", "{more}");
     }
     for more in ["&attributes", "&nonsense=1"] {
-        let answer = send(&server, "GET", &format!("{get}{more}"), &[], b"").await;
+        let answer = server.unsigned("GET", &format!("{get}{more}"), &[], b"").await;
         assert_eq!(answer.verdict(), "403 AccessDenied", "{more}");
     }
     let shown = sign("GET", "/bucket/object?response-content-type=a/b", &[]);
-    let answer = send(&server, "GET", &shown, &[], b"").await;
+    let answer = server.unsigned("GET", &shown, &[], b"").await;
     assert_eq!((answer.verdict().as_str(), answer.header("content-type")), ("200", Some("a/b")));
 
     let put = sign("PUT", "/bucket/new", &[]);
     for header in [("x-amz-copy-source", "/bucket/object"), ("x-amz-tagging", "a=b"), ("content-type", "a/b")]
     {
-        let answer = send(&server, "PUT", &put, &[header], b"").await;
+        let answer = server.unsigned("PUT", &put, &[header], b"").await;
         assert_eq!(answer.verdict(), "403 SignatureDoesNotMatch", "{header:?}");
     }
     let chunks = [("x-amz-content-sha256", "STREAMING-UNSIGNED-PAYLOAD-TRAILER")];
     let target = sign("PUT", "/bucket/new", &chunks);
-    send(&server, "PUT", &target, &chunks, b"0\r\n\r\n").await.expect("501 NotImplemented");
-    send(&server, "PUT", &put, &[], b"new").await.expect("200");
+    server.unsigned("PUT", &target, &chunks, b"0\r\n\r\n").await.expect("501 NotImplemented");
+    server.unsigned("PUT", &put, &[], b"new").await.expect("200");
     // boto3 puts headers into the query, and may send them or not.
     let headers = [("content-type", "text/plain"), ("x-amz-meta-colour", "green")];
     let target =
         format!("{}&content-type=text%2Fplain&x-amz-meta-colour=green", sign("PUT", "/bucket/new", &headers));
     for sent in [&headers[..], &[]] {
-        send(&server, "PUT", &target, sent, b"new").await.expect("200");
-        let head = send(&server, "HEAD", &sign("HEAD", "/bucket/new", &[]), &[], b"").await;
+        server.unsigned("PUT", &target, sent, b"new").await.expect("200");
+        let head = server.unsigned("HEAD", &sign("HEAD", "/bucket/new", &[]), &[], b"").await;
         assert_eq!(
             (head.header("content-type"), head.header("x-amz-meta-colour")),
             (Some("text/plain"), Some("green"))
         );
     }
     let lists = sign("GET", "/bucket", &[]);
-    let answer = send(&server, "GET", &format!("{lists}&list-type=2&prefix=ne"), &[], b"").await;
+    let answer = server.unsigned("GET", &format!("{lists}&list-type=2&prefix=ne"), &[], b"").await;
     assert_eq!(answer.element("Key"), Some("new"));
     // boto3 signs a bucket's path with a slash at its end, and sends it without.
     let slashed = sign("GET", "/bucket/", &[]).replacen("/bucket/?", "/bucket?", 1);
-    send(&server, "GET", &slashed, &[], b"").await.expect("200");
+    server.unsigned("GET", &slashed, &[], b"").await.expect("200");
     let deeper = sign("GET", "/bucket/object/", &[]).replacen("object/?", "object?", 1);
-    send(&server, "GET", &deeper, &[], b"").await.expect("403 SignatureDoesNotMatch");
+    server.unsigned("GET", &deeper, &[], b"").await.expect("403 SignatureDoesNotMatch");
     server.stop().await;
 }
 
@@ -142,6 +132,6 @@ async fn a_url_is_good_for_what_was_signed_and_for_nothing_else() {
 async fn a_header_with_such_a_signature_is_refused() {
     let (server, _) = prepared().await;
     let headers = [("authorization", "AWS owner:c2lnbmF0dXJl"), ("date", "Tue, 27 Mar 2007 19:36:42 +0000")];
-    send(&server, "GET", "/bucket/object", &headers, b"").await.expect("400 InvalidRequest");
+    server.unsigned("GET", "/bucket/object", &headers, b"").await.expect("400 InvalidRequest");
     server.stop().await;
 }

@@ -15,9 +15,9 @@ async fn versioned() -> TestServer {
 
 async fn set(server: &TestServer, status: &str) {
     let body = format!("<VersioningConfiguration><Status>{status}</Status></VersioningConfiguration>");
-    server.ask("PUT", "/bucket?versioning", &[], &body).await.expect("200");
-    let returned = server.ask("GET", "/bucket?versioning", &[], "").await;
-    assert_eq!(returned.element("Status"), Some(status), "{}", returned.body);
+    server.put("/bucket?versioning", &body).await.expect("200");
+    let returned = server.get("/bucket?versioning").await;
+    assert_eq!(returned.element("Status"), Some(status), "{}", returned.text());
 }
 
 /// Puts an object, and returns the id of its version.
@@ -30,7 +30,7 @@ async fn put(server: &TestServer, target: &str, headers: &[(&str, &str)], body: 
 async fn a_delete_marker_says_what_it_is() {
     let server = versioned().await;
     let first = put(&server, "/bucket/key", &[], "content").await;
-    let deleted = server.ask("DELETE", "/bucket/key", &[], "").await;
+    let deleted = server.delete("/bucket/key").await;
     assert_eq!((deleted.verdict().as_str(), deleted.header("x-amz-delete-marker")), ("204", Some("true")));
     let marker = deleted.header("x-amz-version-id").expect("a version").to_owned();
     for method in ["GET", "HEAD"] {
@@ -44,9 +44,9 @@ async fn a_delete_marker_says_what_it_is() {
         let old = server.ask(method, &format!("/bucket/key?versionId={first}"), &[], "").await;
         assert_eq!((old.status, old.header("x-amz-version-id")), (200, Some(&*first)), "{method}");
     }
-    let removed = server.ask("DELETE", &format!("/bucket/key?versionId={marker}"), &[], "").await;
+    let removed = server.delete(&format!("/bucket/key?versionId={marker}")).await;
     assert_eq!((removed.verdict().as_str(), removed.header("x-amz-delete-marker")), ("204", Some("true")));
-    assert_eq!(server.ask("GET", "/bucket/key", &[], "").await.body, "content");
+    assert_eq!(server.get("/bucket/key").await.text(), "content");
     server.stop().await;
 }
 
@@ -56,8 +56,8 @@ async fn a_caller_that_may_read_an_object_may_not_read_its_other_versions() {
     let secret = put(&server, "/bucket/key", &[], "secret").await;
     let open = put(&server, "/bucket/key", &[("x-amz-acl", "public-read")], "open").await;
     let read = async |target: &str| server.unsigned("GET", target, &[], b"").await;
-    assert_eq!(read("/bucket/key").await.body, "open");
-    assert_eq!(read(&format!("/bucket/key?versionId={open}")).await.body, "open");
+    assert_eq!(read("/bucket/key").await.text(), "open");
+    assert_eq!(read(&format!("/bucket/key?versionId={open}")).await.text(), "open");
     for target in [
         format!("/bucket/key?versionId={secret}"),
         format!("/bucket/key?version%49d={secret}"),
@@ -81,11 +81,11 @@ async fn a_caller_that_may_read_an_object_may_not_read_its_other_versions() {
         let source = format!("/bucket/key?versionId={version}");
         let headers = [("x-amz-copy-source", &*source)];
         let copied = server.send(keys::OTHER_OWNER, "PUT", "/shared/copy", &headers, b"").await;
-        assert_eq!(copied.verdict(), verdict, "{}", copied.body);
+        assert_eq!(copied.verdict(), verdict, "{}", copied.text());
     }
     let list = [("x-amz-acl", "public-read")];
     server.ask("PUT", &format!("/bucket/key?acl&versionId={secret}"), &list, "").await.expect("200");
-    assert_eq!(read(&format!("/bucket/key?versionId={secret}")).await.body, "secret");
+    assert_eq!(read(&format!("/bucket/key?versionId={secret}")).await.text(), "secret");
     server.stop().await;
 }
 
@@ -105,10 +105,10 @@ async fn a_caller_that_may_write_puts_a_delete_marker_and_removes_no_version() {
         "<Delete><Object><Key>key</Key><VersionId>{kept}</VersionId></Object><Object><Key>key</Key></Object></Delete>"
     );
     let answer = by_others("POST", "/bucket?delete", &body).await.expect("200");
-    assert_eq!(answer.element("Code"), Some("AccessDenied"), "{}", answer.body);
-    assert_eq!(answer.element("DeleteMarker"), Some("true"), "{}", answer.body);
+    assert_eq!(answer.element("Code"), Some("AccessDenied"), "{}", answer.text());
+    assert_eq!(answer.element("DeleteMarker"), Some("true"), "{}", answer.text());
     by_others("PUT", "/bucket?versioning", "").await.expect(NO);
-    assert_eq!(server.ask("GET", &target, &[], "").await.body, "content");
+    assert_eq!(server.get(&target).await.text(), "content");
     server.stop().await;
 }
 
@@ -119,20 +119,20 @@ async fn quotas_count_old_versions() {
     let over = "400 EntityTooLarge";
     let first = put(&server, "/bucket/key", &[], "12345").await;
     put(&server, "/bucket/key", &[], "12345").await;
-    assert_eq!(server.ask("PUT", "/bucket/key", &[], "1").await.verdict(), over);
+    assert_eq!(server.put("/bucket/key", "1").await.verdict(), over);
     // A delete marker is an object of no bytes, and a quota never refuses a delete.
-    server.ask("DELETE", "/bucket/key", &[], "").await.expect("204");
-    assert_eq!(server.ask("PUT", "/bucket/other", &[], "").await.verdict(), over);
+    server.delete("/bucket/key").await.expect("204");
+    assert_eq!(server.put("/bucket/other", "").await.verdict(), over);
     let server = server.restart().await;
-    assert_eq!(server.ask("PUT", "/bucket/other", &[], "").await.verdict(), over);
-    server.ask("DELETE", &format!("/bucket/key?versionId={first}"), &[], "").await.expect("204");
-    server.ask("PUT", "/bucket/other", &[], "12345").await.expect("200");
+    assert_eq!(server.put("/bucket/other", "").await.verdict(), over);
+    server.delete(&format!("/bucket/key?versionId={first}")).await.expect("204");
+    server.put("/bucket/other", "12345").await.expect("200");
     // While versioning is suspended, a put replaces the null version.
     set(&server, "Suspended").await;
     server.set_quotas(15, 4).await;
-    server.ask("PUT", "/bucket/third", &[], "12345").await.expect("200");
-    server.ask("PUT", "/bucket/third", &[], "54321").await.expect("200");
-    assert_eq!(server.ask("PUT", "/bucket/fourth", &[], "").await.verdict(), over);
+    server.put("/bucket/third", "12345").await.expect("200");
+    server.put("/bucket/third", "54321").await.expect("200");
+    assert_eq!(server.put("/bucket/fourth", "").await.verdict(), over);
     server.stop().await;
 }
 
@@ -150,19 +150,19 @@ async fn versions_are_kept_in_one_way_only() {
     let refusal = account.set_versioning("plain", Versioning::Enabled).await;
     assert!(matches!(refusal, Err(Error::OtherVersions)));
     let body = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
-    server.ask("PUT", "/plain?versioning", &[], body).await.expect("409 InvalidBucketState");
+    server.put("/plain?versioning", body).await.expect("409 InvalidBucketState");
     // An object in Swift's archive has versions of its own, and can be restored from it.
     for body in ["first", "second"] {
-        server.ask("PUT", "/plain/key", &[], body).await.expect("200");
+        server.put("/plain/key", body).await.expect("200");
     }
-    let listed = server.ask("GET", "/bucket?versions", &[], "").await;
+    let listed = server.get("/bucket?versions").await;
     let (key, version) = (listed.element("Key").expect("one"), listed.element("VersionId").expect("one"));
-    assert_eq!(server.ask("GET", &format!("/bucket/{key}?versionId={version}"), &[], "").await.body, "first");
-    server.ask("DELETE", "/plain/key", &[], "").await.expect("204");
-    assert_eq!(server.ask("GET", "/plain/key", &[], "").await.body, "first");
+    assert_eq!(server.get(&format!("/bucket/{key}?versionId={version}")).await.text(), "first");
+    server.delete("/plain/key").await.expect("204");
+    assert_eq!(server.get("/plain/key").await.text(), "first");
     let server = server.restart().await;
-    assert_eq!(server.ask("GET", "/plain/key", &[], "").await.body, "first");
-    assert_eq!(server.ask("GET", "/bucket?versions", &[], "").await.element("Key"), None);
+    assert_eq!(server.get("/plain/key").await.text(), "first");
+    assert_eq!(server.get("/bucket?versions").await.element("Key"), None);
     server.stop().await;
 }
 
@@ -170,11 +170,11 @@ async fn versions_are_kept_in_one_way_only() {
 async fn a_delete_with_a_condition_removes_that_object_or_none() {
     let server = TestServer::start().await;
     for (target, body) in [("/bucket", ""), ("/bucket/key", "body")] {
-        server.ask("PUT", target, &[], body.as_bytes()).await.expect("200");
+        server.put(target, body.as_bytes()).await.expect("200");
     }
-    let etag = server.ask("HEAD", "/bucket/key", &[], b"").await;
+    let etag = server.head("/bucket/key").await;
     let etag = etag.header("etag").expect("an ETag").to_owned();
-    let there = async || server.ask("GET", "/bucket/key", &[], b"").await.verdict();
+    let there = async || server.get("/bucket/key").await.verdict();
     server
         .ask("DELETE", "/bucket/key", &[("if-match", "\"other\"")], b"")
         .await
@@ -186,12 +186,12 @@ async fn a_delete_with_a_condition_removes_that_object_or_none() {
         )
     };
     let wrong = server.ask("POST", "/bucket?delete=", &[], many("\"other\"").as_bytes()).await;
-    assert_eq!((wrong.status, wrong.element("Code")), (200, Some("PreconditionFailed")), "{}", wrong.body);
+    assert_eq!((wrong.status, wrong.element("Code")), (200, Some("PreconditionFailed")), "{}", wrong.text());
     assert_eq!(there().await, "200");
     let right = server.ask("POST", "/bucket?delete=", &[], many(&etag).as_bytes()).await;
-    assert_eq!((right.status, right.element("Code")), (200, None), "{}", right.body);
+    assert_eq!((right.status, right.element("Code")), (200, None), "{}", right.text());
     assert_eq!(there().await, "404 NoSuchKey");
-    server.ask("PUT", "/bucket/key", &[], b"body").await.expect("200");
+    server.put("/bucket/key", b"body").await.expect("200");
     server.ask("DELETE", "/bucket/key", &[("if-match", &etag)], b"").await.expect("204");
     assert_eq!(there().await, "404 NoSuchKey");
     server.stop().await;

@@ -1,6 +1,6 @@
 //! The table of accesses per verb in `docs/reference/swift.md`, counted on a device.
 
-use super::test_server::{BLOCK, Client, bytes, start_with};
+use super::test_server::{BLOCK, bytes, start_with};
 use ameles_gateway::Padding;
 
 #[tokio::test]
@@ -8,7 +8,7 @@ use ameles_gateway::Padding;
 async fn every_verb_takes_the_accesses_that_the_table_says() {
     for padding in [Padding::None, Padding::PowersOfTwo] {
         let server = start_with(padding.clone(), 2000).await;
-        let owner = Client::new(&server, "one", "owner").await;
+        let owner = server.client("one", "owner").await;
         let padded = |size: usize| padding.blocks(size as u64, BLOCK);
         let check =
             |what: &str, expected: u64| assert_eq!(server.accesses(), expected, "{what}, {padding:?}");
@@ -79,7 +79,7 @@ async fn every_verb_takes_the_accesses_that_the_table_says() {
         check("get of a static large object", padded(manifest) + padded(size) + class(3));
         owner.ask("GET", "/v1/AUTH_one/c/static", &[("range", "bytes=0-0")], b"").await.expect(206);
         check("range of a static large object", padded(manifest) + class(1));
-        owner.ask("DELETE", "/v1/AUTH_one/c/static?multipart-manifest=delete", &[], b"").await.expect(200);
+        owner.delete("/v1/AUTH_one/c/static?multipart-manifest=delete").await.expect(200);
         check("delete of all of a static large object", padded(manifest));
 
         for archive in ["x-versions-location", "x-history-location"] {
@@ -87,7 +87,7 @@ async fn every_verb_takes_the_accesses_that_the_table_says() {
             owner.ask("POST", "/v1/AUTH_one/c", &[(archive, "old")], b"").await.expect(204);
             owner.put("/v1/AUTH_one/c/o", &bytes(size)).await;
             check("put over what is archived", padded(size));
-            owner.ask("DELETE", "/v1/AUTH_one/c/o", &[], b"").await.expect(204);
+            owner.delete("/v1/AUTH_one/c/o").await.expect(204);
             check("delete of what has an archive", 0);
         }
         owner.ask("POST", "/v1/AUTH_one?bulk-delete", &[], b"c/o\nc/dynamic\nc/none").await.expect(200);

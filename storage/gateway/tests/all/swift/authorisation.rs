@@ -1,6 +1,7 @@
 //! Rights: every verb, requested by all callers without the right to it.
 
-use super::test_server::{Answer, Client, TestServer, USERS, start};
+use super::test_server::{Client, TestServer, USERS, start_with_container};
+use crate::raw::Answer;
 use ameles_gateway::catalogue::{ContainerSettings, Details, Grant, Grantee, Ownership, Permission};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -40,13 +41,11 @@ const VERBS: [Verb; 24] = [
     ("DELETE", "/v1/AUTH_one?bulk-delete", &[], b"c/dynamic", 200),
 ];
 
-async fn prepared() -> TestServer {
-    let server = start().await;
-    let owner = Client::new(&server, "one", "owner").await;
-    owner.put("/v1/AUTH_one/c", b"").await;
+async fn prepared() -> (TestServer, Client) {
+    let (server, owner) = start_with_container().await;
     owner.put("/v1/AUTH_one/c/o", b"the secret of one").await;
     owner.ask("POST", "/v1/AUTH_one", &[("x-account-meta-temp-url-key", "key")], b"").await.expect(204);
-    server
+    (server, owner)
 }
 
 fn assert_refused(verb: &Verb, caller: &str, answer: &Answer, status: u16) {
@@ -67,7 +66,7 @@ fn assert_refused(verb: &Verb, caller: &str, answer: &Answer, status: u16) {
 
 #[tokio::test]
 async fn no_verb_is_done_without_the_right_and_refusals_make_no_access() {
-    let server = prepared().await;
+    let (server, _) = prepared().await;
     let good = server.token("one", "owner").await;
     let mut tampered = good.clone();
     tampered.replace_range(0..1, if good.starts_with('0') { "1" } else { "0" });
@@ -112,7 +111,7 @@ async fn no_verb_is_done_without_the_right_and_refusals_make_no_access() {
 
 #[tokio::test]
 async fn an_expired_a_revoked_and_a_removed_users_token_open_nothing() {
-    let server = prepared().await;
+    let (server, _) = prepared().await;
     let expired = server.token("one", "owner").await;
     server.pass(60 * 60);
     let revoked = server.token("one", "owner").await;
@@ -155,7 +154,7 @@ fn link(method: &str, path: &str, expires: u64, key: &str) -> String {
 
 #[tokio::test]
 async fn a_temporary_url_is_good_for_no_verb_but_its_own() {
-    let server = prepared().await;
+    let (server, _) = prepared().await;
     let soon = server.seconds() + 100;
     // A URL that allows GET or PUT also allows HEAD: so it is in Swift.
     let allows = |signed: &str, asked: &str| signed == asked || asked == "HEAD";
@@ -187,7 +186,7 @@ async fn a_temporary_url_is_good_for_no_verb_but_its_own() {
 
 /// The answers to a client that reads an object in another account's container, lists the container, and puts an object
 /// there.
-async fn statuses_of(client: &Client<'_>) -> [u16; 3] {
+async fn statuses_of(client: &Client) -> [u16; 3] {
     [
         client.get("/v1/AUTH_one/c/o").await.status,
         client.get("/v1/AUTH_one/c").await.status,
@@ -197,10 +196,9 @@ async fn statuses_of(client: &Client<'_>) -> [u16; 3] {
 
 #[tokio::test]
 async fn an_access_list_grants_what_it_says_and_no_more() {
-    let server = prepared().await;
-    let owner = Client::new(&server, "one", "owner").await;
-    let member = Client::new(&server, "one", "member").await;
-    let other = Client::new(&server, "two", "owner").await;
+    let (server, owner) = prepared().await;
+    let member = server.client("one", "member").await;
+    let other = server.client("two", "owner").await;
     let set = async |read: &str, write: &str| {
         let headers = [("x-container-read", read), ("x-container-write", write)];
         owner.ask("POST", "/v1/AUTH_one/c", &headers, b"").await.expect(204);
@@ -249,8 +247,8 @@ async fn an_access_list_grants_what_it_says_and_no_more() {
 
 #[tokio::test]
 async fn a_grant_that_was_set_over_s3_counts_in_swift() {
-    let server = prepared().await;
-    let other = Client::new(&server, "two", "owner").await;
+    let (server, _) = prepared().await;
+    let other = server.client("two", "owner").await;
     let account = server.gateway.account("one");
     let grant = |permission| Grant { grantee: Grantee::Account("two".into()), permission };
     let set = async |ownership, permission| {
@@ -284,9 +282,8 @@ async fn a_grant_that_was_set_over_s3_counts_in_swift() {
 
 #[tokio::test]
 async fn an_accounts_quota_is_changed_by_an_admin_only() {
-    let server = prepared().await;
-    let owner = Client::new(&server, "one", "owner").await;
-    let admin = Client::new(&server, "ops", "admin").await;
+    let (server, owner) = prepared().await;
+    let admin = server.client("ops", "admin").await;
     for header in ["x-account-meta-quota-bytes", "x-account-quota-bytes", "x-remove-account-meta-quota-bytes"]
     {
         owner.ask("POST", "/v1/AUTH_one", &[(header, "100")], b"").await.expect(403);

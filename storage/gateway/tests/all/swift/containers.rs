@@ -1,13 +1,11 @@
 //! Accounts and containers: settings, listings and refusals.
 
-use super::test_server::{Client, start};
+use super::test_server::{start, start_with_container};
 use serde_json::Value;
 
 #[tokio::test]
 async fn a_container_lists_its_objects_in_each_form() {
-    let server = start().await;
-    let owner = Client::new(&server, "one", "owner").await;
-    owner.put("/v1/AUTH_one/c", b"").await;
+    let (server, owner) = start_with_container().await;
     owner.ask("PUT", "/v1/AUTH_one/c", &[], b"").await.expect(202);
     assert_eq!(owner.get("/v1/AUTH_one/c").await.expect(204).body, b"");
     for name in ["a", "b/", "b/1", "b/2", "b/c/3", "d"] {
@@ -41,14 +39,14 @@ async fn a_container_lists_its_objects_in_each_form() {
     assert_eq!(account.header("x-account-object-count"), Some("6"));
     assert_eq!(account.header("x-account-container-count"), Some("1"));
     assert_eq!(owner.get("/v1/AUTH_one").await.expect(200).text(), "c\n");
-    owner.ask("DELETE", "/v1/AUTH_one/c", &[], b"").await.expect(409);
+    owner.delete("/v1/AUTH_one/c").await.expect(409);
     server.stop().await;
 }
 
 #[tokio::test]
 async fn quotas_hold_for_both_bytes_and_objects() {
     let server = start().await;
-    let owner = Client::new(&server, "one", "owner").await;
+    let owner = server.client("one", "owner").await;
     let quota = [("x-container-meta-quota-bytes", "10"), ("x-container-meta-quota-count", "2")];
     owner.ask("PUT", "/v1/AUTH_one/c", &quota, b"").await.expect(201);
     let put = async |name: &str, size: usize| {
@@ -66,7 +64,7 @@ async fn quotas_hold_for_both_bytes_and_objects() {
 #[tokio::test]
 async fn a_page_of_a_site_that_the_container_names_sees_its_answers() {
     let server = start().await;
-    let owner = Client::new(&server, "one", "owner").await;
+    let owner = server.client("one", "owner").await;
     let set = [
         ("x-container-meta-access-control-allow-origin", "http://a.org http://b.org"),
         ("x-container-meta-access-control-max-age", "60"),
@@ -98,7 +96,7 @@ async fn a_page_of_a_site_that_the_container_names_sees_its_answers() {
 #[tokio::test]
 async fn many_are_deleted_at_once_and_an_archive_becomes_objects() {
     let server = start().await;
-    let owner = Client::new(&server, "one", "owner").await;
+    let owner = server.client("one", "owner").await;
     let mut archive = tokio_tar::Builder::new(Vec::new());
     for (name, body) in [("c/a.txt", &b"first"[..]), ("c/dir/b", b"second"), ("d/empty", b"")] {
         let mut header = tokio_tar::Header::new_gnu();

@@ -4,8 +4,8 @@ use super::test_server::{Client, TestServer, bytes, start, start_with};
 use ameles_gateway::Padding;
 use serde_json::{Value, json};
 
-async fn segments(server: &TestServer) -> Client<'_> {
-    let owner = Client::new(server, "one", "owner").await;
+async fn segments(server: &TestServer) -> Client {
+    let owner = server.client("one", "owner").await;
     for container in ["c", "s"] {
         owner.put(&format!("/v1/AUTH_one/{container}"), b"").await;
     }
@@ -104,7 +104,7 @@ async fn a_static_large_object_is_what_was_listed_or_nothing() {
     owner.get("/v1/AUTH_one/c/large").await.expect(409);
     owner.put("/v1/AUTH_one/s/part/1", &bytes(100)[30..60]).await;
     owner.get("/v1/AUTH_one/c/large").await.expect(200);
-    owner.ask("DELETE", "/v1/AUTH_one/c/larger?multipart-manifest=delete", &[], b"").await.expect(200);
+    owner.delete("/v1/AUTH_one/c/larger?multipart-manifest=delete").await.expect(200);
     assert_eq!(owner.head("/v1/AUTH_one/s").await.expect(204).header("x-container-object-count"), Some("0"));
     assert_eq!(owner.head("/v1/AUTH_one/c").await.expect(204).header("x-container-object-count"), Some("0"));
     server.stop().await;
@@ -126,7 +126,7 @@ async fn large_objects_within_large_objects_are_bounded_in_all_their_pieces() {
     put("too-much", list("/c/inner", 20)).await;
     assert_eq!(owner.get("/v1/AUTH_one/c/outer").await.expect(200).body, vec![b'x'; 19 * 500]);
     owner.get("/v1/AUTH_one/c/too-much").await.expect(409);
-    owner.ask("DELETE", "/v1/AUTH_one/c/too-much?multipart-manifest=delete", &[], b"").await.expect(409);
+    owner.delete("/v1/AUTH_one/c/too-much?multipart-manifest=delete").await.expect(409);
     server.stop().await;
 }
 
@@ -135,7 +135,7 @@ async fn a_caller_that_may_only_write_sets_no_manifest_of_objects_that_it_may_no
     let server = start().await;
     let owner = segments(&server).await;
     owner.ask("POST", "/v1/AUTH_one/c", &[("x-container-write", "one:member")], b"").await.expect(204);
-    let member = Client::new(&server, "one", "member").await;
+    let member = server.client("one", "member").await;
     member.put("/v1/AUTH_one/c/own", b"x").await;
     let manifest = [("x-object-manifest", "s/part/")];
     member.ask("PUT", "/v1/AUTH_one/c/own", &manifest, b"").await.expect(403);

@@ -1,6 +1,6 @@
 //! Temporary URLs and forms, used by a client without any other credentials.
 
-use super::test_server::{Client, TestServer, start};
+use super::test_server::{Client, TestServer, start_with_container};
 use crate::test_server::post_partial_body;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -17,19 +17,17 @@ fn sign(key: &str, text: &str) -> String {
         .collect()
 }
 
-async fn prepared() -> TestServer {
-    let server = start().await;
-    let owner = Client::new(&server, "one", "owner").await;
-    owner.put("/v1/AUTH_one/c", b"").await;
+async fn prepared() -> (TestServer, Client) {
+    let (server, owner) = start_with_container().await;
     let headers = [("x-object-meta-secret", "1"), ("x-object-meta-public-a", "2")];
     owner.ask("PUT", PATH, &headers, b"body").await.expect(201);
     owner.ask("POST", "/v1/AUTH_one", &[("x-account-meta-temp-url-key", "key")], b"").await.expect(204);
-    server
+    (server, owner)
 }
 
 #[tokio::test]
 async fn a_link_reads_or_writes_one_object_for_a_while() {
-    let server = prepared().await;
+    let (server, owner) = prepared().await;
     let expires = server.seconds() + 60;
     let link = |method: &str| {
         format!(
@@ -45,7 +43,6 @@ async fn a_link_reads_or_writes_one_object_for_a_while() {
     assert_eq!(inline.header("content-disposition"), Some("inline"));
     server.ask("PUT", &link("PUT"), &[], b"new").await.expect(201);
     // A link must not give access to objects elsewhere.
-    let owner = Client::new(&server, "one", "owner").await;
     owner.put("/v1/AUTH_one/c/hidden", b"hidden").await;
     for header in ["x-object-manifest", "x-copy-from"] {
         for method in ["PUT", "POST"] {
@@ -78,8 +75,7 @@ async fn a_link_reads_or_writes_one_object_for_a_while() {
 
 #[tokio::test]
 async fn a_containers_key_reaches_nothing_outside_of_it() {
-    let server = prepared().await;
-    let owner = Client::new(&server, "one", "owner").await;
+    let (server, owner) = prepared().await;
     owner.ask("PUT", "/v1/AUTH_one/other", &[], b"").await.expect(201);
     owner.put("/v1/AUTH_one/other/part", b"hidden").await;
     owner.ask("POST", "/v1/AUTH_one/c", &[("x-container-meta-temp-url-key", "of c")], b"").await.expect(204);
@@ -119,7 +115,7 @@ fn form(fields: &[(&str, &str)], files: &[(&str, &[u8])]) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_signed_form_uploads_what_it_allows() {
-    let server = prepared().await;
+    let (server, owner) = prepared().await;
     let path = "/v1/AUTH_one/c/up/";
     let expires = (server.seconds() + 60).to_string();
     let send = async |key: &str, redirect: &str, size: &str, expires: &str, files: &[(&str, &[u8])]| {
@@ -135,7 +131,6 @@ async fn a_signed_form_uploads_what_it_allows() {
         server.ask("POST", path, &kind, &form(&fields, files)).await
     };
     send("key", "", "10", &expires, &[("a", b"first"), ("b", b"second")]).await.expect(201);
-    let owner = Client::new(&server, "one", "owner").await;
     let got = owner.get("/v1/AUTH_one/c/up/b").await.expect(200);
     assert_eq!((got.text(), got.header("content-type")), ("second", Some("text/x")));
     let sent = send("key", "http://x.org/?a=b", "10", &expires, &[("a", b"again")]).await.expect(303);
@@ -153,9 +148,7 @@ async fn a_signed_form_uploads_what_it_allows() {
 
 #[tokio::test]
 async fn a_form_whose_head_never_ends_is_refused_and_not_kept_in_memory() {
-    let server = start().await;
-    let owner = Client::new(&server, "one", "owner").await;
-    owner.put("/v1/AUTH_one/c", b"").await;
+    let (server, _) = start_with_container().await;
     for head in ["", "--B\r\ncontent-disposition: "] {
         let body = [head.as_bytes(), &vec![b'x'; 3 << 20]].concat();
         let answer = post_partial_body(

@@ -1,12 +1,10 @@
 //! Objects: their bytes and their metadata come back.
 
-use super::test_server::{Client, bytes, start};
+use super::test_server::{bytes, start, start_with_container};
 
 #[tokio::test]
 async fn what_is_put_comes_back_with_what_was_said_of_it() {
-    let server = start().await;
-    let owner = Client::new(&server, "one", "owner").await;
-    owner.put("/v1/AUTH_one/c", b"").await;
+    let (server, owner) = start_with_container().await;
     for size in [0, 1, 31, 32, 33, 500] {
         let path = format!("/v1/AUTH_one/c/dir%20x/%C3%A9-{size}.txt");
         let headers =
@@ -38,17 +36,15 @@ async fn what_is_put_comes_back_with_what_was_said_of_it() {
         (Some("1"), Some("text/plain"))
     );
     assert_eq!(got.header("content-encoding"), None);
-    owner.ask("DELETE", path, &[], b"").await.expect(204);
-    owner.ask("DELETE", path, &[], b"").await.expect(404);
+    owner.delete(path).await.expect(204);
+    owner.delete(path).await.expect(404);
     owner.get(path).await.expect(404);
     server.stop().await;
 }
 
 #[tokio::test]
 async fn ranges_are_exact_to_the_byte() {
-    let server = start().await;
-    let owner = Client::new(&server, "one", "owner").await;
-    owner.put("/v1/AUTH_one/c", b"").await;
+    let (server, owner) = start_with_container().await;
     let whole = bytes(100);
     owner.put("/v1/AUTH_one/c/o", &whole).await;
     let get = async |range: &str| owner.ask("GET", "/v1/AUTH_one/c/o", &[("range", range)], b"").await;
@@ -83,9 +79,7 @@ async fn ranges_are_exact_to_the_byte() {
 
 #[tokio::test]
 async fn conditions_hold_and_a_wrong_etag_changes_nothing() {
-    let server = start().await;
-    let owner = Client::new(&server, "one", "owner").await;
-    owner.put("/v1/AUTH_one/c", b"").await;
+    let (server, owner) = start_with_container().await;
     let path = "/v1/AUTH_one/c/o";
     let put = async |headers: &[(&str, &str)], body: &[u8]| owner.ask("PUT", path, headers, body).await;
     put(&[("if-none-match", "*")], b"first").await.expect(201);
@@ -119,7 +113,7 @@ async fn conditions_hold_and_a_wrong_etag_changes_nothing() {
 #[tokio::test]
 async fn a_copy_takes_bytes_and_metadata_along_and_is_no_link() {
     let server = start().await;
-    let owner = Client::new(&server, "one", "owner").await;
+    let owner = server.client("one", "owner").await;
     for container in ["c", "d"] {
         owner.put(&format!("/v1/AUTH_one/{container}"), b"").await;
     }
@@ -134,7 +128,7 @@ async fn a_copy_takes_bytes_and_metadata_along_and_is_no_link() {
     assert_eq!(got.header("content-type"), Some("text/x"));
     let without_metadata = [("x-copy-from", "/c/o"), ("x-fresh-metadata", "true")];
     owner.ask("PUT", "/v1/AUTH_one/d/fresh", &without_metadata, b"").await.expect(201);
-    owner.ask("DELETE", "/v1/AUTH_one/c/o", &[], b"").await.expect(204);
+    owner.delete("/v1/AUTH_one/c/o").await.expect(204);
     let got = owner.get("/v1/AUTH_one/d/fresh").await.expect(200);
     assert_eq!((got.body.clone(), got.header("x-object-meta-a")), (bytes(70), None));
     owner.ask("COPY", "/v1/AUTH_one/d/fresh", &[], b"").await.expect(412);
@@ -142,7 +136,7 @@ async fn a_copy_takes_bytes_and_metadata_along_and_is_no_link() {
     owner.ask("PUT", "/v1/AUTH_one/d/x", &[("x-copy-from", "d/none")], b"").await.expect(404);
     owner.ask("PUT", "/v1/AUTH_one/d/x", &[("x-copy-from", "d/fresh")], b"body").await.expect(400);
     // A copy to another account needs the right to put there, which an admin has.
-    let admin = Client::new(&server, "ops", "admin").await;
+    let admin = server.client("ops", "admin").await;
     admin.put("/v1/AUTH_two/e", b"").await;
     let sent = [("destination", "e/o"), ("destination-account", "AUTH_two")];
     owner.ask("COPY", "/v1/AUTH_one/d/fresh", &sent, b"").await.expect(403);
@@ -153,9 +147,7 @@ async fn a_copy_takes_bytes_and_metadata_along_and_is_no_link() {
 
 #[tokio::test]
 async fn an_object_whose_time_is_over_is_gone_at_once_and_its_blocks_come_back() {
-    let server = start().await;
-    let owner = Client::new(&server, "one", "owner").await;
-    owner.put("/v1/AUTH_one/c", b"").await;
+    let (server, owner) = start_with_container().await;
     let before = server.gateway.usage().free_blocks;
     owner.ask("PUT", "/v1/AUTH_one/c/o", &[("x-delete-after", "10")], &bytes(100)).await.expect(201);
     let at = (server.seconds() + 10).to_string();
