@@ -282,7 +282,7 @@ mod tests {
             ("  input  logic             clk_i,\n", "  logic clk_i,\n"),
             (" = $clog2(Width)", ""),
             (");\n\n", "\n"),
-            ("data_o ", "data_o [2] "),
+            ("data_o,", "data_o [2],"),
         ] {
             assert!(CELL.contains(from));
             Source::parse("a", &CELL.replacen(from, to, 1)).unwrap_err();
