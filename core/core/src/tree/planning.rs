@@ -9,7 +9,7 @@ pub(crate) fn lowest_leaf_level(has_room: impl Fn(Level) -> bool) -> Level {
 
 /// The parameters with the lowest first level in untrusted memory that fit the trusted side. If none fit, the whole
 /// tree is in untrusted memory.
-pub(crate) fn most_trusted<P>(
+pub(crate) fn highest_top<P>(
     leaf_level: Level,
     with_top: impl Fn(Level) -> P,
     fits: impl FnMut(&P) -> bool,

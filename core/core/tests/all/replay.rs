@@ -112,7 +112,7 @@ fn bytes(of: &impl borsh::BorshSerialize) -> Vec<u8> {
 
 /// The bytes of a scheme's whole snapshot.
 fn snapshot<O: FullSnapshot<ChaCha8Rng>>(oram: &O) -> Vec<u8> {
-    bytes(&oram.snapshot().ok().expect("nothing is in flight"))
+    bytes(&oram.snapshot().expect("nothing is in flight"))
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl CircuitParameters {
         let fits = |parameters: &CircuitParameters| {
             libm::exp2(parameters.top.0.into()) * WAITING <= trusted_blocks as f64
         };
-        let best = planning::most_trusted(leaf_level, with_top, fits);
+        let best = planning::highest_top(leaf_level, with_top, fits);
         best.validate()?;
         Ok(best)
     }

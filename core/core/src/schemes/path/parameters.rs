@@ -148,7 +148,7 @@ impl PathParameters {
             let paths = f64::from(max_batch) * parameters.blocks_on_path();
             parameters.waiting() + paths <= trusted_blocks as f64
         };
-        let best = planning::most_trusted(leaf_level, with_top, fits);
+        let best = planning::highest_top(leaf_level, with_top, fits);
         best.validate()?;
         Ok(best)
     }

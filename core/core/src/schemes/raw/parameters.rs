@@ -86,7 +86,7 @@ impl RawParameters {
             parameters
         };
         let fits = |parameters: &RawParameters| parameters.waiting() <= trusted_blocks as f64;
-        let best = planning::most_trusted(leaf_level, with_top, fits);
+        let best = planning::highest_top(leaf_level, with_top, fits);
         best.validate()?;
         Ok(best)
     }

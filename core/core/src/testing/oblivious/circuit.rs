@@ -2,10 +2,10 @@
 //! each access go round the leaves.
 
 use super::super::driver::Event;
-use super::observer::{Adversary, Observations, Observer, ShownLeaf, draw_below, ensure};
+use super::alternating::{AlternatingObserver, AlternatingSchedule, InFlight};
+use super::observer::{Adversary, Observations, Observer, ShownLeaf, draw_below, ensure, written_buckets};
 use super::path::{FullObserver, Tree};
 use super::reverse_bits::reverse_bits;
-use super::turns::{TurnObserver, TurnSchedule, Turns, written_buckets};
 use crate::schemes::circuit::CircuitParameters;
 use crate::types::Slot;
 use alloc::boxed::Box;
@@ -23,8 +23,8 @@ pub fn observer(parameters: &CircuitParameters, adversary: Adversary, seed: u64)
     match adversary {
         Adversary::Full => {
             let max_batch = parameters.max_batch as usize;
-            let turns = CircuitTurns { max_batch, held: Vec::new(), due: 0, evictions: 0 };
-            Box::new(TurnObserver::new(tree, seed, turns))
+            let in_flight = CircuitSchedule { max_batch, held: Vec::new(), due: 0, evictions: 0 };
+            Box::new(AlternatingObserver::new(tree, seed, in_flight))
         }
         Adversary::Snapshot => Box::new(SnapshotObserver {
             tree,
@@ -38,7 +38,7 @@ pub fn observer(parameters: &CircuitParameters, adversary: Adversary, seed: u64)
     }
 }
 
-struct CircuitTurns {
+struct CircuitSchedule {
     max_batch: usize,
     /// The buckets read since the last writing, in that order.
     held: Vec<u64>,
@@ -47,15 +47,15 @@ struct CircuitTurns {
     evictions: u64,
 }
 
-impl TurnSchedule for CircuitTurns {
+impl AlternatingSchedule for CircuitSchedule {
     fn due(&self) -> (u64, bool) {
         (u64::from(self.due > 0), self.due >= self.max_batch)
     }
 
-    fn access(&mut self, turns: &mut Turns, slots: &[Slot]) -> Result<(), String> {
-        turns.on_line.read(slots)?;
+    fn access(&mut self, in_flight: &mut InFlight, slots: &[Slot]) -> Result<(), String> {
+        in_flight.on_line.read(slots)?;
         self.held.extend(slots.iter().map(|slot| slot.bucket.0));
-        self.due += turns.accesses();
+        self.due += in_flight.accesses();
         Ok(())
     }
 

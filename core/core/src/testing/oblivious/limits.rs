@@ -77,7 +77,7 @@ pub(super) fn of_many(n: u64, mean: f64) -> Option<Limit> {
 }
 
 /// The least number of n observations that alarms, if any does: those beyond it alarm too.
-fn least_alarm(n: u64, alarms: impl Fn(u64) -> bool) -> Option<u64> {
+fn min_alarm(n: u64, alarms: impl Fn(u64) -> bool) -> Option<u64> {
     if !alarms(n) {
         return None;
     }
@@ -95,7 +95,7 @@ fn least_alarm(n: u64, alarms: impl Fn(u64) -> bool) -> Option<u64> {
 
 fn of_many_beyond(n: u64, mean: f64, alarm: f64) -> Option<Limit> {
     let alarms = |observed: u64| log2_of_many(n, mean, observed) < alarm;
-    let max = least_alarm(n, alarms).filter(|_| mean > 0.0)?;
+    let max = min_alarm(n, alarms).filter(|_| mean > 0.0)?;
     let at_random = mean / n as f64;
     let is_found = |share: f64| {
         let distribution = Binomial::new((at_random + share * (1.0 - at_random)).min(1.0), n);
@@ -139,7 +139,7 @@ pub(super) fn of_signs(pairs: u64) -> Option<Limit> {
 /// how many of the other one have. `log2_p` judges so many.
 pub(super) fn of_likelier(n: u64, log2_p: impl Fn(u64) -> f64) -> Option<Limit> {
     let alarms = |observed: u64| log2_p(observed) < ALARM_LOG2;
-    let max = least_alarm(n, alarms)?;
+    let max = min_alarm(n, alarms)?;
     let is_found =
         |share: f64| Binomial::new(share, n).is_ok_and(|distribution| distribution.sf(max - 1) >= FOUND);
     min(is_found).map(|share| Limit { share, of: "of the likelier runs" })

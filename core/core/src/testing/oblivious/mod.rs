@@ -17,6 +17,7 @@
 //! **False alarms.** A test alarms below `2^-33`. A suite may hold [`MAX_TESTS`] tests of sound schemes, so that it
 //! alarms falsely with a probability of at most `2^-19`. Seeds are fixed: a suite that passed passes again.
 
+mod alternating;
 mod bounds;
 pub mod circuit;
 pub mod freecursive;
@@ -48,7 +49,6 @@ mod slots;
 mod sorting;
 pub mod statistics;
 pub mod trivial;
-mod turns;
 pub mod views;
 
 pub use judge::{judge, judge_and_pool};

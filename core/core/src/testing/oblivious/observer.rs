@@ -1,7 +1,8 @@
 //! The adversary's reading of the events: whether each of them is what the public schedule says, and what they show.
 
 use super::super::driver::Event;
-use alloc::collections::BTreeMap;
+use super::super::trace_store::TraceEntry;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use rand_core::RngCore;
@@ -103,4 +104,14 @@ pub fn spread(random: &mut impl RngCore, rank: usize, among: usize) -> f64 {
 /// Returns an error, unless it holds.
 pub(super) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(otherwise()) }
+}
+
+/// The buckets that an event writes; the order in which they are written does not show.
+pub(super) fn written_buckets(event: &Event) -> Option<BTreeSet<u64>> {
+    match event {
+        Event::StoreRequest(_, TraceEntry::Write(buckets)) => {
+            Some(buckets.iter().map(|bucket| bucket.0).collect())
+        }
+        _ => None,
+    }
 }

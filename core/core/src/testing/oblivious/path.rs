@@ -3,8 +3,7 @@
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::observer::{Adversary, Observations, Observer, ShownLeaf, draw_below, ensure};
-use super::turns::written_buckets;
+use super::observer::{Adversary, Observations, Observer, ShownLeaf, draw_below, ensure, written_buckets};
 use crate::schemes::path::PathParameters;
 use crate::types::Slot;
 use alloc::boxed::Box;

@@ -2,10 +2,10 @@
 //! after every A accesses the next path around the leaves.
 
 use super::super::driver::Event;
-use super::observer::{Adversary, Observations, Observer, ShownLeaf, ensure};
+use super::alternating::{AlternatingObserver, AlternatingSchedule, InFlight};
+use super::observer::{Adversary, Observations, Observer, ShownLeaf, ensure, written_buckets};
 use super::path::{FullObserver, Tree};
 use super::reverse_bits::reverse_bits;
-use super::turns::{TurnObserver, TurnSchedule, Turns, written_buckets};
 use crate::schemes::raw::RawParameters;
 use crate::types::{Bucket, Slot};
 use alloc::boxed::Box;
@@ -24,7 +24,7 @@ pub fn observer(parameters: &RawParameters, adversary: Adversary, seed: u64) -> 
     match adversary {
         // Path ORAM's account is for bodies: no path is held from one batch to the next.
         Adversary::Full => {
-            let turns = RawTurns {
+            let in_flight = RawSchedule {
                 headers,
                 body_slots: parameters.blocks_per_bucket,
                 max_batch: parameters.max_batch as usize,
@@ -33,7 +33,7 @@ pub fn observer(parameters: &RawParameters, adversary: Adversary, seed: u64) -> 
                 writes_headers: false,
                 schedule,
             };
-            Box::new(TurnObserver::new(bodies, seed, turns))
+            Box::new(AlternatingObserver::new(bodies, seed, in_flight))
         }
         Adversary::Snapshot => Box::new(SnapshotObserver {
             bodies,
@@ -67,7 +67,7 @@ impl Schedule {
     }
 }
 
-struct RawTurns {
+struct RawSchedule {
     /// The number of headers: they are the first buckets.
     headers: u64,
     /// Z.
@@ -82,7 +82,7 @@ struct RawTurns {
     schedule: Schedule,
 }
 
-impl RawTurns {
+impl RawSchedule {
     /// The slots of a body, after its header where that is to be read.
     fn slots(&self, body: u64, with_header: bool) -> impl Iterator<Item = Slot> + use<> {
         let header = with_header.then(|| Slot::only(Bucket(body - self.headers)));
@@ -90,14 +90,14 @@ impl RawTurns {
     }
 }
 
-impl TurnSchedule for RawTurns {
+impl AlternatingSchedule for RawSchedule {
     fn due(&self) -> (u64, bool) {
         let due = self.schedule.due();
         (u64::from(self.unwritten > 0) + due, self.unwritten >= self.max_batch || due > 1)
     }
 
     /// Checks that each bucket is read as a whole, but for headers that are held, and the paths as Path ORAM's.
-    fn access(&mut self, turns: &mut Turns, slots: &[Slot]) -> Result<(), String> {
+    fn access(&mut self, in_flight: &mut InFlight, slots: &[Slot]) -> Result<(), String> {
         let mut bodies: Vec<u64> = slots.iter().map(|slot| slot.bucket.0).collect();
         bodies.retain(|bucket| *bucket >= self.headers);
         bodies.dedup();
@@ -110,10 +110,11 @@ impl TurnSchedule for RawTurns {
             }
         }
         ensure(slots == due, || format!("read {slots:?}, due are {due:?}"))?;
-        turns.on_line.held.clear();
-        turns.on_line
+        in_flight.on_line.held.clear();
+        in_flight
+            .on_line
             .read(&bodies.into_iter().map(|body| Slot::only(Bucket(body))).collect::<Vec<_>>())?;
-        let accesses = turns.accesses();
+        let accesses = in_flight.accesses();
         self.unwritten += accesses;
         self.schedule.accesses += accesses as u64;
         Ok(())

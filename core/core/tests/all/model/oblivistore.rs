@@ -1,5 +1,7 @@
 //! The promises of ObliviStore beside right answers.
 
+#![allow(clippy::print_stdout, reason = "the figures are there to be looked at")]
+
 use super::setup::*;
 use ameles_core::oram::Oram;
 use ameles_core::range::OutOfRange;

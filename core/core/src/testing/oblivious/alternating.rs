@@ -6,7 +6,6 @@ use super::super::trace_store::TraceEntry;
 use super::observer::{Observations, Observer, ensure};
 use super::path::{FullObserver, Tree};
 use crate::types::Slot;
-use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -24,13 +23,13 @@ enum StepState {
 }
 
 /// The access and the step in flight.
-pub(super) struct Turns {
+pub(super) struct InFlight {
     /// Path ORAM's account of an access.
     pub(super) on_line: FullObserver,
     step: Option<StepState>,
 }
 
-impl Turns {
+impl InFlight {
     /// The accesses of the batch in flight.
     pub(super) fn accesses(&self) -> usize {
         self.on_line.on_line.as_ref().map_or(0, |on_line| on_line.accesses)
@@ -60,12 +59,12 @@ impl Turns {
 }
 
 /// The public schedule of such a scheme.
-pub(super) trait TurnSchedule {
+pub(super) trait AlternatingSchedule {
     /// The steps that are due, and whether one must run before the next access.
     fn due(&self) -> (u64, bool);
 
     /// Checks what an access reads.
-    fn access(&mut self, turns: &mut Turns, slots: &[Slot]) -> Result<(), String>;
+    fn access(&mut self, in_flight: &mut InFlight, slots: &[Slot]) -> Result<(), String>;
 
     /// Checks what a step reads, and returns the buckets that it must write then.
     fn evict(&mut self, tree: &Tree, read: &[Slot]) -> Result<Vec<u64>, String>;
@@ -83,33 +82,36 @@ pub(super) trait TurnSchedule {
 }
 
 /// The observer of such a scheme.
-pub(super) struct TurnObserver<S> {
-    turns: Turns,
+pub(super) struct AlternatingObserver<S> {
+    in_flight: InFlight,
     schedule: S,
 }
 
-impl<S: TurnSchedule> TurnObserver<S> {
+impl<S: AlternatingSchedule> AlternatingObserver<S> {
     pub(super) fn new(tree: Tree, seed: u64, schedule: S) -> Self {
-        TurnObserver { turns: Turns { on_line: FullObserver::new(tree, seed), step: None }, schedule }
+        AlternatingObserver {
+            in_flight: InFlight { on_line: FullObserver::new(tree, seed), step: None },
+            schedule,
+        }
     }
 
     fn write(&mut self, written: &[u64]) -> Result<(), String> {
-        let due = if let Some(StepState::MustWrite(due)) = &self.turns.step {
+        let due = if let Some(StepState::MustWrite(due)) = &self.in_flight.step {
             Some(due.clone())
-        } else if self.turns.may_step() {
+        } else if self.in_flight.may_step() {
             self.schedule.take_due_without_reading()
         } else {
             None
         };
         let due = due.ok_or_else(|| String::from("a step wrote out of turn"))?;
         ensure(written == due, || format!("wrote {written:?}, due are {due:?}"))?;
-        self.turns.step = Some(StepState::Writing);
-        self.schedule.on_write(&mut self.turns.on_line, written);
+        self.in_flight.step = Some(StepState::Writing);
+        self.schedule.on_write(&mut self.in_flight.on_line, written);
         Ok(())
     }
 }
 
-impl<S: TurnSchedule> Observer for TurnObserver<S> {
+impl<S: AlternatingSchedule> Observer for AlternatingObserver<S> {
     fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::Pending { pending_steps, must_step } => {
@@ -119,68 +121,58 @@ impl<S: TurnSchedule> Observer for TurnObserver<S> {
                 })
             }
             Event::AccessBegins(accesses) => {
-                self.turns.on_line.begin_access(*accesses);
+                self.in_flight.on_line.begin_access(*accesses);
                 Ok(())
             }
             Event::StoreRequest(Work::Access, TraceEntry::Read(slots)) => {
-                let may_read = matches!(self.turns.step, None | Some(StepState::Waiting));
+                let may_read = matches!(self.in_flight.step, None | Some(StepState::Waiting));
                 ensure(may_read, || String::from("an access read during a step"))?;
-                self.schedule.access(&mut self.turns, slots)
+                self.schedule.access(&mut self.in_flight, slots)
             }
             Event::StoreRequest(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
             Event::StoreAnswer(Work::Access, _) => {
-                if let Some(on_line) = &mut self.turns.on_line.on_line {
+                if let Some(on_line) = &mut self.in_flight.on_line.on_line {
                     on_line.is_waiting_for_store = false;
                 }
                 Ok(())
             }
-            Event::Ends(Work::Access) => self.turns.on_line.end_access(),
+            Event::Ends(Work::Access) => self.in_flight.on_line.end_access(),
             Event::StepBegins(_) => {
-                let works = self.schedule.due().0 > 0 || self.turns.on_line.on_line.is_some();
-                self.turns.step = Some(if works { StepState::Waiting } else { StepState::MustEnd });
+                let works = self.schedule.due().0 > 0 || self.in_flight.on_line.on_line.is_some();
+                self.in_flight.step = Some(if works { StepState::Waiting } else { StepState::MustEnd });
                 Ok(())
             }
             Event::StoreRequest(Work::Step(_), TraceEntry::Read(slots)) => {
-                ensure(self.turns.may_step(), || String::from("a step read out of turn"))?;
-                let due = self.schedule.evict(&self.turns.on_line.tree, slots)?;
-                self.turns.step = Some(StepState::Reading(due));
+                ensure(self.in_flight.may_step(), || String::from("a step read out of turn"))?;
+                let due = self.schedule.evict(&self.in_flight.on_line.tree, slots)?;
+                self.in_flight.step = Some(StepState::Reading(due));
                 Ok(())
             }
             Event::StoreRequest(Work::Step(_), TraceEntry::Write(buckets)) => {
                 self.write(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())
             }
             Event::StoreAnswer(Work::Step(_), _) => {
-                let step = self.turns.step.take();
+                let step = self.in_flight.step.take();
                 if step == Some(StepState::Writing) {
                     self.schedule.on_written();
                 }
-                self.turns.step = Some(match step {
+                self.in_flight.step = Some(match step {
                     Some(StepState::Reading(due)) => StepState::MustWrite(due),
                     _ => StepState::MustEnd,
                 });
                 Ok(())
             }
             Event::Ends(Work::Step(_)) => {
-                let step = self.turns.step.take();
+                let step = self.in_flight.step.take();
                 ensure(step == Some(StepState::MustEnd), || format!("a step ended while {step:?}"))
             }
-            Event::Quiescent => self.turns.on_quiescent(),
+            Event::Quiescent => self.in_flight.on_quiescent(),
             Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
             Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }
 
     fn observations(&self) -> &Observations {
-        &self.turns.on_line.observations
-    }
-}
-
-/// The buckets that an event writes; the order in which they are written does not show.
-pub(super) fn written_buckets(event: &Event) -> Option<BTreeSet<u64>> {
-    match event {
-        Event::StoreRequest(_, TraceEntry::Write(buckets)) => {
-            Some(buckets.iter().map(|bucket| bucket.0).collect())
-        }
-        _ => None,
+        &self.in_flight.on_line.observations
     }
 }
