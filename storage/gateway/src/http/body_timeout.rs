@@ -53,7 +53,7 @@ pub(crate) fn find_cause<'e, E: Error + 'static>(error: &'e (dyn Error + 'static
     successors(Some(error), below).find_map(|error| error.downcast_ref())
 }
 
-/// What a body answers when it is polled.
+/// The answer of a body that is polled.
 pub(crate) type PolledFrame<E> = Poll<Option<Result<Frame<Bytes>, E>>>;
 
 impl Body for RequestBody {

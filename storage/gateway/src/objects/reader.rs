@@ -82,14 +82,14 @@ impl Gateway {
         let (sender, mut rest) = mpsc::channel(1);
         let inner = Arc::clone(&self.inner);
         let object = Arc::clone(object);
-        let source_range = share.clone();
+        let held_share = share.clone();
         self.inner.tasks.spawn(async move {
             if let Err(failure) = inner.deliver(&object, span, &sender).await {
                 tracing::error!(error = %failure, "reading blocks failed");
                 // The reader may be gone.
                 let _ = sender.send(Err(failure)).await;
             }
-            drop(source_range);
+            drop(held_share);
         });
         let first = match rest.recv().await {
             Some(Err(failure)) => return Err(failure),
@@ -192,22 +192,21 @@ impl Inner {
         Ok(())
     }
 
-    /// Reads a batch, and cuts the bytes in `checked_span` from each block.
+    /// Reads a batch, and cuts the bytes in `wanted` from each block.
     async fn read_pieces(
         &self,
         flow: Flow,
         batch: Vec<(AccessSource, Range<u64>)>,
-        checked_span: Range<u64>,
+        wanted: Range<u64>,
     ) -> Result<Vec<Bytes>, Error> {
         let sources: Vec<Source> = batch.iter().map(|(source, _)| Source::of(source)).collect();
         let answer = self.read_blocks(flow, sources.iter().map(Source::block).collect()).await?;
         let pieces = batch.into_iter().zip(sources).zip(answer);
         Ok(pieces
-            .filter_map(|(((_, source_range), source), block)| {
-                let (start, end) =
-                    (checked_span.start.max(source_range.start), checked_span.end.min(source_range.end));
-                let cut = (start.saturating_sub(source_range.start)) as usize
-                    ..(end.saturating_sub(source_range.start)) as usize;
+            .filter_map(|(((_, range), source), block)| {
+                let (start, end) = (wanted.start.max(range.start), wanted.end.min(range.end));
+                let cut =
+                    start.saturating_sub(range.start) as usize..end.saturating_sub(range.start) as usize;
                 (start < end).then(|| source.bytes(block).slice(cut))
             })
             .collect())

@@ -5,7 +5,7 @@
 //! rules.
 
 use super::refusal::{bad_request, refusal};
-use super::settings::set;
+use super::settings::{get, set};
 use crate::auth::identity::Users;
 use crate::catalogue::{ContainerSettings, CorsRule};
 use crate::objects::account::{Account, FIRST_ACCOUNT};
@@ -116,12 +116,9 @@ pub(super) async fn get_bucket_cors(
     account: &Account,
     input: GetBucketCorsInput,
 ) -> S3Result<GetBucketCorsOutput> {
-    let view = account.container(&input.bucket)?;
-    if view.settings.cors.is_empty() {
-        return Err(s3_error!(NoSuchCORSConfiguration, "The CORS configuration does not exist"));
-    }
-    let cors_rules = Some(view.settings.cors.iter().map(to_s3).collect());
-    Ok(GetBucketCorsOutput { cors_rules })
+    let missing = (S3ErrorCode::NoSuchCORSConfiguration, "The CORS configuration does not exist");
+    let rules = get(account, &input.bucket, |settings| settings.cors.iter().map(to_s3).collect(), missing)?;
+    Ok(GetBucketCorsOutput { cors_rules: Some(rules) })
 }
 
 /// Finds the settings of a bucket by an access key and the bucket's name.

@@ -1,11 +1,11 @@
 //! Lifecycle rules of a bucket, and the headers of answers about them.
 
-use super::refusal::not_found;
-use super::settings::set;
+use super::settings::{get, set};
 use super::tagging;
 use super::values::{size, timestamp, unix_millis};
 use crate::catalogue::{
-    DAY_MILLIS, Expiry, FilterForm, LifecycleFilter, LifecycleRule as Rule, Object, OldVersions, UnixMillis,
+    ContainerSettings, DAY_MILLIS, Expiry, FilterForm, LifecycleFilter, LifecycleRule as Rule, Object,
+    OldVersions, UnixMillis,
 };
 use crate::error::Error;
 use crate::http::percent::encode_path;
@@ -271,13 +271,10 @@ pub(super) async fn get_bucket_lifecycle_configuration(
     account: &Account,
     input: GetBucketLifecycleConfigurationInput,
 ) -> S3Result<GetBucketLifecycleConfigurationOutput> {
-    let view = account.container(&input.bucket)?;
-    if view.settings.lifecycle.is_empty() {
-        let code = S3ErrorCode::NoSuchLifecycleConfiguration;
-        return Err(not_found(code, "The lifecycle configuration does not exist"));
-    }
+    let missing = (S3ErrorCode::NoSuchLifecycleConfiguration, "The lifecycle configuration does not exist");
+    let rules = |settings: &ContainerSettings| settings.lifecycle.iter().map(to_s3).collect();
     Ok(GetBucketLifecycleConfigurationOutput {
-        rules: Some(view.settings.lifecycle.iter().map(to_s3).collect()),
+        rules: Some(get(account, &input.bucket, rules, missing)?),
         transition_default_minimum_object_size: Some(default_transition_size()),
     })
 }

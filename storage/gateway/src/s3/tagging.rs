@@ -2,7 +2,7 @@
 
 use super::principal::principal;
 use super::server::Status;
-use super::settings::set;
+use super::settings::{get, set};
 use super::versions;
 use crate::catalogue::VersionId;
 use crate::objects::account::Account;
@@ -189,11 +189,9 @@ pub(super) async fn get_bucket_tagging(
     account: &Account,
     input: GetBucketTaggingInput,
 ) -> S3Result<GetBucketTaggingOutput> {
-    let view = account.container(&input.bucket)?;
-    if view.settings.tags.is_empty() {
-        return Err(s3_error!(NoSuchTagSet, "The TagSet does not exist."));
-    }
-    Ok(GetBucketTaggingOutput { tag_set: to_s3(&view.settings.tags) })
+    let missing = (S3ErrorCode::NoSuchTagSet, "The TagSet does not exist.");
+    let tag_set = get(account, &input.bucket, |settings| to_s3(&settings.tags), missing)?;
+    Ok(GetBucketTaggingOutput { tag_set })
 }
 
 pub(super) async fn put_bucket_tagging(

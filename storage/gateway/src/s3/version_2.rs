@@ -95,9 +95,9 @@ pub(super) fn is_signed(uri: &Uri) -> bool {
 }
 
 /// Returns the signature of a text.
-fn sign(secret: &str, string_to_sign: &[u8]) -> String {
+fn sign(secret: &str, text: &[u8]) -> String {
     let mut mac = Hmac::<Sha1>::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length");
-    mac.update(string_to_sign);
+    mac.update(text);
     BASE64.encode(mac.finalize().into_bytes())
 }
 
@@ -115,7 +115,7 @@ pub(super) fn signer(
     let (identity, secret) = users.by_access_key(access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
     let is_right = texts
         .iter()
-        .map(|string_to_sign| sign(&secret, string_to_sign).as_bytes().ct_eq(signature.as_bytes()))
+        .map(|text| sign(&secret, text).as_bytes().ct_eq(signature.as_bytes()))
         .reduce(|a, b| a | b);
     if !is_right.is_some_and(bool::from) {
         return Err(s3_error!(SignatureDoesNotMatch));

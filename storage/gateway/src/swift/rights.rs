@@ -122,9 +122,9 @@ impl Swift {
         let Err(refused) = self.check(claim, account, Some(container), Action::Read) else {
             return Ok(());
         };
-        let container_name = self.gateway.account(account);
+        let owner = self.gateway.account(account);
         let (Ok(view), Ok(object), None) =
-            (container_name.container(container), container_name.object(container, key), &claim.temp_url)
+            (owner.container(container), owner.object(container, key), &claim.temp_url)
         else {
             return Err(refused);
         };

@@ -31,11 +31,8 @@ fn logs_hold_verbs_and_no_names() {
         runtime.spawn(async move {
             let gateway =
                 Gateway::open(MemoryDevice::new(512, 100, 4), Options::default()).await.expect("opened");
-            gateway
-                .account(FIRST_ACCOUNT)
-                .create_container("hush-bucket", ContainerSettings::default())
-                .await
-                .expect("made");
+            let account = gateway.account(FIRST_ACCOUNT);
+            account.create_container("hush-bucket", ContainerSettings::default()).await.expect("made");
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
             addresses.send(listener.local_addr().expect("bound")).expect("awaited");
             let users = vec![User::first(AccessKey::new("hush-access", "hush-secret"))];

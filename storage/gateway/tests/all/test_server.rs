@@ -36,10 +36,13 @@ pub struct TestServer {
     scheme: &'static str,
 }
 
-fn user(account: &str, name: &str, role: Role, key: &str) -> User {
+pub fn user(account: &str, name: &str, role: Role, key: &str, secret: &str) -> User {
     let (account, user) = (account.parse().expect("a name"), name.parse().expect("a name"));
-    let keys = vec![AccessKey::new(key, "secret")];
-    User { identity: Identity { account, user, role }, password: None, keys }
+    User {
+        identity: Identity { account, user, role },
+        password: None,
+        keys: vec![AccessKey::new(key, secret)],
+    }
 }
 
 pub async fn start(serving: server::Options) -> TestServer {
@@ -54,8 +57,8 @@ pub async fn start_with(options: Options, serving: server::Options) -> TestServe
     let scheme = if serving.tls.is_some() { "https" } else { "http" };
     let users = vec![
         User::first(AccessKey::new("access", "secret")),
-        user("other", "someone", Role::Owner, "other-access"),
-        user("ameles", "member", Role::Member, "member-access"),
+        user("other", "someone", Role::Owner, "other-access", "secret"),
+        user("ameles", "member", Role::Member, "member-access", "secret"),
     ];
     let protocol = S3Server::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
     let server = Loopback::serve(protocol, serving).await.expect("bound");

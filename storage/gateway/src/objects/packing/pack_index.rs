@@ -58,7 +58,7 @@ impl Fragment {
         self.bytes
     }
 
-    /// Returns the present place of the fragment. The caller can read there even if the fragment locations meanwhile.
+    /// Returns the present place of the fragment. The caller can read there even if the fragment moves meanwhile.
     pub(crate) fn location(&self) -> Location {
         self.location.lock().clone()
     }

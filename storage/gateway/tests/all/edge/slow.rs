@@ -3,7 +3,8 @@
 use crate::raw::Answer;
 use crate::s3::signer::{REGION, Signer};
 use crate::s3::test_server::now;
-use ameles_gateway::auth::identity::{AccessKey, Identity, Role, User, Users};
+use crate::test_server::user;
+use ameles_gateway::auth::identity::{Role, Users};
 use ameles_gateway::catalogue::ContainerSettings;
 use ameles_gateway::http::listener::Listener;
 use ameles_gateway::http::server::{self, serve};
@@ -46,9 +47,7 @@ impl SlowServer {
         let gateway = gateway.expect("opened");
         let mut users = Vec::new();
         for name in ["one", "two"] {
-            let (account, user) = (name.parse().expect("a name"), "owner".parse().expect("a name"));
-            let identity = Identity { account, user, role: Role::Owner };
-            users.push(User { identity, password: None, keys: vec![AccessKey::new(name, "secret")] });
+            users.push(user(name, "owner", Role::Owner, name, "secret"));
             let created = gateway.account(name).create_container(name, ContainerSettings::default()).await;
             created.expect("made");
         }

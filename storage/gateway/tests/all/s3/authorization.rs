@@ -303,10 +303,9 @@ async fn what_another_account_has_is_not_there() {
     let created = server.send(keys::OTHER_OWNER, "PUT", "/bucket", &[], b"").await;
     assert_eq!(created.verdict(), "200", "the name is free in the other account");
     server.send(keys::OTHER_OWNER, "PUT", "/own", &[], b"").await.expect("200");
-    server
-        .send(keys::OTHER_OWNER, "PUT", "/own/stolen", &[("x-amz-copy-source", "/open/object")], b"")
-        .await
-        .expect("404 NoSuchBucket");
+    let source = [("x-amz-copy-source", "/open/object")];
+    let stolen = server.send(keys::OTHER_OWNER, "PUT", "/own/stolen", &source, b"").await;
+    stolen.expect("404 NoSuchBucket");
     let after = server.gateway.usage();
     assert_eq!((after.objects, after.bytes, after.uploads), (before.objects, before.bytes, before.uploads));
     assert_eq!(server.device.take_log().len(), 2, "two rows for two buckets");
@@ -331,9 +330,7 @@ async fn a_signed_url_is_good_until_it_expires() {
     let target = owner.presign("GET", "/bucket/object", &server.host(), &[], 60);
     let answer = server.raw("GET", &target, &[], b"").await;
     assert_eq!((answer.verdict().as_str(), answer.text()), ("200", "content"));
-    server
-        .raw("GET", &target.replace("Expires=60", "Expires=61"), &[], b"")
-        .await
-        .expect("403 SignatureDoesNotMatch");
+    let later = target.replace("Expires=60", "Expires=61");
+    server.raw("GET", &later, &[], b"").await.expect("403 SignatureDoesNotMatch");
     server.stop().await;
 }

@@ -246,9 +246,8 @@ async fn everybody_may_send_forms_where_everybody_may_write() {
     let server = start().await;
     server.ask("PUT", "/bucket?acl", &[("x-amz-acl", "public-read-write")], b"").await;
     post(&server, "/bucket", &form(&[("key", "free")], "x", b"content")).await.expect("204");
-    post(&server, "/bucket", &form(&[("key", "free"), ("acl", "public-read")], "x", b"y"))
-        .await
-        .expect("403 AccessDenied");
+    let public = form(&[("key", "free"), ("acl", "public-read")], "x", b"y");
+    post(&server, "/bucket", &public).await.expect("403 AccessDenied");
     assert_eq!(get(&server, "free").await.text(), "content");
     server.stop().await;
 }

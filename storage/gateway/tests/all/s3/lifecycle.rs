@@ -43,10 +43,8 @@ async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     let body = returned.text().split_once("?>").map_or(returned.text(), |(_, body)| body);
     server.put("/bucket?lifecycle=", body).await.expect("200");
     assert_eq!(server.get("/bucket?lifecycle=").await.text(), returned.text());
-    server
-        .send(keys::OTHER_OWNER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes())
-        .await
-        .expect("404 NoSuchBucket");
+    let other = server.send(keys::OTHER_OWNER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes()).await;
+    other.expect("404 NoSuchBucket");
     let member = server.send(keys::MEMBER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes()).await;
     assert_ne!(member.status, 200);
     server.delete("/bucket?lifecycle=").await.expect("204");

@@ -150,10 +150,8 @@ async fn no_list_counts_where_the_bucket_lets_none_count() {
         let answer = server.ask("PUT", target, &[header], b"").await;
         assert_eq!(answer.verdict(), "400 AccessControlListNotSupported", "{target} {header:?}");
     }
-    server
-        .ask("PUT", "/other", &[("x-amz-acl", "public-read")], b"")
-        .await
-        .expect("400 InvalidBucketAclWithObjectOwnership");
+    let public = server.ask("PUT", "/other", &[("x-amz-acl", "public-read")], b"").await;
+    public.expect("400 InvalidBucketAclWithObjectOwnership");
     // Once ACLs are disabled, the existing ones no longer count.
     let rule = |name: &str| {
         format!(

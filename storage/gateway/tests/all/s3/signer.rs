@@ -1,6 +1,5 @@
 //! Signatures of versions 4 and 2, computed independently of the crate under test.
 
-use crate::raw::{AllHeaders, Headers};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -8,22 +7,22 @@ use sha2::{Digest as _, Sha256};
 
 /// An access key with its secret, and the time and region for which it signs.
 #[derive(Clone, Copy)]
-pub struct Signer<'a> {
-    pub access_key: &'a str,
-    pub secret: &'a str,
+pub(crate) struct Signer<'a> {
+    pub(crate) access_key: &'a str,
+    pub(crate) secret: &'a str,
     /// `20261122T080000Z`.
-    pub date: &'a str,
-    pub region: &'a str,
+    pub(crate) date: &'a str,
+    pub(crate) region: &'a str,
 }
 
 /// The region of signatures where it does not matter.
-pub const REGION: &str = "us-east-1";
+pub(crate) const REGION: &str = "us-east-1";
 
-pub fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
@@ -34,7 +33,7 @@ fn mac(key: &[u8], text: &[u8]) -> Vec<u8> {
 }
 
 /// Encodes names and values of a query as version 4 requires: all bytes but letters, digits and `-_.~`.
-pub fn encode(text: &str) -> String {
+pub(crate) fn encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     text.bytes()
         .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
@@ -42,12 +41,12 @@ pub fn encode(text: &str) -> String {
 }
 
 impl Signer<'_> {
-    pub fn scope(&self) -> String {
+    pub(crate) fn scope(&self) -> String {
         format!("{}/{}/s3/aws4_request", &self.date[..8], self.region)
     }
 
     /// The signature of any text.
-    pub fn sign(&self, text: &str) -> String {
+    pub(crate) fn sign(&self, text: &str) -> String {
         let first = format!("AWS4{}", self.secret).into_bytes();
         let key = [&self.date[..8], self.region, "s3", "aws4_request"]
             .iter()
@@ -56,7 +55,7 @@ impl Signer<'_> {
     }
 
     /// The signature of a request: of all its headers, which must be sorted, and of the digest of its body.
-    fn request(&self, method: &str, target: &str, headers: &AllHeaders, digest: &str) -> String {
+    fn request(&self, method: &str, target: &str, headers: &[(String, String)], digest: &str) -> String {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut pairs: Vec<String> = query
             .split('&')
@@ -76,24 +75,24 @@ impl Signer<'_> {
     }
 
     /// The headers of a request, with a signature that covers them.
-    pub fn headers(
+    pub(crate) fn headers(
         &self,
         method: &str,
         target: &str,
         host: &str,
-        more: Headers<'_>,
+        more: &[(&str, &str)],
         body: &[u8],
     ) -> Vec<(String, String)> {
         self.headers_over(method, target, host, more, &sha256(body))
     }
 
     /// The same over a body with this digest, or over a word in its place.
-    pub fn headers_over(
+    pub(crate) fn headers_over(
         &self,
         method: &str,
         target: &str,
         host: &str,
-        more: Headers<'_>,
+        more: &[(&str, &str)],
         digest: &str,
     ) -> Vec<(String, String)> {
         let mut headers: Vec<(String, String)> =
@@ -115,7 +114,14 @@ impl Signer<'_> {
     }
 
     /// A target with a signature that is valid for this many seconds, for these headers.
-    pub fn presign(&self, method: &str, target: &str, host: &str, more: Headers<'_>, seconds: u32) -> String {
+    pub(crate) fn presign(
+        &self,
+        method: &str,
+        target: &str,
+        host: &str,
+        more: &[(&str, &str)],
+        seconds: u32,
+    ) -> String {
         let mut headers: Vec<(String, String)> = [("host", host)]
             .iter()
             .chain(more)
@@ -136,7 +142,7 @@ impl Signer<'_> {
 }
 
 /// The names in a query that version 2 signs, of those that tests use.
-pub const SIGNED_BY_VERSION_2: [&str; 20] = [
+pub(crate) const SIGNED_BY_VERSION_2: [&str; 20] = [
     "accelerate",
     "acl",
     "cors",
@@ -160,7 +166,7 @@ pub const SIGNED_BY_VERSION_2: [&str; 20] = [
 ];
 
 /// The signature of version 2 of any text.
-pub fn sign_with_version_2(secret: &str, text: &str) -> String {
+pub(crate) fn sign_with_version_2(secret: &str, text: &str) -> String {
     let mut mac = Hmac::<sha1::Sha1>::new_from_slice(secret.as_bytes()).expect("any length");
     mac.update(text.as_bytes());
     BASE64.encode(mac.finalize().into_bytes())
@@ -168,11 +174,11 @@ pub fn sign_with_version_2(secret: &str, text: &str) -> String {
 
 impl Signer<'_> {
     /// A target with a signature of version 2 that is valid until this second, for these headers.
-    pub fn presign_with_version_2(
+    pub(crate) fn presign_with_version_2(
         &self,
         method: &str,
         target: &str,
-        headers: Headers<'_>,
+        headers: &[(&str, &str)],
         expires: i64,
     ) -> String {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -206,6 +212,6 @@ impl Signer<'_> {
     }
 }
 
-fn names(headers: &AllHeaders) -> String {
+fn names(headers: &[(String, String)]) -> String {
     headers.iter().map(|(name, _)| &**name).collect::<Vec<_>>().join(";")
 }

@@ -2,7 +2,8 @@
 
 use super::signer::{REGION, Signer};
 use crate::raw::{self, AllHeaders, Answer, Headers};
-use ameles_gateway::auth::identity::{AccessKey, Identity, Role, User, Users};
+use crate::test_server::user;
+use ameles_gateway::auth::identity::{Role, Users};
 use ameles_gateway::http::loopback::Loopback;
 use ameles_gateway::http::server;
 use ameles_gateway::s3::S3Server;
@@ -45,12 +46,6 @@ pub fn at(time: OffsetDateTime) -> String {
     time.format(format).expect("a time")
 }
 
-fn user(account: &str, name: &str, role: Role, key: &str) -> User {
-    let (account, user) = (account.parse().expect("a name"), name.parse().expect("a name"));
-    let key = AccessKey::new(key, format!("{key}-secret"));
-    User { identity: Identity { account, user, role }, password: None, keys: vec![key] }
-}
-
 impl TestServer {
     pub async fn start() -> Self {
         Self::start_over(Arc::new(MemoryDevice::new(BLOCK, 4096, 8))).await
@@ -82,6 +77,7 @@ impl TestServer {
 
     async fn start_with(device: Arc<MemoryDevice>, options: Options) -> Self {
         let gateway = Gateway::open(Arc::clone(&device), options).await.expect("opened");
+        let user = |account, name, role, key| user(account, name, role, key, &format!("{key}-secret"));
         let users = vec![
             user("ameles", "owner", Role::Owner, keys::OWNER),
             user("ameles", "member", Role::Member, keys::MEMBER),

@@ -175,10 +175,8 @@ async fn a_delete_with_a_condition_removes_that_object_or_none() {
     let etag = server.head("/bucket/key").await;
     let etag = etag.header("etag").expect("an ETag").to_owned();
     let there = async || server.get("/bucket/key").await.verdict();
-    server
-        .ask("DELETE", "/bucket/key", &[("if-match", "\"other\"")], b"")
-        .await
-        .expect("412 PreconditionFailed");
+    let other = [("if-match", "\"other\"")];
+    server.ask("DELETE", "/bucket/key", &other, b"").await.expect("412 PreconditionFailed");
     let many = |etag: &str| {
         format!(
             "<Delete><Object><Key>key</Key><ETag>{}</ETag></Object></Delete>",

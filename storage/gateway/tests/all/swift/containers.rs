@@ -85,10 +85,8 @@ async fn a_page_of_a_site_that_the_container_names_sees_its_answers() {
     assert_eq!(allowed.header("access-control-max-age"), Some("60"));
     preflight("http://c.org", "PUT").await.expect(401);
     preflight("http://a.org", "TRACE").await.expect(401);
-    owner
-        .ask("POST", "/v1/AUTH_one/c", &[("x-container-meta-access-control-allow-origin", "*")], b"")
-        .await
-        .expect(204);
+    let all = [("x-container-meta-access-control-allow-origin", "*")];
+    owner.ask("POST", "/v1/AUTH_one/c", &all, b"").await.expect(204);
     assert_eq!(get("http://c.org").await.expect(200).header("access-control-allow-origin"), Some("*"));
     server.stop().await;
 }
@@ -105,10 +103,8 @@ async fn many_are_deleted_at_once_and_an_archive_becomes_objects() {
         archive.append_data(&mut header, name, body).await.expect("appended");
     }
     let archive = archive.into_inner().await.expect("an archive");
-    let response = owner
-        .ask("PUT", "/v1/AUTH_one?extract-archive=tar", &[("accept", "application/json")], &archive)
-        .await
-        .expect(200);
+    let as_json = [("accept", "application/json")];
+    let response = owner.ask("PUT", "/v1/AUTH_one?extract-archive=tar", &as_json, &archive).await.expect(200);
     let response: Value = serde_json::from_slice(&response.body).expect("json");
     assert_eq!(
         (&response["Response Status"], &response["Number Files Created"]),
@@ -119,10 +115,7 @@ async fn many_are_deleted_at_once_and_an_archive_becomes_objects() {
     assert!(broken.text().contains("Response Status: 400 Bad Request"), "{}", broken.text());
     owner.ask("PUT", "/v1/AUTH_one?extract-archive=zip", &[], b"").await.expect(400);
     let names = b"c/a.txt\n/c/dir/b\nc/none\nc\nd\nd/%C3%A9\n";
-    let response = owner
-        .ask("DELETE", "/v1/AUTH_one?bulk-delete", &[("accept", "application/json")], names)
-        .await
-        .expect(200);
+    let response = owner.ask("DELETE", "/v1/AUTH_one?bulk-delete", &as_json, names).await.expect(200);
     let response: Value = serde_json::from_slice(&response.body).expect("json");
     assert_eq!(
         (&response["Number Deleted"], &response["Number Not Found"]),

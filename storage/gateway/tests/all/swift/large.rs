@@ -32,10 +32,8 @@ async fn a_dynamic_large_object_is_what_is_there_now() {
     owner.ask("COPY", "/v1/AUTH_one/c/large", &[("destination", "c/copy")], b"").await.expect(201);
     let copy = owner.get("/v1/AUTH_one/c/copy").await.expect(200);
     assert_eq!((copy.body.len(), copy.header("x-object-manifest")), (94, None));
-    owner
-        .ask("COPY", "/v1/AUTH_one/c/large?multipart-manifest=get", &[("destination", "c/again")], b"")
-        .await
-        .expect(201);
+    let again = [("destination", "c/again")];
+    owner.ask("COPY", "/v1/AUTH_one/c/large?multipart-manifest=get", &again, b"").await.expect(201);
     assert_eq!(
         owner.head("/v1/AUTH_one/c/again").await.expect(200).header("x-object-manifest"),
         Some("s/part/")

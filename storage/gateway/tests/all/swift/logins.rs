@@ -33,10 +33,8 @@ async fn every_version_leads_to_the_users_own_account() {
         server.ask("HEAD", "/v1/AUTH_two", &[("x-auth-token", token)], b"").await.expect(403);
     };
     for headers in [["x-auth-user", "x-auth-key"], ["x-storage-user", "x-storage-pass"]] {
-        let answer = server
-            .ask("GET", "/auth/v1.0", &[(headers[0], "one:owner"), (headers[1], "pw-one")], b"")
-            .await
-            .expect(200);
+        let login = [(headers[0], "one:owner"), (headers[1], "pw-one")];
+        let answer = server.ask("GET", "/auth/v1.0", &login, b"").await.expect(200);
         assert_eq!(answer.header("x-storage-url"), Some(storage.as_str()));
         assert_eq!(answer.header("x-auth-token-expires"), Some("86400"));
         opens(answer.header("x-auth-token").expect("a token")).await;
@@ -123,9 +121,8 @@ async fn a_token_shows_itself_to_its_user_and_can_be_ended() {
         server.token("ops", "admin").await,
     );
     let ask = async |method: &str, with: &str, about: &str| {
-        server
-            .ask(method, "/v3/auth/tokens", &[("x-auth-token", with), ("x-subject-token", about)], b"")
-            .await
+        let tokens = [("x-auth-token", with), ("x-subject-token", about)];
+        server.ask(method, "/v3/auth/tokens", &tokens, b"").await
     };
     let shown: Value =
         serde_json::from_slice(&ask("GET", &mine, &mine).await.expect(200).body).expect("json");
