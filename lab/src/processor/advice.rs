@@ -28,7 +28,7 @@ const MAIN: &Names = &[
     ("ways of the tree top", "top-ways"),
 ];
 
-/// Those of the small tree.
+/// The names of the small tree.
 const SMALL: &Names = &[
     ("sets of the tags", "rho-sets"),
     ("ways of the tags", "rho-ways"),
@@ -39,7 +39,7 @@ const SMALL: &Names = &[
     ("levels of the tree top", "rho-top"),
 ];
 
-/// The most blocks of a bucket that can be set.
+/// The maximum number of blocks of a bucket that can be set.
 const MAX_BLOCKS: u32 = 64;
 
 /// Returns the sentence that names the impossible option of a scheme with such a tree, and the possible choices.

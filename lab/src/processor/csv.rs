@@ -7,8 +7,8 @@ use std::io::{self, Write};
 pub(super) fn write(rows: &[Row], into: &mut impl Write) -> io::Result<()> {
     writeln!(
         into,
-        "program,scheme,pace,path_blocks,cycles,instructions,loads,stores,written_back,paths,data,posmap1,posmap2,\
-         posmap_all,dummy,background,evictions,early,stash_hits,top_hits,top_share,put_in,early_lines,reads,writes,nanojoules"
+        "as,program,scheme,pace,path_blocks,cycles,instructions,loads,stores,written_back,paths,data,posmap1,posmap2,\
+         posmap_all,dummy,background,evictions,early,stash_hits,top_hits,top_share,top_share_with_posmap,put_in,early_lines,reads,writes,nanojoules"
     )?;
     for row in rows {
         let (counts, processor, work) = (row.counts(), row.outcome.processor, row.outcome.work);
@@ -35,12 +35,14 @@ pub(super) fn write(rows: &[Row], into: &mut impl Write) -> io::Result<()> {
         let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
         writeln!(
             into,
-            "{},{},{},{},{:.6},{},{},{},{},{:.0}",
+            "{},{},{},{},{},{:.6},{:.6},{},{},{},{},{:.0}",
+            row.preset,
             field(&row.program),
             row.scheme,
             row.pace,
             numbers.join(","),
             row.top_share(),
+            row.top_share_with_posmap(),
             counts.put_in,
             counts.early_lines,
             work.reads,

@@ -1,6 +1,7 @@
 //! The reasons why the lab stops.
 
 use super::advice::advice;
+use ameles_dram::DramError;
 use ameles_processor::trace::{FileError, TraceError};
 use ameles_simulator::configuration_error::ConfigurationError;
 use ameles_simulator::machine::RunError;
@@ -38,6 +39,9 @@ pub enum ProcessorError {
     /// The tree is too small or too large for the lab.
     #[error("the lab has no tree of {0} levels: choose 11 to 26")]
     Levels(u32),
+    /// The memory is impossible.
+    #[error("the memory is impossible: {0}")]
+    Memory(#[from] DramError),
     /// A scheme's configuration is impossible.
     #[error("scheme {scheme} with {pace}: {}", advice(source, *tree))]
     Configuration {
@@ -61,7 +65,7 @@ pub enum ProcessorError {
         advice: String,
     },
     /// A run stopped.
-    #[error("program {program} by scheme {scheme}: {source}")]
+    #[error("program {program} failed under scheme {scheme}: {source}")]
     Run {
         /// The program.
         program: String,
@@ -71,7 +75,7 @@ pub enum ProcessorError {
         source: Box<RunError>,
     },
     /// A trace of the repository is wrong.
-    #[error("the trace of {program}: {source}")]
+    #[error("the trace of {program} is wrong: {source}")]
     Trace {
         /// The program.
         program: String,
@@ -91,6 +95,7 @@ impl ProcessorError {
             | ProcessorError::Unused { .. }
             | ProcessorError::Unsound { .. }
             | ProcessorError::Levels(_)
+            | ProcessorError::Memory(_)
             | ProcessorError::Configuration { .. }
             | ProcessorError::Room { .. }
             | ProcessorError::File(_) => true,

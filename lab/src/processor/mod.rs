@@ -6,10 +6,13 @@
 
 mod advice;
 mod bytes;
+mod comparison;
 mod csv;
 mod error;
 mod figures;
+mod logs;
 mod options;
+mod preset;
 mod program_runs;
 mod programs;
 mod published;
@@ -21,11 +24,12 @@ mod utilisation;
 
 pub use error::ProcessorError;
 pub use options::{Options, Part};
+pub use preset::{FrameOrder, Preset, Start};
 pub use row::Row;
 pub use schemes::{names, pace_name};
 
 use crate::bench::Progress;
-use crate::report::{About, Folder, Section};
+use crate::report::{Folder, ReportMetadata, Section};
 use std::io::{self, Write};
 
 /// The rows of all runs, and the sections of the report.
@@ -34,15 +38,28 @@ pub struct Report {
     sections: Vec<Section>,
 }
 
-/// Runs the selected parts. Each section is reported as soon as it is complete.
+/// Runs the selected parts for each set of options, and compares the sets if there are several. Each section is
+/// reported as soon as it is complete.
 ///
 /// # Errors
 /// [`ProcessorError`].
-pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ProcessorError> {
-    options.check()?;
-    let options = &options.clone().without_duplicates();
-    let parts = options.parts();
+pub fn run(all: &[Options], progress: &dyn Progress) -> Result<Report, ProcessorError> {
     let mut report = Report { rows: Vec::new(), sections: Vec::new() };
+    let all: Vec<Options> = all.iter().map(|options| options.clone().without_duplicates()).collect();
+    all.iter().try_for_each(Options::check)?;
+    for options in &all {
+        run_preset(options, &mut report, progress)?;
+    }
+    for section in comparison::sections(&all, &report.rows) {
+        progress.on_figure(&section.text());
+        report.sections.push(section);
+    }
+    Ok(report)
+}
+
+/// Runs the selected parts for a set of options.
+fn run_preset(options: &Options, report: &mut Report, progress: &dyn Progress) -> Result<(), ProcessorError> {
+    let parts = options.parts();
     // A mistyped name, or a tree without room, is an error before the first run.
     let (mut configurations, mut programs, mut utilisation_programs) = (Vec::new(), Vec::new(), Vec::new());
     if parts.contains(&Part::Figures) {
@@ -53,21 +70,26 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, Process
         utilisation_programs = utilisation::programs(options)?;
     }
     for part in parts {
-        let mut found = |section: Section| {
+        let mut found = |mut section: Section| {
+            // Figures without a name of their own are of the machine.
+            if options.preset != Preset::Machine {
+                section.add_suffix(&options.preset.to_string());
+            }
             progress.on_figure(&section.text());
             report.sections.push(section);
         };
         match part {
             Part::Figures => {
                 found(programs::section(options, &programs));
-                report.rows = program_runs::run_all(options, &programs, &configurations, progress)?;
-                figures::sections(options, &report.rows).into_iter().for_each(&mut found);
+                let rows = program_runs::run_all(options, &programs, &configurations, progress)?;
+                figures::sections(options, &rows).into_iter().for_each(&mut found);
+                report.rows.extend(rows);
             }
             Part::Utilisation => found(utilisation::section(options, &utilisation_programs, progress)?),
             Part::Scaling => found(scaling::section(options, progress)?),
         }
     }
-    Ok(report)
+    Ok(())
 }
 
 impl Report {
@@ -79,7 +101,7 @@ impl Report {
     /// Writes all figures as comma-separated values.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     pub fn write_csv(&self, into: &mut impl Write) -> io::Result<()> {
         csv::write(&self.rows, into)
     }
@@ -87,8 +109,8 @@ impl Report {
     /// Writes the report into a folder: `report.html`, `figures.csv`, and each table and picture under its name.
     ///
     /// # Errors
-    /// Those of the file system.
-    pub fn write_into(&self, folder: &Folder, about: &About) -> io::Result<()> {
+    /// The errors of the file system.
+    pub fn write_into(&self, folder: &Folder, about: &ReportMetadata) -> io::Result<()> {
         let mut figures = Vec::new();
         self.write_csv(&mut figures)?;
         folder.write(about, &figures, &self.sections)

@@ -1,7 +1,10 @@
 //! The options of the processor lab.
 
 use super::error::ProcessorError;
+use super::preset::{FrameOrder, Preset, Start};
 use super::settings::Setting;
+use ameles_dram::Specification;
+use ameles_simulator::configuration::Configuration;
 use ameles_simulator::pace::Pace;
 use std::fmt::{self, Display, Formatter};
 use std::ops::RangeInclusive;
@@ -34,11 +37,21 @@ impl Display for Part {
 /// The options of a run of the lab.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// The set of choices that the figures are named for.
+    pub preset: Preset,
     /// The parts of the report; if it is empty, those that take minutes: the figures, and the filling unless anything
     /// but the tree was chosen.
     pub parts: Vec<Part>,
     /// Levels of the tree, the leaves' included: 11 to 26.
     pub levels: u32,
+    /// The memory, in place of IR-ORAM's.
+    pub memory: Option<Specification>,
+    /// Channels of the memory, if not those of its description.
+    pub channels: Option<u32>,
+    /// The places of a program's pages in the memory.
+    pub frames: FrameOrder,
+    /// The state of the tree before the first access.
+    pub start: Start,
     /// A trace of the user's, in place of the lab's.
     pub trace: Option<PathBuf>,
     /// Names of programs; all if it is empty.
@@ -49,7 +62,7 @@ pub struct Options {
     pub settings: Vec<Setting>,
     /// The rates of paths to run with.
     pub paces: Vec<Pace>,
-    /// The most misses of a trace, its warm-up apart.
+    /// The maximum number of misses of a trace, its warm-up apart.
     pub misses: usize,
     /// The seed of all that is drawn.
     pub seed: u64,
@@ -58,25 +71,48 @@ pub struct Options {
 }
 
 impl Options {
-    /// The paper's tree, all programs and schemes, and the first 30,000 misses of each program.
-    pub fn standard() -> Self {
+    /// A set of choices, all programs and schemes, and the first 30,000 misses of each program.
+    pub fn of(preset: Preset) -> Self {
+        let (levels, channels, frames, start) = match preset {
+            Preset::Authors => (24, Some(1), FrameOrder::Virtual, Start::Packed),
+            Preset::Paper => (25, None, FrameOrder::Virtual, Start::Filled),
+            Preset::Machine => (25, None, FrameOrder::Random, Start::Settled),
+        };
+        let paces = match preset {
+            // The authors' T counts instructions that are fetched.
+            Preset::Authors => vec![Pace::Free, Pace::Instructions(1000)],
+            Preset::Paper => vec![Pace::FromEnd(1000), Pace::Free],
+            Preset::Machine => vec![Pace::FromEnd(1000), Pace::Free, Pace::FromStart(1000), Pace::Idle(250)],
+        };
         Options {
+            preset,
             parts: Vec::new(),
-            levels: 25,
+            levels,
+            memory: None,
+            channels,
+            frames,
+            start,
             trace: None,
             programs: Vec::new(),
             schemes: Vec::new(),
             settings: Vec::new(),
-            paces: vec![Pace::FromEnd(1000), Pace::Free, Pace::FromStart(1000), Pace::Idle(250)],
+            paces,
             misses: 30_000,
             seed: 1,
             threads: std::thread::available_parallelism().map_or(1, usize::from).min(4),
         }
     }
 
+    /// The options of a machine.
+    pub fn standard() -> Self {
+        Self::of(Preset::Machine)
+    }
+
     /// The smallest tree that has room for every program, and the first misses of each: the figures are rough.
-    pub fn quick() -> Self {
-        Options { levels: 20, misses: 5000, paces: vec![Pace::FromEnd(1000)], ..Self::standard() }
+    pub fn quick(preset: Preset) -> Self {
+        let standard = Self::of(preset);
+        let paces = standard.paces.iter().copied().take(1).collect();
+        Options { levels: 20, misses: 5000, paces, ..standard }
     }
 
     /// Lines of the user's memory: half of the tree's slots, unless they were set.
@@ -85,12 +121,27 @@ impl Options {
         set.unwrap_or(2 << self.levels)
     }
 
-    /// Checks the height of the tree.
+    /// Baseline in the memory of the options.
+    pub(super) fn baseline(&self) -> Configuration {
+        let mut baseline = Configuration::baseline(self.levels);
+        if let Some(memory) = &self.memory {
+            baseline.memory = memory.clone().with_super_rows();
+        }
+        if let Some(channels) = self.channels {
+            baseline.memory.geometry.channels = channels;
+        }
+        baseline.with_fitting_subtrees()
+    }
+
+    /// Checks the height of the tree, and the memory.
     ///
     /// # Errors
-    /// [`ProcessorError::Levels`].
+    /// [`ProcessorError::Levels`], [`ProcessorError::Memory`].
     pub(super) fn check(&self) -> Result<(), ProcessorError> {
-        if LEVELS.contains(&self.levels) { Ok(()) } else { Err(ProcessorError::Levels(self.levels)) }
+        if !LEVELS.contains(&self.levels) {
+            return Err(ProcessorError::Levels(self.levels));
+        }
+        Ok(self.baseline().memory.check()?)
     }
 
     /// The same with each part, program, scheme and rate once: a repeated name counts once.

@@ -2,14 +2,14 @@
 
 use super::error::ProcessorError;
 use super::options::Options;
+use super::preset::Start;
 use super::programs::Program;
 use super::row::Row;
 use super::schemes::{NamedConfiguration, pace_name};
 use crate::bench::Progress;
 use ameles_simulator::configuration_error::ConfigurationError;
 use ameles_simulator::machine::Machine;
-use ameles_simulator::tree::filled::{Contents, FilledTree};
-use ameles_simulator::tree::steady_state::History;
+use ameles_simulator::tree::filled::FilledTree;
 use std::sync::Mutex;
 use std::sync::mpsc;
 use std::thread;
@@ -32,8 +32,7 @@ pub(super) fn run_all(
     for group in configurations.chunk_by(of_one_tree) {
         progress.on_step("drawing a tree", rows.len() as u64, total);
         let oram = &group[0].configuration.oram;
-        let contents = Contents::Steady(History::Random);
-        let tree = FilledTree::draw(oram, contents, options.seed)
+        let tree = FilledTree::draw(oram, options.start.contents(), options.seed)
             .map_err(|source| configuration_error(&group[0], source))?;
         let jobs: Vec<(&NamedConfiguration, &Program)> =
             group.iter().flat_map(|named| programs.iter().map(move |program| (named, program))).collect();
@@ -86,14 +85,18 @@ fn run_one(
     let NamedConfiguration { scheme, configuration, path_blocks } = named;
     let mut machine = Machine::over(configuration.clone(), tree.clone(), options.seed)
         .map_err(|source| configuration_error(named, source))?;
-    let outcome = machine.run(program.misses.iter().copied(), program.warm_up, |_| ()).map_err(|source| {
-        ProcessorError::Run {
-            program: program.name.clone(),
-            scheme: scheme.clone(),
-            source: Box::new(source),
-        }
-    })?;
+    let failed = |source| ProcessorError::Run {
+        program: program.name.clone(),
+        scheme: scheme.clone(),
+        source: Box::new(source),
+    };
+    let mut run = || machine.run(program.misses.iter().copied(), program.warm_up, |_| ()).map_err(failed);
+    if options.start == Start::Own {
+        run()?;
+    }
+    let outcome = run()?;
     Ok(Row {
+        preset: options.preset,
         program: program.name.clone(),
         scheme: scheme.clone(),
         pace: pace_name(configuration.pace),

@@ -82,6 +82,13 @@ pub(super) fn all(options: &Options, max_levels: u32) -> Result<Vec<Program>, Pr
     Err(ProcessorError::Room { programs: too_large.join(", "), lines, advice })
 }
 
+/// The programs of the paper for which a program of the repository is a substitute, with spaces between.
+pub(super) fn stands_for(name: &str) -> String {
+    let tables = programs::tables().expect("the table of the repository is sound");
+    let program = tables.programs.iter().find(|program| program.name == name);
+    program.map_or_else(String::new, |program| program.stands_for.join(" "))
+}
+
 /// The selected programs, or all.
 fn selected_programs(options: &Options) -> Result<Vec<SelectedProgram>, ProcessorError> {
     if let Some(path) = &options.trace {
@@ -161,7 +168,7 @@ impl SelectedProgram {
 
     /// Reads the program into a memory of `lines` lines.
     fn program(&self, options: &Options, lines: u64) -> Result<Program, ProcessorError> {
-        let (warm_up, placed) = self.placed_misses(options, lines, Order::Random { seed: options.seed })?;
+        let (warm_up, placed) = self.placed_misses(options, lines, options.frames.order(options.seed))?;
         let max = options.misses.saturating_add(warm_up as usize);
         let misses = placed.take(max).collect::<Result<_, _>>();
         let misses = misses.map_err(|source| ProcessorError::Trace { program: self.name.clone(), source })?;

@@ -1,11 +1,14 @@
 //! A run's figures.
 
+use super::preset::Preset;
 use ameles_simulator::counts::Counts;
 use ameles_simulator::machine::Outcome;
 
 /// The figures of a run: a program by a scheme under a rate.
 #[derive(Clone, Debug)]
 pub struct Row {
+    /// The set of choices under which it ran.
+    pub preset: Preset,
     /// The program.
     pub program: String,
     /// The scheme.
@@ -42,6 +45,26 @@ impl Row {
         let read: u64 = found.iter().take(self.top_levels as usize).sum();
         let all = saved + in_stash + fresh + found.iter().sum::<u64>();
         (saved + read + in_stash) as f64 / all.max(1) as f64
+    }
+
+    /// The same with PosMap blocks whose paths were read, counted like requests: as IR-ORAM's authors count.
+    pub fn top_share_with_posmap(&self) -> f64 {
+        let Counts {
+            top_hits,
+            found,
+            stash_hits,
+            found_in_stash,
+            fresh,
+            posmap_found,
+            posmap_found_in_stash,
+            ..
+        } = self.counts();
+        let top = self.top_levels as usize;
+        let in_stash = stash_hits + found_in_stash + posmap_found_in_stash;
+        let on_top: u64 =
+            top_hits.iter().chain(found.iter().take(top)).chain(posmap_found.iter().take(top)).sum();
+        let below: u64 = found.iter().skip(top).chain(posmap_found.iter().skip(top)).sum();
+        (on_top + in_stash) as f64 / (on_top + in_stash + below + fresh).max(1) as f64
     }
 
     /// Cycles of a path, with the rest after it.

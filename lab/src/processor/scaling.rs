@@ -19,7 +19,7 @@ use ameles_simulator::tree::steady_state::History;
 
 /// The number of random traces over which the gain is averaged, as in the paper.
 const TRACES: u64 = 13;
-/// The most misses of each.
+/// The maximum number of misses of each trace.
 const MISSES: usize = 10_000;
 
 /// Searches the sizes for the selected tree and for those one level lower and higher, and runs random traces over
@@ -92,7 +92,8 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
 fn baselines(options: &Options) -> Result<Vec<Configuration>, ProcessorError> {
     let heights = options.levels - 1..=(options.levels + 1).min(26);
     let base = |levels| {
-        let mut base = Setting::apply_all(&options.settings, Configuration::baseline(levels));
+        let mut base =
+            Setting::apply_all(&options.settings, Options { levels, ..options.clone() }.baseline());
         base.pace = options.paces[0];
         base.oram.sizes.clear();
         Machine::check(&base).map_err(|source| failed(&base, SearchError::Configuration(source)))?;

@@ -2,12 +2,14 @@
 
 use super::error::ProcessorError;
 use super::options::Options;
+use super::preset::Preset;
 use super::settings::Setting;
 use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_simulator::configuration::{Configuration, Scheme};
+use ameles_simulator::early_write_back::EarlyLine;
 use ameles_simulator::machine::Machine;
 use ameles_simulator::pace::Pace;
-use ameles_simulator::tree_scheme::TreeScheme;
+use ameles_simulator::small_tree::Admission;
 
 /// A scheme of the lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +27,13 @@ pub(super) enum LabScheme {
 }
 
 /// The names of the schemes.
-pub(super) const NAMES: [(&str, LabScheme); 24] = [
+pub(super) const NAMES: [(&str, LabScheme); 25] = [
     ("baseline", LabScheme::Paper(Scheme::Baseline)),
     ("ir-alloc", LabScheme::Paper(Scheme::IrAlloc)),
     ("ir-stash", LabScheme::Paper(Scheme::IrStash)),
     ("ir-dwb", LabScheme::Paper(Scheme::IrDwb)),
     ("ir-oram", LabScheme::Paper(Scheme::IrOram)),
+    ("ir-stash-alloc", LabScheme::Paper(Scheme::IrStashAlloc)),
     ("llc-d", LabScheme::Paper(Scheme::LlcD)),
     ("llc-d-stash-alloc", LabScheme::Paper(Scheme::LlcDStashAlloc)),
     ("llc-d-dwb", LabScheme::Paper(Scheme::LlcDDwb)),
@@ -104,12 +107,7 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<NamedConfiguration
             if is_sound && options.settings.iter().any(Setting::saves_paths) {
                 return Err(ProcessorError::Unsound { scheme: name });
             }
-            let mut configuration = configuration(scheme, options.levels);
-            configuration.pace = *pace;
-            configuration = Setting::apply_all(&options.settings, configuration);
-            if configuration.oram.scheme != TreeScheme::Path {
-                configuration = Machine::with_room(configuration);
-            }
+            let configuration = machine(options, scheme, *pace);
             // Without a rate there are no dummies to put to use: such a scheme runs at the other rates, or was not
             // meant.
             let is_meant = options.paces.len() == 1 && !options.schemes.is_empty();
@@ -162,8 +160,17 @@ fn selected_names(options: &Options, pace: Pace) -> Vec<String> {
     }
 }
 
-fn configuration(scheme: LabScheme, levels: u32) -> Configuration {
-    let baseline = Configuration::baseline(levels);
+/// The machine of the options with a scheme, at a rate.
+fn machine(options: &Options, scheme: LabScheme, pace: Pace) -> Configuration {
+    let mut configuration = with_scheme(scheme, options.baseline());
+    configuration.pace = pace;
+    if options.preset == Preset::Authors {
+        configuration = as_authors(scheme, configuration);
+    }
+    Machine::with_room(Setting::apply_all(&options.settings, configuration))
+}
+
+fn with_scheme(scheme: LabScheme, baseline: Configuration) -> Configuration {
     match scheme {
         LabScheme::Paper(scheme) => baseline.with_scheme(scheme),
         LabScheme::Sizes(nth) => baseline.with_sizes(SIZES[nth as usize - 1]),
@@ -171,6 +178,26 @@ fn configuration(scheme: LabScheme, levels: u32) -> Configuration {
         LabScheme::Sound(scheme) => sound(baseline.with_scheme(scheme)),
         LabScheme::SoundDelayed(scheme) => sound(delayed(baseline.with_scheme(scheme))),
     }
+}
+
+/// A scheme as the code and the logs of IR-ORAM's authors have it.
+fn as_authors(scheme: LabScheme, mut configuration: Configuration) -> Configuration {
+    let oram = &mut configuration.oram;
+    if oram.hits == TrustedHits::SaveThePath {
+        // A block of the tree top is read with its path; those of the stash and of IR-Stash are not.
+        oram.hits = TrustedHits::StashAnswers;
+    }
+    configuration.early_line = EarlyLine::LastWritten;
+    if let Some(small) = &mut configuration.small_tree {
+        // 19 levels, six of them on chip, beside a main tree of 24. Without a rate the trees take no turns.
+        small.levels += 1;
+        small.top_levels = 6.min(small.levels - 1);
+        small.sets = small.sets.saturating_mul(2).min(16_000);
+        small.admission = Admission::OnEviction;
+        small.paths = if configuration.pace == Pace::Free { 0 } else { small.paths };
+    }
+    let is_alloc = scheme == LabScheme::Paper(Scheme::IrAlloc);
+    if is_alloc { configuration.with_sizes(&[(11, 14, 1), (15, 18, 2)]) } else { configuration }
 }
 
 fn delayed(configuration: Configuration) -> Configuration {
@@ -288,6 +315,11 @@ mod tests {
             ("baseline", &["lines=200000000"], "choose more --levels, fewer lines, more labels, or larger"),
             ("baseline", &["top=25"], "top=25 of 25 levels: choose top=0 to top=24, or more"),
             ("baseline", &["z=9-12:2"], "z: levels 9 to 12 are no levels in memory: choose some of 10 to 24"),
+            (
+                "baseline",
+                &["z=10-99:1"],
+                "z: levels 10 to 99 are no levels in memory: choose some of 10 to 24",
+            ),
             ("baseline", &["z=10-12:5"], "a size of z is 5: choose 1 to 4"),
             ("baseline", &["subtree=12"], "choose another subtree (0 for the plain layout)"),
             ("baseline", &["llc=1000"], "llc=1000 makes no sets of 8 ways by a power of two: choose such as"),

@@ -3,7 +3,7 @@
 use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_simulator::configuration::Configuration;
 use ameles_simulator::early_write_back::EarlyLine;
-use ameles_simulator::small_tree::SmallTreeConfiguration;
+use ameles_simulator::small_tree::{Admission, SmallTreeConfiguration};
 use ameles_simulator::tree_scheme::{Headers, TreeScheme};
 use std::str::FromStr;
 
@@ -67,16 +67,18 @@ pub enum Key {
     RhoZ,
     /// Levels of it on the trusted side.
     RhoTop,
-    /// Paths of it for one of the main tree.
+    /// Paths of it for one of the main tree; 0 for as many as are needed.
     RhoPaths,
     /// Sets of its tags.
     RhoSets,
     /// Tags of a set.
     RhoWays,
+    /// 1 for blocks that come when the cache evicts them.
+    RhoOnEviction,
 }
 
 /// The names of the numbers, with their minimum and maximum.
-const KEYS: [(&str, Key, u64, u64); 26] = [
+const KEYS: [(&str, Key, u64, u64); 27] = [
     ("top", Key::Top, 0, 31),
     ("top-ways", Key::TopWays, 1, 64),
     ("stash", Key::Stash, 1, 1 << 20),
@@ -100,9 +102,10 @@ const KEYS: [(&str, Key, u64, u64); 26] = [
     ("rho-levels", Key::RhoLevels, 2, 32),
     ("rho-z", Key::RhoZ, 1, 64),
     ("rho-top", Key::RhoTop, 0, 31),
-    ("rho-paths", Key::RhoPaths, 1, 1000),
+    ("rho-paths", Key::RhoPaths, 0, 1000),
     ("rho-sets", Key::RhoSets, 1, 1 << 24),
     ("rho-ways", Key::RhoWays, 1, 64),
+    ("rho-on-eviction", Key::RhoOnEviction, 0, 1),
 ];
 
 /// The names of the uses of hits.
@@ -188,9 +191,13 @@ impl Setting {
                 (configuration.early_write_backs && !configuration.delayed_remapping, "IR-DWB without LLC-D")
             }
             Key::TopWays => (configuration.oram.hits == TrustedHits::AnswerAtOnce, "IR-Stash"),
-            Key::RhoLevels | Key::RhoZ | Key::RhoTop | Key::RhoPaths | Key::RhoSets | Key::RhoWays => {
-                (configuration.small_tree.is_some(), "rho")
-            }
+            Key::RhoLevels
+            | Key::RhoZ
+            | Key::RhoTop
+            | Key::RhoPaths
+            | Key::RhoSets
+            | Key::RhoWays
+            | Key::RhoOnEviction => (configuration.small_tree.is_some(), "rho"),
             _ => (true, ""),
         };
         let (name, ..) = KEYS.iter().find(|(_, known, ..)| known == key)?;
@@ -246,6 +253,10 @@ impl Setting {
                 Key::Bucket => oram.blocks_per_bucket = small(*number),
                 Key::EvictionRate | Key::RawHeaders | Key::RingReads | Key::RingSlots | Key::RingMetadata => {
                     set_scheme_number(*key, small(*number), &mut oram.scheme);
+                }
+                Key::RhoOnEviction => {
+                    let admission = if *number > 0 { Admission::OnEviction } else { Admission::OnAccess };
+                    configuration.small_tree.iter_mut().for_each(|tree| tree.admission = admission);
                 }
                 _ => {
                     let of_small =
@@ -311,8 +322,8 @@ mod tests {
             ("rob=18446744073709551615", "choose 1 to 65536"),
             ("labels=1", "choose 2 to"),
             ("block=100", "choose 64, 128"),
-            ("z=10-15", "such as 10-15:1"),
-            ("z=10-x:1", "such as 10-15:1"),
+            ("z=10-15", "for example 10-15:1"),
+            ("z=10-x:1", "for example 10-15:1"),
             ("hits=none", "choose read-the-path"),
         ] {
             assert!(refused(given).contains(why), "{given}: {}", refused(given));

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::bench::Silent;
+use ameles_core::schemes::freecursive::TrustedHits;
+use ameles_simulator::pace::Pace;
 use std::fs;
 
 fn options(programs: &[&str], schemes: &[&str]) -> Options {
@@ -12,12 +14,16 @@ fn options(programs: &[&str], schemes: &[&str]) -> Options {
         schemes: names(schemes),
         misses: 300,
         threads: 2,
-        ..Options::quick()
+        ..Options::quick(Preset::Machine)
     }
 }
 
+fn run_one(options: &Options) -> Result<Report, ProcessorError> {
+    run(std::slice::from_ref(options), &Silent)
+}
+
 fn csv(options: &Options) -> String {
-    let report = run(options, &Silent).unwrap();
+    let report = run_one(options).unwrap();
     let mut csv = Vec::new();
     report.write_csv(&mut csv).unwrap();
     String::from_utf8(csv).unwrap()
@@ -47,12 +53,12 @@ fn a_trace_in_usimm_s_text_runs_and_a_bad_one_is_one_clear_error() {
     let path = folder.path().join("mine.trace");
     let trace = Options { trace: Some(path.clone()), ..options(&[], &["baseline"]) };
     fs::write(&path, "10 R 0x7fff0040 0x400000\n3 W 0x10000\n").unwrap();
-    assert!(csv(&trace).lines().nth(1).unwrap().starts_with("mine,baseline,end:1000,"));
+    assert!(csv(&trace).lines().nth(1).unwrap().starts_with("machine,mine,baseline,end:1000,"));
     fs::write(&path, "10 R 0x7fff0040 0x400000\n3 X 0x10000\n").unwrap();
-    let message = run(&trace, &Silent).err().unwrap().to_string();
+    let message = run_one(&trace).err().unwrap().to_string();
     assert!(message.contains("mine.trace") && message.contains("line 2"), "{message}");
     fs::write(&path, "\n").unwrap();
-    let error = run(&trace, &Silent).err().unwrap();
+    let error = run_one(&trace).err().unwrap();
     assert!(error.is_of_options() && error.to_string().ends_with("more instructions or misses"), "{error}");
 }
 
@@ -60,21 +66,17 @@ fn a_trace_in_usimm_s_text_runs_and_a_bad_one_is_one_clear_error() {
 fn gaps_of_2_to_the_32_instructions_end_in_their_cycles() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gap.trace");
-    let trace = Options {
-        trace: Some(path.clone()),
-        paces: vec![ameles_simulator::pace::Pace::Free],
-        ..options(&[], &["baseline"])
-    };
+    let trace = Options { trace: Some(path.clone()), paces: vec![Pace::Free], ..options(&[], &["baseline"]) };
     fs::write(&path, "4294967295 R 0x40\n".repeat(3)).unwrap();
     // 2^30 cycles to each load. All but the first hit.
-    let cycles: u64 = csv(&trace).lines().nth(1).unwrap().split(',').nth(4).unwrap().parse().unwrap();
+    let cycles: u64 = csv(&trace).lines().nth(1).unwrap().split(',').nth(5).unwrap().parse().unwrap();
     assert!((3 << 30..(3 << 30) + 10_000).contains(&cycles), "{cycles}");
 }
 
 #[test]
 fn programs_without_room_are_listed_with_the_tree_that_has_room() {
     let small = Options { levels: 11, ..options(&["cc1", "xz", "scan"], &["baseline"]) };
-    let error = run(&small, &Silent).err().unwrap();
+    let error = run_one(&small).err().unwrap();
     let message = error.to_string();
     assert!(
         error.is_of_options() && message.starts_with("cc1, xz: the 4096 lines of the memory"),
@@ -87,13 +89,13 @@ fn programs_without_room_are_listed_with_the_tree_that_has_room() {
     assert!(all(levels - 1).is_err());
     let mut set = Options { levels: 18, ..small.clone() };
     set.set("lines=4096").unwrap();
-    let message = run(&set, &Silent).err().unwrap().to_string();
+    let message = run_one(&set).err().unwrap().to_string();
     assert!(message.contains("choose lines="), "{message}");
     let filling = Options { parts: vec![Part::Utilisation], ..small };
-    let message = run(&filling, &Silent).err().unwrap().to_string();
+    let message = run_one(&filling).err().unwrap().to_string();
     assert!(message.starts_with("cc1, lbm: the 4096 lines"), "{message}");
     let low = Options { levels: 9, ..filling };
-    assert!(run(&low, &Silent).err().unwrap().to_string().contains("choose 11 to 26"));
+    assert!(run_one(&low).err().unwrap().to_string().contains("choose 11 to 26"));
 }
 
 /// The figures of all parts, as a folder.
@@ -111,9 +113,9 @@ fn a_report_has_each_figure_of_the_paper_as_a_table_and_a_picture() {
     ];
     let parts = vec![Part::Figures, Part::Utilisation];
     let options = Options { parts, misses: 100, ..options(&["xz", "zipf"], &schemes) };
-    let report = run(&options, &Silent).unwrap();
+    let report = run_one(&options).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    report.write_into(&Folder::open(folder.path()).unwrap(), &About::default()).unwrap();
+    report.write_into(&Folder::open(folder.path()).unwrap(), &ReportMetadata::default()).unwrap();
     let drawn =
         ["figure-2", "figure-6", "figure-10", "figure-11", "figure-14", "figure-15", "energy", "sound"];
     let of_rate = drawn.map(|name| format!("{name}-end-1000"));
@@ -150,9 +152,9 @@ fn sizes_of_buckets_are_searched_for_a_tree_and_those_one_level_lower_and_higher
     let mut options = Options { parts: vec![Part::Scaling], levels: 13, ..options(&[], &[]) };
     // The traces keep within the lines that are set.
     options.set("lines=5000").unwrap();
-    let report = run(&options, &Silent).unwrap();
+    let report = run_one(&options).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    report.write_into(&Folder::open(folder.path()).unwrap(), &About::default()).unwrap();
+    report.write_into(&Folder::open(folder.path()).unwrap(), &ReportMetadata::default()).unwrap();
     let table = fs::read_to_string(folder.path().join("figure-16.csv")).unwrap();
     let levels: Vec<&str> = table.lines().skip(1).map(|line| line.split(',').next().unwrap()).collect();
     assert_eq!(levels, ["12", "13", "14"]);
@@ -161,25 +163,24 @@ fn sizes_of_buckets_are_searched_for_a_tree_and_those_one_level_lower_and_higher
 
 #[test]
 fn the_quick_run_has_room_for_every_program() {
-    assert_eq!(programs::all(&Options::quick(), 26).unwrap().len(), 20);
+    assert_eq!(programs::all(&Options::quick(Preset::Machine), 26).unwrap().len(), 20);
 }
 
 #[test]
 fn a_name_that_is_unknown_is_refused_with_those_that_there_are() {
-    let message = run(&options(&["chess"], &[]), &Silent).err().unwrap().to_string();
+    let message = run_one(&options(&["chess"], &[])).err().unwrap().to_string();
     assert!(message.contains("program chess is unknown: choose cc1"), "{message}");
 }
 
 #[test]
 fn what_is_named_twice_runs_once_in_the_order_of_its_first_mention() {
-    use ameles_simulator::pace::Pace;
     let paces = [Pace::Idle(250), Pace::Free, Pace::Idle(250)];
     let twice = Options {
         parts: vec![Part::Figures; 2],
         paces: paces.into(),
         ..options(&["zipf", "zipf"], &["llc-d", "baseline", "llc-d"])
     };
-    let report = run(&twice, &Silent).unwrap();
+    let report = run_one(&twice).unwrap();
     let mut runs: Vec<(&str, &str)> =
         report.rows().iter().map(|row| (row.scheme.as_str(), row.pace.as_str())).collect();
     runs.sort_unstable();
@@ -197,9 +198,9 @@ fn the_table_of_programs_counts_the_misses_of_the_last_level_cache_that_the_runs
     let mut options = options(&["bzip2", "zipf"], &["baseline"]);
     options.set("llc=65536").unwrap();
     options.set("block=256").unwrap();
-    let report = run(&options, &Silent).unwrap();
+    let report = run_one(&options).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    report.write_into(&Folder::open(folder.path()).unwrap(), &About::default()).unwrap();
+    report.write_into(&Folder::open(folder.path()).unwrap(), &ReportMetadata::default()).unwrap();
     let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert!(page.contains("a last-level cache of 64 KiB with lines of 256 B in"));
     let table = fs::read_to_string(folder.path().join("programs.csv")).unwrap();
@@ -216,7 +217,7 @@ fn requests_are_found_in_the_top_of_the_tree_that_runs_and_not_of_the_paper_s() 
     let mut options = options(&["zipf"], &["sound-baseline"]);
     options.set("top=6").unwrap();
     options.set("llc=4096").unwrap();
-    let report = run(&options, &Silent).unwrap();
+    let report = run_one(&options).unwrap();
     let row = &report.rows()[0];
     let counts = row.counts();
     let (on_top, below) = counts.found.split_at(6);
@@ -224,4 +225,68 @@ fn requests_are_found_in_the_top_of_the_tree_that_runs_and_not_of_the_paper_s() 
     let all = on_top + counts.fresh + below.iter().sum::<u64>();
     assert!(below[..4].iter().sum::<u64>() > 0, "levels 6 to 9 have none");
     assert_eq!(row.top_share(), on_top as f64 / all as f64);
+}
+
+/// The paths that the authors' logs print: 24 levels of which ten are on chip.
+#[test]
+fn the_machine_of_the_authors_has_the_paths_of_their_logs() {
+    let authors = Options { paces: vec![Pace::Free], ..Options::of(Preset::Authors) };
+    let all = schemes::configurations(&authors).unwrap();
+    let of = |scheme: &str| all.iter().find(|named| named.scheme == scheme).unwrap();
+    for (scheme, blocks) in [("baseline", 56), ("ir-alloc", 36), ("ir-stash", 56), ("ir-stash-alloc", 41)] {
+        assert_eq!(of(scheme).path_blocks, blocks, "{scheme}");
+        let configuration = &of(scheme).configuration;
+        assert_eq!(configuration.memory.geometry.channels, 1);
+        assert_eq!(configuration.subtree_levels, Some(5), "31 buckets of four in 8 KiB");
+    }
+    let small = of("rho").configuration.small_tree.clone().unwrap();
+    assert_eq!(2 * (small.levels - small.top_levels), 26);
+    assert_eq!((small.sets, small.ways, small.paths), (16_000, 10, 0));
+    let hits = |scheme| of(scheme).configuration.oram.hits;
+    assert_eq!((hits("baseline"), hits("ir-stash")), (TrustedHits::StashAnswers, TrustedHits::AnswerAtOnce));
+    let logs = logs::Logs::published();
+    for (scheme, run) in logs.by_scheme().filter(|(scheme, _)| *scheme != "ir-dwb") {
+        assert_eq!(of(scheme).path_blocks, run.blocks_a_path, "{scheme}");
+    }
+}
+
+/// In a tree of 18 levels: contiguous pages let dirty victims and misses share a set of the PLB, whose PosMap blocks
+/// IR-Stash finds in the tree top.
+#[test]
+fn machines_are_compared_program_by_program_with_the_logs() {
+    let of = |preset| Options {
+        preset,
+        levels: 18,
+        frames: Options::of(preset).frames,
+        start: Options::of(preset).start,
+        channels: Options::of(preset).channels,
+        paces: vec![Pace::Free],
+        ..options(&["lbm-fill", "cc1"], &["baseline", "ir-alloc", "ir-stash"])
+    };
+    let report = run(&[of(Preset::Authors), of(Preset::Machine)], &Silent).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    report.write_into(&Folder::open(folder.path()).unwrap(), &ReportMetadata::default()).unwrap();
+    let table = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let means = table("comparison.csv");
+    assert!(
+        means.starts_with("figure,scheme,the paper,\"as authors, free\",\"as machine, free\""),
+        "{means}"
+    );
+    let of_alloc = table("logs-ir-alloc.csv");
+    assert!(of_alloc.lines().any(|line| line.starts_with("cc1,gcc,1.30,18.0,96,")), "{of_alloc}");
+    assert!(of_alloc.lines().last().unwrap().starts_with("mean,,1.38,13.0,97,"), "{of_alloc}");
+    for name in ["figure-10-free.csv", "figure-10-free-authors.csv", "figure-14-free-authors.svg"] {
+        assert!(folder.path().join(name).exists(), "{name}");
+    }
+    let posmap = |preset: Preset, scheme: &str| {
+        let rows = report.rows().iter().filter(|row| (row.preset, row.scheme.as_str()) == (preset, scheme));
+        rows.map(|row| row.counts().posmap_paths()).sum::<u64>() as f64
+    };
+    let share = |preset| posmap(preset, "ir-stash") / posmap(preset, "baseline");
+    assert!(
+        share(Preset::Authors) < 0.5 && share(Preset::Machine) > 0.8,
+        "{} and {}",
+        share(Preset::Authors),
+        share(Preset::Machine)
+    );
 }

@@ -6,6 +6,7 @@
 
 use super::error::ProcessorError;
 use super::options::Options;
+use super::preset::Start;
 use super::programs::{self, Program};
 use super::published;
 use super::schemes::pace_name;
@@ -18,8 +19,7 @@ use ameles_simulator::configuration::{Configuration, Scheme};
 use ameles_simulator::configuration_error::ConfigurationError;
 use ameles_simulator::machine::Machine;
 use ameles_simulator::pace::Pace;
-use ameles_simulator::tree::filled::{Contents, FilledTree};
-use ameles_simulator::tree::steady_state::History;
+use ameles_simulator::tree::filled::FilledTree;
 use ameles_simulator::tree_scheme::TreeScheme;
 
 /// Stand-ins for gcc and lbm, and random accesses: the programs of Figure 4.
@@ -97,19 +97,27 @@ fn configuration(levels: u32, scheme: Scheme) -> Configuration {
     configuration
 }
 
-/// Draws the states after each line was accessed once, and after many random accesses.
+/// Draws the states in which a tree can start.
 fn drawn_states(options: &Options, scheme: Scheme) -> Result<Vec<State>, ConfigurationError> {
     let oram = configuration(options.levels, scheme).oram;
-    let histories =
-        [("each line accessed once", History::Filled), ("random accesses for long", History::Random)];
-    let state = |(name, history): (&str, History)| {
-        let tree = FilledTree::draw(&oram, Contents::Steady(history), options.seed)?;
-        Ok((name.to_owned(), tree.utilisation().1))
+    let state = |start: Start| {
+        let tree = FilledTree::draw(&oram, start.contents(), options.seed)?;
+        Ok((state_name(start).to_owned(), tree.utilisation().1))
     };
-    histories.into_iter().map(state).collect()
+    [Start::Packed, Start::Filled, Start::Settled].into_iter().map(state).collect()
 }
 
-/// The states after programs that begin with each line accessed once, and take as many misses as the tree has lines.
+/// The name of a state in which a tree starts.
+const fn state_name(start: Start) -> &'static str {
+    match start {
+        Start::Packed => "packed towards the leaves",
+        Start::Filled | Start::Own => "each line accessed once",
+        Start::Settled => "random accesses for long",
+    }
+}
+
+/// The states after programs that take as many misses as the tree has lines. They begin packed if the options do, and
+/// otherwise with each line accessed once, as the paper does.
 fn run_states(
     options: &Options,
     levels: u32,
@@ -118,11 +126,11 @@ fn run_states(
     programs: &[Program],
 ) -> Result<Vec<State>, ProcessorError> {
     let configuration = configuration(levels, scheme);
-    let contents = Contents::Steady(History::Filled);
-    let tree = FilledTree::draw(&configuration.oram, contents, options.seed)
+    let start = if options.start == Start::Packed { Start::Packed } else { Start::Filled };
+    let tree = FilledTree::draw(&configuration.oram, start.contents(), options.seed)
         .map_err(|source| configuration_error(name, source))?;
     let misses = options.misses.saturating_mul(5).min(configuration.oram.user_blocks as usize);
-    let mut states = vec![("each line accessed once".to_owned(), tree.utilisation().1)];
+    let mut states = vec![(state_name(start).to_owned(), tree.utilisation().1)];
     for program in programs {
         let mut machine = Machine::over(configuration.clone(), tree.clone(), options.seed)
             .map_err(|source| configuration_error(name, source))?;

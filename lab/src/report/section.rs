@@ -13,6 +13,22 @@ pub struct Section {
     pub pieces: Vec<Piece>,
 }
 
+impl Section {
+    /// Adds a word to the names of the section and of all its pieces, and to the title.
+    pub fn add_suffix(&mut self, word: &str) {
+        self.name = format!("{}-{word}", self.name);
+        self.title = format!("{}, as {word}", self.title);
+        for piece in &mut self.pieces {
+            match piece {
+                Piece::Table(Sheet { name, .. }) | Piece::Picture(Picture { name, .. }) => {
+                    *name = format!("{name}-{word}")
+                }
+                Piece::Text(_) => {}
+            }
+        }
+    }
+}
+
 /// A piece of a section.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {

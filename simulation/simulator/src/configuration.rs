@@ -4,7 +4,7 @@ use crate::configuration_error::{ConfigurationError, MAX_REST};
 use crate::early_write_back::EarlyLine;
 use crate::oram_configuration::OramConfiguration;
 use crate::pace::Pace;
-use crate::small_tree::SmallTreeConfiguration;
+use crate::small_tree::{SmallTreeConfiguration, SmallTreeError};
 use crate::tree_scheme::TreeScheme;
 use ameles_core::schemes::freecursive::{BackendParameters, TrustedHits};
 use ameles_dram::Specification;
@@ -18,7 +18,7 @@ pub struct Configuration {
     pub processor: Shape,
     /// Bytes of its last-level cache.
     pub cache_bytes: u64,
-    /// Ways of that.
+    /// Ways of the last-level cache.
     pub cache_ways: usize,
     /// The ORAM.
     pub oram: OramConfiguration,
@@ -56,6 +56,8 @@ pub enum Scheme {
     IrDwb,
     /// All three, with buckets not as small as those of `IrAlloc`.
     IrOram,
+    /// `IrOram` without early write-backs.
+    IrStashAlloc,
     /// Delayed remapping.
     LlcD,
     /// Delayed remapping, with IR-Stash and IR-Alloc.
@@ -152,15 +154,15 @@ impl Configuration {
     /// The same with the options of a scheme, and the paper's [sizes](Self::with_sizes) of buckets.
     pub fn with_scheme(mut self, scheme: Scheme) -> Self {
         use Scheme::{
-            Baseline, IrAlloc, IrDwb, IrOram, IrStash, LlcD, LlcDDwb, LlcDStashAlloc, LlcDStashAllocDwb, Raw,
-            Rho, Ring,
+            Baseline, IrAlloc, IrDwb, IrOram, IrStash, IrStashAlloc, LlcD, LlcDDwb, LlcDStashAlloc,
+            LlcDStashAllocDwb, Raw, Rho, Ring,
         };
         let of_paper: &[(u32, u32, u32)] = match scheme {
             IrAlloc | LlcDStashAlloc | LlcDStashAllocDwb => &[(10, 15, 1), (16, 18, 2)],
-            IrOram => &[(10, 16, 2), (17, 19, 3)],
+            IrOram | IrStashAlloc => &[(10, 16, 2), (17, 19, 3)],
             Baseline | IrStash | IrDwb | LlcD | LlcDDwb | Rho | Raw | Ring => &[],
         };
-        if matches!(scheme, IrStash | IrOram | LlcDStashAlloc | LlcDStashAllocDwb) {
+        if matches!(scheme, IrStash | IrOram | IrStashAlloc | LlcDStashAlloc | LlcDStashAllocDwb) {
             self.oram.hits = TrustedHits::AnswerAtOnce;
         }
         self.early_write_backs = matches!(scheme, IrDwb | IrOram | LlcDDwb | LlcDStashAllocDwb);
@@ -180,6 +182,7 @@ impl Configuration {
     /// # Errors
     /// [`ConfigurationError`].
     pub fn check(&self) -> Result<(), ConfigurationError> {
+        self.check_sized_levels()?;
         let tree = self.oram.parameters()?.tree;
         let lines = self.block_lines;
         if !lines.is_power_of_two() || lines > 64 {
@@ -193,6 +196,9 @@ impl Configuration {
             if self.oram.scheme != TreeScheme::Path {
                 return Err(ConfigurationError::PathAlone);
             }
+            if small.paths == 0 && self.pace.has_dummies() {
+                return Err(SmallTreeError::NoPaths.into());
+            }
             let (blocks, tags) = (self.oram.user_blocks, small.parameters()?.tags());
             if tags > blocks / 4 {
                 return Err(ConfigurationError::Tags { blocks, tags });
@@ -200,12 +206,6 @@ impl Configuration {
             if self.early_write_backs || self.delayed_remapping {
                 return Err(ConfigurationError::SmallTreeAlone);
             }
-        }
-        let (top, leaf_level) = (self.oram.top_levels, self.oram.levels - 1);
-        let is_wrong = |range: &&(u32, u32, u32)| range.0 > range.1 || range.0 < top || range.1 > leaf_level;
-        if let Some((first, last, _)) = self.oram.sizes.iter().find(is_wrong) {
-            let (first, last) = (*first, *last);
-            return Err(ConfigurationError::SizedLevels { first, last, top, leaf_level });
         }
         if self.pace == Pace::Instructions(0) {
             return Err(ConfigurationError::NoInstructions);
@@ -220,6 +220,19 @@ impl Configuration {
             }
         }
         Ok(())
+    }
+
+    /// Checks that the levels of small buckets are in memory. Their sizes would otherwise be refused for a reason that
+    /// hides it, such as too few slots.
+    fn check_sized_levels(&self) -> Result<(), ConfigurationError> {
+        let (top, leaf_level) = (self.oram.top_levels, self.oram.levels.saturating_sub(1));
+        let is_wrong = |range: &&(u32, u32, u32)| range.0 > range.1 || range.0 < top || range.1 > leaf_level;
+        match self.oram.sizes.iter().find(is_wrong) {
+            Some((first, last, _)) if top <= leaf_level => {
+                Err(ConfigurationError::SizedLevels { first: *first, last: *last, top, leaf_level })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The processor's cycles in a cycle of DRAM, at 3.2 GHz.

@@ -65,6 +65,10 @@ pub struct Counts {
     pub found: Vec<u64>,
     /// Requests that read a path although their block was in the stash.
     pub found_in_stash: u64,
+    /// PosMap blocks that were found on their path, by level.
+    pub posmap_found: Vec<u64>,
+    /// PosMap blocks whose path was read although they were in the stash.
+    pub posmap_found_in_stash: u64,
     /// Requests for blocks that had never been written.
     pub fresh: u64,
     /// Blocks that were put in without a path, under delayed remapping.
@@ -105,6 +109,10 @@ impl Counts {
 
     pub(crate) fn add_found(&mut self, level: Level) {
         add_at(&mut self.found, level.0);
+    }
+
+    pub(crate) fn add_posmap_found(&mut self, level: Level) {
+        add_at(&mut self.posmap_found, level.0);
     }
 }
 

@@ -6,6 +6,7 @@ use crate::counts::PathKind;
 use crate::main_oram::{AccessKind, MainOram, TreeParts};
 use crate::pattern::Tree;
 use crate::small_oram::SmallOram;
+use crate::small_tree::Admission;
 use crate::tree_backend::{Failure, Step, TreeBackend};
 use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_core::types::BlockId;
@@ -15,6 +16,7 @@ use rand_chacha::ChaCha8Rng;
 pub(crate) struct Hierarchy {
     pub(crate) main: MainOram,
     pub(crate) small: Option<SmallOram>,
+    admission: Admission,
 }
 
 impl Hierarchy {
@@ -33,7 +35,8 @@ impl Hierarchy {
             }
             None => None,
         };
-        Ok(Hierarchy { main: MainOram::over(oram, parts, random)?, small })
+        let admission = small_tree.as_ref().map_or(Admission::OnAccess, |small| small.admission);
+        Ok(Hierarchy { main: MainOram::over(oram, parts, random)?, small, admission })
     }
 
     fn backend(&self, tree: Tree) -> &dyn TreeBackend {
@@ -54,6 +57,9 @@ impl Hierarchy {
     /// Serves a block without a path, if it is on the trusted side.
     pub(crate) fn answer(&mut self, block: BlockId, access_kind: AccessKind) -> Result<bool, Failure> {
         let Some(small) = &mut self.small else { return self.main.answer(block, access_kind) };
+        if !small.has(block) && self.admission == Admission::OnEviction {
+            return self.main.answer(block, access_kind);
+        }
         if small.has(block) {
             let is_answered = small.answer(block)?;
             self.main.counts.stash_hits += u64::from(is_answered);
@@ -74,6 +80,9 @@ impl Hierarchy {
             self.main.counts.small_hits += u64::from(matches!(step, Step::Path { .. }));
             return Ok(step);
         }
+        if self.admission == Admission::OnEviction {
+            return self.main.step(block, access_kind);
+        }
         if !small.has_room() {
             return Ok(Step::TooFull);
         }
@@ -82,6 +91,49 @@ impl Hierarchy {
             small.put_in(block)?;
         }
         Ok(step)
+    }
+
+    /// Returns whether a small tree takes blocks in before a run begins.
+    pub(crate) fn warms_up(&self) -> bool {
+        self.small.is_some() && self.admission == Admission::OnAccess
+    }
+
+    /// Returns whether a block that the cache evicts dirty comes into the small tree [then](Admission::OnEviction).
+    pub(crate) fn admits(&self, block: BlockId) -> bool {
+        self.admission == Admission::OnEviction && self.small.as_ref().is_some_and(|small| !small.has(block))
+    }
+
+    /// Moves a block that it [admits](Self::admits) into the small tree, by one path of that: the one of the block
+    /// that loses its tag, or any. The main tree shows nothing of either move.
+    pub(crate) fn admit(&mut self, block: BlockId) -> Result<Step, Failure> {
+        self.move_unseen(block, AccessKind::TakeOut)?;
+        let Some(small) = &mut self.small else { return Ok(Step::Answered) };
+        small.put_in(block)?;
+        let step = small.take_out_next()?;
+        let step = step.map_or_else(|| small.dummy(), Ok)?;
+        while let Some(leaving) = self.small.as_ref().and_then(SmallOram::first_outside) {
+            self.move_unseen(leaving, AccessKind::PutIn)?;
+            self.small.iter_mut().for_each(|small| small.remove_leaving(leaving));
+        }
+        let Step::Path { leaf, .. } = step else { return Ok(step) };
+        Ok(Step::Path { leaf, kind: PathKind::Leaving })
+    }
+
+    /// Moves a block out of the main tree or into it, with all paths that this takes; none is shown or counted.
+    fn move_unseen(&mut self, block: BlockId, access_kind: AccessKind) -> Result<(), Failure> {
+        let counts = self.main.counts.clone();
+        loop {
+            self.main.make_room()?;
+            let step = self.main.step(block, access_kind)?;
+            if matches!(step, Step::Path { .. }) {
+                self.main.write_back()?;
+            }
+            if matches!(step, Step::Answered | Step::Path { kind: PathKind::Data, .. }) {
+                break;
+            }
+        }
+        self.main.counts = counts;
+        Ok(())
     }
 
     /// Returns whether blocks evicted from the small tree must move on before any more can be.

@@ -113,7 +113,7 @@ impl Machine {
         for Miss { line, kind, .. } in trace.by_ref().take(warm_up as usize) {
             self.state.check(line)?;
             let CacheAccess { is_hit, victim } = cache.access(line, kind == Kind::Store);
-            if self.state.memory.small.is_some() {
+            if self.state.memory.warms_up() {
                 let written = victim.filter(|victim| victim.is_dirty).map(|victim| victim.line);
                 let missed = (!is_hit).then_some(line);
                 written

@@ -164,7 +164,15 @@ impl MainOram {
             return Ok(Some(Step::TooFull));
         }
         let NextPath::PosMap(lacking) = next else { return Ok(None) };
+        let place = self.oram.trusted_place(lacking);
+        self.store.search_for(Some(lacking));
         expect_ready(self.oram.fetch(lacking))?;
+        self.store.search_for(None);
+        match (place, self.store.observed().found) {
+            (Some(TrustedPlace::TreeTop(level)), _) | (_, Some(level)) => self.counts.add_posmap_found(level),
+            (Some(TrustedPlace::Stash), _) => self.counts.posmap_found_in_stash += 1,
+            (None, None) => {}
+        }
         let level = self.oram.address_space().level(lacking);
         Ok(Some(self.path(PathKind::PosMap(level))))
     }

@@ -13,6 +13,7 @@ pub enum Tree {
 /// tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pattern {
+    /// Paths of the small tree for one of the main tree.
     small: u32,
     /// Paths of the small tree since the last one of the main tree.
     done: u32,

@@ -3,7 +3,7 @@
 use crate::configuration_error::ConfigurationError;
 use crate::counts::PathKind;
 use crate::main_oram::TreeParts;
-use crate::small_tree::{SmallTreeConfiguration, SmallTreeError};
+use crate::small_tree::{Admission, SmallTreeConfiguration, SmallTreeError};
 use crate::tree::slots::Slots;
 use crate::tree::steady_state::{self, EvictionModel, History, SteadyState};
 use crate::tree::store::TreeStore;
@@ -59,7 +59,7 @@ impl TreeBackend for SmallOram {
 
 impl SmallOram {
     /// A small tree whose tags are all taken by blocks of random pages, which are removed from the contents of the
-    /// main tree; or an empty one, if that is empty.
+    /// main tree; or an empty one, if that is empty or blocks come when the cache evicts them.
     pub(crate) fn draw(
         configuration: &SmallTreeConfiguration,
         saves_paths: bool,
@@ -70,7 +70,8 @@ impl SmallOram {
         let top = configuration.top_levels;
         let mut slots = Slots::new(Level(top), &parameters.tree.blocks()[top as usize..]);
         let (mut tagged_blocks, mut trusted) = (Vec::new(), Vec::new());
-        if main.positions.iter().any(|position| *position != 0) {
+        let is_full = configuration.admission == Admission::OnAccess;
+        if is_full && main.positions.iter().any(|position| *position != 0) {
             let space = AddressSpace::new(parameters.tags(), 2, parameters.tags());
             let state =
                 steady_state::fill(&mut slots, &space, (History::Random, EvictionModel::ByEachPath), random);
@@ -111,8 +112,8 @@ impl SmallOram {
         self.leaving.len() >= self.max_leaving
     }
 
-    /// Serves a block without a path, if it is on the trusted side. One that is in neither tree has no leaf, so that
-    /// this shows nothing.
+    /// Serves a block without a path, if it is on the trusted side. A block that is in neither tree has no leaf, so
+    /// that this shows nothing.
     pub(crate) fn answer(&mut self, block: BlockId) -> Result<bool, Failure> {
         let Some(leaving_block) =
             self.leaving.iter_mut().find(|leaving_block| leaving_block.block() == block)

@@ -21,8 +21,23 @@ pub struct SmallTreeConfiguration {
     pub leaving: u32,
     /// Blocks of its stash, with a path that was read: beyond that come background evictions.
     pub stash: u32,
-    /// Paths of the small tree for one of the main tree: at least 1.
+    /// Paths of the small tree for one of the main tree. With 0, the path of either tree comes when it is needed: the
+    /// watcher sees which blocks are in the small tree.
     pub paths: u32,
+    /// The time at which blocks come into the small tree.
+    pub admission: Admission,
+}
+
+/// The time at which blocks come into the small tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// The access to a block. A block that loses its tag to it moves back to the main tree. Both take their paths, with
+    /// those of the PosMap. All tags are in use at the start.
+    OnAccess,
+    /// The eviction of a dirty line from the last-level cache. The block leaves the main tree without a path, as does the one
+    /// that returns there. The small tree is empty at the start. It is the code of IR-ORAM's authors; a real
+    /// controller needs the paths of the main tree that this saves.
+    OnEviction,
 }
 
 /// The reason why there is no such small tree.
@@ -41,8 +56,10 @@ pub enum SmallTreeError {
         /// Levels on the trusted side.
         top: u32,
     },
-    /// It is never read.
-    #[error("a small tree without paths serves no block: choose one or more for each path of the main tree")]
+    /// It is never read at a rate.
+    #[error(
+        "at a rate the trees take turns: choose one path or more of the small tree for each of the main tree"
+    )]
     NoPaths,
 }
 
@@ -64,6 +81,7 @@ impl SmallTreeConfiguration {
             leaving: 8,
             stash: 200,
             paths: 2,
+            admission: Admission::OnAccess,
         }
     }
 
@@ -75,9 +93,6 @@ impl SmallTreeConfiguration {
         let SmallTreeConfiguration { levels, top_levels: top, .. } = *self;
         if !(2..=32).contains(&levels) || top >= levels {
             return Err(SmallTreeError::Levels { levels, top });
-        }
-        if self.paths == 0 {
-            return Err(SmallTreeError::NoPaths);
         }
         let tree = PathParameters {
             capacity: u64::from(self.sets) * u64::from(self.ways) + u64::from(self.leaving),

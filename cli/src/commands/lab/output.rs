@@ -36,7 +36,7 @@ impl Output {
     /// Checks that the file can be written. Creates nothing.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     fn open(path: &Path) -> io::Result<Self> {
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             return File::options().write(true).open(path).map(Output::Stream);
@@ -49,7 +49,7 @@ impl Output {
     /// Writes the file.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     pub(super) fn write(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         let write_buffered = |file: &mut dyn Write| {
             let mut file = BufWriter::new(file);

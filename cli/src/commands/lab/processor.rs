@@ -1,6 +1,7 @@
 //! `ameles lab processor`
 
 mod conditions;
+mod machine_flags;
 mod unused_flags;
 
 use super::deferred_signals::DeferredSignals;
@@ -14,6 +15,7 @@ use ameles_simulator::pace::Pace;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use conditions::about;
+use machine_flags::MachineFlags;
 use std::path::PathBuf;
 use std::str::FromStr;
 use unused_flags::GivenFlag;
@@ -24,23 +26,26 @@ use unused_flags::GivenFlag;
 a tree of 25 levels and DDR3, on short traces of real programs. Time is simulated: the same seed gives the same figures on every \
 machine. Each run takes the memory of a tree: 1.3 GiB for 25 levels.
 
-Schemes: baseline, ir-alloc, ir-stash, ir-dwb, ir-oram, llc-d, llc-d-stash-alloc, llc-d-dwb, llc-d-stash-alloc-dwb, rho, raw, ring, \
+Schemes: baseline, ir-alloc, ir-stash, ir-dwb, ir-oram, ir-stash-alloc, llc-d, llc-d-stash-alloc, llc-d-dwb, llc-d-stash-alloc-dwb, rho, raw, ring, \
 llc-d-raw, llc-d-ring, ir-alloc1, ir-alloc2, ir-alloc3, sound-baseline, sound-alloc, sound-llc-d-alloc, sound-raw, sound-ring, \
 sound-llc-d, sound-llc-d-ring. Schemes that begin with sound- read every path, so they are oblivious. Schemes with ring run only if \
 named, or with at most 22 levels. Schemes that use dummy accesses need a rate, and are skipped with --pace free.
 
 Settings: z=10-15:1,16-18:2  hits=read-the-path|stash-answers|save-the-path|answer-at-once  top  top-ways  stash  plb  plb-ways  \
 labels  subtree  lines  rob  llc  block  bucket  eviction-rate  raw-headers  ring-reads  ring-slots  ring-metadata  dwb  dwb-last  \
-llc-d  rho-levels  rho-z  rho-top  rho-paths  rho-sets  rho-ways
+llc-d  rho-levels  rho-z  rho-top  rho-paths  rho-sets  rho-ways  rho-on-eviction
 
 Examples:
   ameles lab processor --quick
   ameles lab processor --out figures
+  ameles lab processor --as authors,paper,machine --out figures
   ameles lab processor --program xz,lbm --scheme baseline,ir-alloc --csv figures.csv
   ameles lab processor --part scaling --pace free
   ameles lab processor --trace mine.trace --scheme ir-oram --set z=10-16:2 --pace end:1000"
 )]
 pub(super) struct Arguments {
+    #[command(flatten)]
+    machine: MachineFlags,
     /// Use this trace instead of the programs: packed, or in USIMM's text format
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     trace: Option<PathBuf>,
@@ -133,11 +138,16 @@ impl FromStr for Rate {
 }
 
 impl Arguments {
-    fn options(&self) -> Result<Options> {
-        let standard = if self.quick { Options::quick() } else { Options::standard() };
+    /// The options of each machine.
+    fn options(&self) -> Result<Vec<Options>> {
+        self.machine.all(self.quick)?.into_iter().map(|options| self.complete(options)).collect()
+    }
+
+    /// Completes the options of a machine with the flags that are for all.
+    fn complete(&self, machine: Options) -> Result<Options> {
         let mut options = Options {
             parts: self.part.iter().map(|part| Part::from(*part)).collect(),
-            levels: self.levels.unwrap_or(standard.levels),
+            levels: self.levels.unwrap_or(machine.levels),
             trace: self.trace.clone(),
             programs: self.program.clone(),
             schemes: self.scheme.clone(),
@@ -145,10 +155,10 @@ impl Arguments {
             misses: if self.full {
                 usize::MAX
             } else {
-                self.misses.map_or(standard.misses, |misses| misses as usize)
+                self.misses.map_or(machine.misses, |misses| misses as usize)
             },
-            threads: self.threads.map_or(standard.threads, usize::from),
-            ..standard
+            threads: self.threads.map_or(machine.threads, usize::from),
+            ..machine
         };
         if !self.pace.is_empty() {
             options.paces = self.pace.iter().map(|rate| rate.0).collect();
@@ -166,6 +176,7 @@ impl Arguments {
     /// Returns the given flags that not every part uses.
     fn given(&self, options: &Options) -> Vec<GivenFlag> {
         const FIGURES: &[Part] = &[Part::Figures];
+        const FIGURES_AND_UTILISATION: &[Part] = &[Part::Figures, Part::Utilisation];
         const FIGURES_AND_SCALING: &[Part] = &[Part::Figures, Part::Scaling];
         let flag = |flag: &str, is_given: bool, used_by| {
             is_given.then(|| GivenFlag { flag: flag.to_owned(), used_by })
@@ -174,6 +185,10 @@ impl Arguments {
             flag("--trace", self.trace.is_some(), FIGURES),
             flag("--program", !self.program.is_empty(), FIGURES),
             flag("--scheme", !self.scheme.is_empty(), FIGURES),
+            flag("--frames", self.machine.frames.is_some(), FIGURES_AND_UTILISATION),
+            flag("--start", self.machine.start.is_some(), FIGURES_AND_UTILISATION),
+            flag("--dram", self.machine.dram.is_some(), FIGURES_AND_SCALING),
+            flag("--channels", self.machine.channels.is_some(), FIGURES_AND_SCALING),
             flag("--csv", self.csv.is_some(), FIGURES),
             flag("--pace", !self.pace.is_empty(), FIGURES_AND_SCALING),
             flag("more than one rate of --pace", !self.pace.is_empty() && options.paces.len() > 1, FIGURES),
@@ -225,6 +240,7 @@ fn with_flag(error: ProcessorError) -> anyhow::Error {
         ProcessorError::File(_) => "--trace ",
         ProcessorError::Unknown { .. } => "--",
         ProcessorError::Levels(_) => "--levels: ",
+        ProcessorError::Memory(_) => "--channels, --dram: ",
         _ => "",
     };
     usage_error(format!("{flag}{error}")).into()

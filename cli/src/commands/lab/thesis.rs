@@ -13,7 +13,7 @@ use crate::vault::device::VaultDevice;
 use crate::vault::prices as prices_of;
 use ameles_gateway::AnyDevice;
 use ameles_lab::prices::{self, Provider};
-use ameles_lab::report::About;
+use ameles_lab::report::ReportMetadata;
 use ameles_lab::thesis::{self, CountFilling, Options, Part, ThesisError};
 use ameles_lab::virtual_time::ServerTime;
 use anyhow::{Context, Result};
@@ -200,7 +200,7 @@ impl Arguments {
     }
 
     /// Returns the conditions of the run for its report.
-    fn about(&self, options: &Options) -> About {
+    fn about(&self, options: &Options) -> ReportMetadata {
         let list = |names: &[String]| if names.is_empty() { "all".to_owned() } else { names.join(", ") };
         let parts: Vec<String> =
             options.parts().iter().map(|part| format!("{part:?}").to_lowercase()).collect();
@@ -215,7 +215,7 @@ impl Arguments {
             ("Filling counted", format!("{:?}", options.filling).to_lowercase()),
             ("Prices", prices.collect::<Vec<_>>().join("; ")),
         ];
-        About {
+        ReportMetadata {
             title: "Oblivious RAM in practice, in virtual time".to_owned(),
             introduction: "The workloads of O. S. Thoresen's thesis (NTNU, 2019), repeated by Ameles. Figures in brackets and \
                            outlines are those of the thesis. The same command gives the same figures on every machine."

@@ -18,7 +18,12 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
         ("--trace cut.trace", ["the head of the packed trace (byte 0", "copy the trace again"]),
         ("--program chess", ["--program chess is unknown", "choose cc1"]),
         ("--program xz --levels 14", ["xz: the 32768 lines of the memory", "choose --levels "]),
-        ("--levels 9", ["--levels: a tree of 9 levels", "choose 11 to 26"]),
+        ("--levels 9", ["--levels: the lab has no tree of 9 levels", "choose 11 to 26"]),
+        ("--channels 3", ["--channels, --dram: the memory is impossible", "number of channels is 3"]),
+        ("--dram none.toml", ["--dram none.toml: ", "No such file"]),
+        ("--dram bad.trace", ["--dram bad.trace: ", "line 1"]),
+        ("--part scaling --frames virtual", ["does not use --frames", "part figures"]),
+        ("--set z=10-99:1", ["z: levels 10 to 99 are no levels in memory", "10 to 24"]),
         ("--set plb-ways=2048", ["plb-ways is 2048", "choose 1 to 1024"]),
         ("--part utilisation --pace free", ["does not use --csv and --pace", "leave them out"]),
         (

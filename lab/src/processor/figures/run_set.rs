@@ -11,8 +11,8 @@ pub(super) struct RunSet<'a> {
 }
 
 impl<'a> RunSet<'a> {
-    pub(super) fn of(rows: &'a [Row], pace: String) -> Self {
-        let rows: Vec<&Row> = rows.iter().filter(|row| row.pace == pace).collect();
+    pub(super) fn of(rows: impl IntoIterator<Item = &'a Row>, pace: String) -> Self {
+        let rows: Vec<&Row> = rows.into_iter().filter(|row| row.pace == pace).collect();
         let mut seen = BTreeSet::new();
         let programs =
             rows.iter().map(|row| row.program.as_str()).filter(|program| seen.insert(*program)).collect();

@@ -1,6 +1,6 @@
 //! The means of all figures under every rate, with the paper's.
 
-use super::measure::{FIGURES, Unit};
+use super::measure::{Column, FIGURES, Unit};
 use super::path_kinds;
 use super::run_set::RunSet;
 use crate::report::{Section, Sheet};
@@ -41,10 +41,8 @@ pub(super) fn of(all: &[RunSet<'_>]) -> Option<Section> {
             for column in figure.columns(runs) {
                 let unit = figure.unit;
                 let part = |nth: usize| unit.write(column.parts.map(|parts| parts[nth]));
-                let (title, _) = figure.title.split_once(':').unwrap_or((figure.title, ""));
-                let title = if unit == Unit::PerCent { format!("{title}, %") } else { title.to_owned() };
                 sheet.rows.push(row([
-                    &title,
+                    &figure.short_title(),
                     &runs.pace,
                     column.scheme,
                     &unit.write(column.mean()),
@@ -63,6 +61,35 @@ pub(super) fn of(all: &[RunSet<'_>]) -> Option<Section> {
          takes with the rest after it. docs/reference/processor-figures.md has the reasons for the differences.",
     );
     (section.pieces.len() > 1).then_some(section)
+}
+
+/// A table of the means: the paper's, and those of all runs, each under its title.
+pub(super) fn by_machine(all: &[(String, RunSet<'_>)]) -> Sheet {
+    let header =
+        ["figure", "scheme", "the paper"].into_iter().chain(all.iter().map(|(title, _)| title.as_str()));
+    let mut sheet = Sheet::new("comparison", "Means of all programs", header);
+    for (nth, kind) in path_kinds::names().into_iter().enumerate() {
+        let written = |share: Option<f64>| Unit::PerCent.write(share);
+        let ours = all.iter().map(|(_, runs)| written(path_kinds::means(runs).map(|means| means[nth])));
+        let first = ["Figure 2, %".to_owned(), kind.to_owned(), written(path_kinds::printed()[nth])];
+        sheet.rows.push(first.into_iter().chain(ours).collect());
+    }
+    for figure in &FIGURES {
+        let columns: Vec<_> = all.iter().map(|(_, runs)| figure.columns(runs)).collect();
+        for (scheme, printed) in figure.schemes {
+            let of_scheme = |columns: &Vec<Column>| {
+                columns.iter().find(|column| column.scheme == *scheme).and_then(Column::mean)
+            };
+            let ours: Vec<Option<f64>> = columns.iter().map(of_scheme).collect();
+            if ours.iter().all(Option::is_none) {
+                continue;
+            }
+            let first = [figure.short_title(), (*scheme).to_owned(), figure.unit.write(*printed)];
+            let ours = ours.into_iter().map(|mean| figure.unit.write(mean));
+            sheet.rows.push(first.into_iter().chain(ours).collect());
+        }
+    }
+    sheet
 }
 
 fn row(cells: [&str; 8]) -> Vec<String> {

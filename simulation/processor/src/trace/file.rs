@@ -122,7 +122,7 @@ impl Iterator for Trace {
 /// those that only warm the cache are misses like the others.
 ///
 /// # Errors
-/// Those of reading and of writing. What was written before a fault remains.
+/// The errors of reading and of writing. What was written before a fault remains.
 pub fn convert(from: &Path, into: &Path, format: Format) -> Result<u64, FileError> {
     let trace = open(from)?;
     if into.canonicalize().is_ok_and(|into| from.canonicalize().is_ok_and(|from| from == into)) {

@@ -53,7 +53,7 @@ pub fn read<R: BufRead>(mut from: R) -> Result<Packed<R>, TraceError> {
 /// Writes a trace without a warm-up.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn write(misses: impl IntoIterator<Item = Miss>, into: impl Write) -> io::Result<()> {
     let mut writer = Writer::new(into, 0)?;
     misses.into_iter().try_for_each(|miss| writer.write(miss))?;
@@ -70,7 +70,7 @@ impl<W: Write> Writer<W> {
     /// Begins a trace with this many initial records that only warm the last-level cache.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     pub fn new(mut into: W, warm_up: u64) -> io::Result<Self> {
         into.write_all(MAGIC)?;
         let mut records = GzEncoder::new(into, Compression::best());
@@ -83,7 +83,7 @@ impl<W: Write> Writer<W> {
     /// Writes a miss.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     pub fn write(&mut self, Miss { instructions, kind, line }: Miss) -> io::Result<()> {
         let mut record = [0; 2 * MAX_DIGITS];
         let first = put(&mut record, u64::from(instructions) << 1 | u64::from(kind == Kind::Store));
@@ -95,13 +95,13 @@ impl<W: Write> Writer<W> {
     /// Ends the trace.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     pub fn finish(self) -> io::Result<()> {
         self.records.finish()?.flush()
     }
 }
 
-/// The most digits of a number in LEB128.
+/// The maximum number of digits of a number in LEB128.
 const MAX_DIGITS: usize = 10;
 
 /// Writes a number, and returns the count of its digits.

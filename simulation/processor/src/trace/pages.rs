@@ -22,6 +22,9 @@ pub enum Order {
         /// The seed: the same one gives the same frames.
         seed: u64,
     },
+    /// No frames: a line is its virtual address modulo the memory. Pages that lie together stay together, and pages a
+    /// memory apart are one. So IR-ORAM's authors ran their traces.
+    Virtual,
 }
 
 /// A program's address space: programs that run in parallel have one each.
@@ -35,16 +38,21 @@ pub struct Frames {
     lines: u64,
     assigned: HashMap<(Space, u64), u64>,
     random: Option<Shuffle>,
+    is_virtual: bool,
 }
+
+/// The distance between the virtual addresses of two programs, as a share of the memory.
+const SPACES: u64 = 4;
 
 impl Frames {
     /// A memory of this many lines, of which no frame is allocated. An incomplete last page is not used.
     pub fn new(lines: u64, order: Order) -> Self {
         let random = match order {
-            Order::FirstTouch => None,
+            Order::FirstTouch | Order::Virtual => None,
             Order::Random { seed } => Some(Shuffle::new(seed)),
         };
-        Frames { frames: lines / PAGE_LINES, lines, assigned: HashMap::new(), random }
+        let (frames, is_virtual) = (lines / PAGE_LINES, order == Order::Virtual);
+        Frames { frames, lines, assigned: HashMap::new(), random, is_virtual }
     }
 
     /// The physical line of a program's line.
@@ -53,6 +61,10 @@ impl Frames {
     /// [`Full`], if all frames are given to other pages.
     pub fn place(&mut self, space: Space, line: Line) -> Result<Line, Full> {
         let (page, offset) = (line.0 / PAGE_LINES, line.0 % PAGE_LINES);
+        if self.is_virtual && self.frames > 0 {
+            let page = page.wrapping_add(u64::from(space.0) * (self.frames / SPACES));
+            return Ok(Line(page % self.frames * PAGE_LINES + offset));
+        }
         let frame = match self.assigned.get(&(space, page)) {
             Some(frame) => *frame,
             None => {
@@ -183,6 +195,22 @@ mod tests {
         assert_ne!(random, assigned(Order::Random { seed: 2 }));
         let mean = random.iter().sum::<u64>() / 100;
         assert!(((1 << 18)..(3 << 18)).contains(&mean), "{mean} of 2^20 frames");
+    }
+
+    #[test]
+    fn virtual_addresses_stay_together_and_are_never_refused() {
+        let memory = 100 * PAGE_LINES;
+        let mut frames = Frames::new(memory + 1, Order::Virtual);
+        let mut place = |space, line| frames.place(Space(space), Line(line)).unwrap().0;
+        for line in [0, 1, PAGE_LINES, 99 * PAGE_LINES + 5] {
+            assert_eq!([place(0, line), place(0, line + 3 * memory)], [line, line]);
+            assert_eq!(
+                place(2, line),
+                (line + memory / 2) % memory,
+                "programs begin a quarter of the memory apart"
+            );
+        }
+        assert!(place(3, MAX_LINE.0) < memory);
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub struct Synthetic {
     next: u64,
 }
 
-/// The most lines: floating-point numbers are exact up to it.
+/// The maximum number of lines: floating-point numbers are exact up to it.
 const MAX_LINES: u64 = 1 << 53;
 
 impl Synthetic {

@@ -35,7 +35,7 @@ pub fn read(from: impl BufRead) -> impl Iterator<Item = Result<Miss, TraceError>
 /// Writes a trace. The program counters are 0.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn write(misses: impl IntoIterator<Item = Miss>, into: &mut impl Write) -> io::Result<()> {
     for Miss { instructions, kind, line } in misses {
         let address = line.0 * LINE_BYTES;

@@ -89,11 +89,33 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
 
     /// The tree of the next path, by the pattern.
     fn next_tree(&self) -> Tree {
-        let State { memory, pattern, faults, .. } = &*self.machine;
-        if faults.has(Fault::NoPattern) && memory.small.as_ref().is_some_and(SmallOram::has_room) {
-            return self.queue.front().map_or(Tree::Small, |request| memory.tree_of(BlockId(request.line.0)));
+        let State { memory, pattern, faults, configuration, .. } = &*self.machine;
+        let is_on_demand = configuration.small_tree.as_ref().is_some_and(|small| small.paths == 0);
+        if is_on_demand
+            && let Some(tree) = [Tree::Main, Tree::Small].into_iter().find(|tree| memory.must_evict(*tree))
+        {
+            return tree;
+        }
+        let is_faulty =
+            faults.has(Fault::NoPattern) && memory.small.as_ref().is_some_and(SmallOram::has_room);
+        if is_on_demand || is_faulty {
+            return self.queue.front().map_or(Tree::Small, |request| self.tree_of(request));
         }
         pattern.tree()
+    }
+
+    /// The tree whose path a request needs next.
+    fn tree_of(&self, request: &Request) -> Tree {
+        if self.is_admitted(request) {
+            Tree::Small
+        } else {
+            self.machine.memory.tree_of(BlockId(request.line.0))
+        }
+    }
+
+    /// Returns whether a request brings a dirty line into the small tree.
+    fn is_admitted(&self, request: &Request) -> bool {
+        request.reason == Reason::WriteBack && self.machine.memory.admits(BlockId(request.line.0))
     }
 
     /// The cycle of a dummy in a machine whose early work does not wait for it.
@@ -152,6 +174,9 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
 
     /// Serves a request without a path, if it needs none.
     fn is_answered(&mut self, request: &Request) -> Result<bool, RunError> {
+        if self.is_admitted(request) {
+            return Ok(false);
+        }
         let (block, access_kind) = (BlockId(request.line.0), self.access_kind(request));
         let (memory, cache) = (&mut self.machine.memory, self.processor.cache());
         if access_kind == AccessKind::PutIn
@@ -193,11 +218,15 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         {
             return self.path(start, tree, step, None);
         }
-        let needs_tree = |request: &Request| memory.tree_of(BlockId(request.line.0)) == tree;
+        let needs_tree = |request: &Request| self.tree_of(request) == tree;
         let first = self.queue.iter().position(|request| request.at <= start && needs_tree(request));
         let Some((nth, request)) = first.map(|nth| (nth, self.queue[nth])) else {
             return self.fill_turn(start, tree);
         };
+        if self.is_admitted(&request) {
+            let step = self.machine.memory.admit(BlockId(request.line.0))?;
+            return self.path(start, tree, step, None);
+        }
         if self.is_answered(&request)? {
             return self.answer_from_queue(start, nth);
         }

@@ -13,7 +13,7 @@ use crate::pace::LastPath;
 use crate::pace::Pace;
 use crate::path_timer::PathTimer;
 use crate::pattern::Tree;
-use crate::small_tree::SmallTreeConfiguration;
+use crate::small_tree::{Admission, SmallTreeConfiguration};
 use crate::tree::steady_state::History;
 use crate::tree_scheme::{Headers, TreeScheme};
 use ameles_core::schemes::freecursive::TrustedHits;
@@ -144,29 +144,70 @@ fn trees_follow_the_pattern(configuration: &Configuration, observed: &[VisiblePa
     observed.iter().enumerate().all(|(nth, path)| (path.tree == Tree::Main) == (nth % (small + 1) == small))
 }
 
+/// Blocks that come with their access, in turns of the trees, and blocks that come when the cache evicts them, on
+/// demand.
 #[test]
 fn a_block_is_in_the_main_tree_or_in_the_small_one_and_never_in_both() {
     let (mut hits_there, mut left) = (0, 0);
-    for hits in [TrustedHits::ReadThePath, TrustedHits::SaveThePath] {
+    let options = [
+        (TrustedHits::ReadThePath, Admission::OnAccess, 2),
+        (TrustedHits::SaveThePath, Admission::OnAccess, 2),
+        (TrustedHits::ReadThePath, Admission::OnEviction, 0),
+        (TrustedHits::StashAnswers, Admission::OnEviction, 2),
+    ];
+    for (hits, admission, paths) in options {
         for program_of in [Program::Few, Program::Random, Program::Sweep] {
             let mut configuration = configuration(Scheme::Rho, Pace::Free);
             configuration.oram.hits = hits;
+            configuration
+                .small_tree
+                .iter_mut()
+                .for_each(|small| (small.admission, small.paths) = (admission, paths));
             let mut machine = machine(&configuration);
             let Counts { small_hits, leaving, .. } =
                 machine.run(program(program_of, 400, 1), 100, |_| ()).unwrap().counts;
             (hits_there, left) = (hits_there + small_hits, left + leaving);
-            let Hierarchy { main, small } = machine.state.memory;
+            let Hierarchy { main, small, .. } = machine.state.memory;
             let (TreeParts { mut slots, positions, trusted, .. }, small) =
                 (main.into_parts(), small.unwrap());
             let trusted: BTreeSet<BlockId> = trusted.into_iter().map(|(block, _)| block).collect();
             for block in (0..configuration.oram.user_blocks).map(BlockId) {
                 let leaf = Leaf(u64::from(positions[block.0 as usize]) - 1);
                 let is_in_main = slots.take(block, leaf) || trusted.contains(&block);
-                assert_ne!(is_in_main, small.has(block), "{block} under {hits:?}");
+                assert_ne!(is_in_main, small.has(block), "{block} under {hits:?}, {admission:?}");
             }
         }
     }
     assert!(hits_there > 0 && left > 0, "blocks did come and go");
+}
+
+/// The code of IR-ORAM's authors: a line that is read leaves the small tree as it is, and a dirty one comes into it by a
+/// path of that tree, without any of the main tree.
+#[test]
+fn a_small_tree_that_takes_evicted_lines_is_read_for_those_alone() {
+    let run = |kind: Kind| {
+        let mut configuration = configuration(Scheme::Rho, Pace::Free);
+        configuration.small_tree.iter_mut().for_each(|small| {
+            (small.admission, small.paths) = (Admission::OnEviction, 0);
+        });
+        // Each line once, beyond the 64 of the cache.
+        let trace = (0..200).map(|nth| Miss { instructions: 9, kind, line: Line(nth * 16) });
+        let mut of_small = 0;
+        let outcome = machine(&configuration)
+            .run(trace, 0, |path| of_small += u64::from(path.tree == Tree::Small))
+            .expect("it ends");
+        (outcome, of_small)
+    };
+    let (loads, none) = run(Kind::Load);
+    assert_eq!((none, loads.processor.written_back), (0, 0));
+    let (stores, of_small) = run(Kind::Store);
+    let written = stores.processor.written_back;
+    assert!(
+        written > 100 && (written..=2 * written).contains(&of_small),
+        "{of_small} paths for {written} lines"
+    );
+    let of_main = |outcome: &Outcome| outcome.counts.paths() - outcome.counts.small;
+    assert!(of_main(&stores).abs_diff(of_main(&loads)) < 10, "writing back takes no path of the main tree");
 }
 
 #[test]
@@ -183,7 +224,7 @@ fn a_small_tree_that_makes_no_sense_is_one_clear_error() {
             .contains("the small tree is impossible: blocks of a level")
     );
     assert!(message(|small| small.leaving = 0).contains("too small for 30 tags"));
-    assert!(message(|small| small.paths = 0).contains("without paths of it"));
+    assert!(message(|small| small.paths = 0).contains("the trees take turns"));
     assert!(message(|small| small.stash = 20).contains("stash"));
     assert!(message(|small| (small.sets, small.levels) = (2000, 20)).contains("too few for 20000 tags"));
     assert!(

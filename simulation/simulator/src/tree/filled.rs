@@ -60,7 +60,7 @@ impl FilledTree {
                 let paths = MAX_SETTLING_PATHS.min(2 << oram.levels);
                 settle(oram, parts, paths, &mut random)?
             }
-            Contents::Steady(History::Filled) | Contents::Empty => parts,
+            Contents::Steady(History::Filled | History::Packed) | Contents::Empty => parts,
         }))
     }
 

@@ -23,6 +23,9 @@ pub enum History {
     Filled,
     /// Random blocks were accessed for long.
     Random,
+    /// No accesses: every block was put as near to the leaves as there was room, so that levels above are empty. So
+    /// IR-ORAM's authors begin.
+    Packed,
 }
 
 /// The paths by which blocks sink.
@@ -97,7 +100,10 @@ impl Shares {
         self.assigned += blocks;
         let mean = f64::from(space.maps() + 1) * (self.permutation.blocks() as f64);
         // A PosMap block is accessed again before every user's block was.
-        let history = if level == 0 { history } else { History::Random };
+        let history = match history {
+            History::Filled if level > 0 => History::Random,
+            history => history,
+        };
         Stream { permutation: self.permutation.clone(), first, blocks, next: 0, mean, history }
     }
 }
@@ -120,6 +126,7 @@ impl Stream {
         (self.next < self.blocks).then(|| match self.history {
             History::Filled => self.mean * (1.0 - share),
             History::Random => -self.mean * libm::log(share),
+            History::Packed => f64::INFINITY,
         })
     }
 
@@ -219,6 +226,25 @@ mod tests {
     use ameles_core::types::Level;
     use rand_chacha::ChaCha8Rng;
     use rand_core::SeedableRng;
+
+    #[test]
+    fn a_packed_tree_has_no_block_above_a_bucket_that_has_room() {
+        let space = AddressSpace::new(200, 4, 20);
+        let mut slots = Slots::new(Level(2), &[3; 6]);
+        let packed = (History::Packed, EvictionModel::ByEachPath);
+        let state = fill(&mut slots, &space, packed, &mut ChaCha8Rng::seed_from_u64(1));
+        let is_full = |level: u32, index: u64| slots.bucket(level, index).flatten().count() == 3;
+        for (level, index) in (2..7).flat_map(|level| (0..1u64 << level).map(move |index| (level, index))) {
+            for (block, leaf) in slots.bucket(level, index).flatten() {
+                assert!(is_full(level + 1, leaf.0 >> (6 - level)), "{block} on level {level}");
+            }
+        }
+        assert!(state.trusted.is_empty());
+        assert!(
+            (0..4).all(|index| slots.bucket(2, index).flatten().count() == 0),
+            "the upper levels are empty"
+        );
+    }
 
     #[test]
     fn every_block_is_on_the_path_to_its_position_or_on_the_trusted_side_once() {

@@ -2,11 +2,11 @@
 
 use crate::commands::lab::command_line::command_line;
 use ameles_lab::processor::{Options, Part, pace_name};
-use ameles_lab::report::About;
+use ameles_lab::report::ReportMetadata;
 
 /// Returns the conditions for the report. `settings` are the values of `--set`.
-pub(super) fn about(options: &Options, settings: &[String]) -> About {
-    About {
+pub(super) fn about(all: &[Options], settings: &[String]) -> ReportMetadata {
+    ReportMetadata {
         title: "ORAM controllers of processors".to_owned(),
         introduction: "The figures of \"IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM\", repeated by \
                        Ameles with other programs. Outlines are the paper's means. The same command gives the same figures on every \
@@ -14,12 +14,12 @@ pub(super) fn about(options: &Options, settings: &[String]) -> About {
             .to_owned(),
         command: command_line(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        facts: facts(options, settings),
+        facts: all.iter().flat_map(|options| facts(options, settings, all.len() > 1)).collect(),
     }
 }
 
-/// Returns the choices that the parts use, each with its name.
-fn facts(options: &Options, settings: &[String]) -> Vec<(String, String)> {
+/// Returns the choices that the parts use, each with its name. Of several machines each choice has the machine's name.
+fn facts(options: &Options, settings: &[String], is_one_of_several: bool) -> Vec<(String, String)> {
     let parts = options.parts();
     let (has_figures, has_scaling) = (parts.contains(&Part::Figures), parts.contains(&Part::Scaling));
     let list = |names: &[String], none: &str| match names {
@@ -42,12 +42,21 @@ fn facts(options: &Options, settings: &[String]) -> Vec<(String, String)> {
         facts.push(("Settings", list(settings, "none")));
     }
     let misses = if options.misses == usize::MAX { "all".to_owned() } else { options.misses.to_string() };
+    let channels = options.channels.map_or("of the memory".to_owned(), |channels| channels.to_string());
     facts.extend([
+        ("Machine", options.preset.to_string()),
+        ("Channels", channels),
+        ("Page frames", options.frames.to_string()),
+        ("Start of the tree", options.start.to_string()),
         ("Levels", options.levels.to_string()),
         ("Misses", misses),
         ("Seed", options.seed.to_string()),
     ]);
-    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    let named = |(name, value): (&str, String)| match is_one_of_several {
+        true => (format!("{name}, as {}", options.preset), value),
+        false => (name.to_owned(), value),
+    };
+    facts.into_iter().map(named).collect()
 }
 
 #[cfg(test)]
@@ -56,7 +65,7 @@ mod tests {
 
     fn fact_lines(options: &Options, settings: &[&str]) -> Vec<String> {
         let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
-        let facts = about(options, &settings).facts;
+        let facts = about(std::slice::from_ref(options), &settings).facts;
         facts.into_iter().map(|(name, value)| format!("{name}: {value}")).collect()
     }
 
@@ -72,6 +81,10 @@ mod tests {
                 "Schemes: all",
                 "Rates: end:1000, free, start:1000, idle:250",
                 "Settings: z=10-16:2, stash=300",
+                "Machine: machine",
+                "Channels: of the memory",
+                "Page frames: random",
+                "Start of the tree: settled",
                 "Levels: 25",
                 "Misses: 30000",
                 "Seed: 1"
@@ -82,6 +95,8 @@ mod tests {
         let search = Options { parts: vec![Part::Scaling], ..standard.clone() };
         assert_eq!(fact_lines(&search, &[])[..3], ["Parts: scaling", "Rates: end:1000", "Settings: none"]);
         let filling = Options { parts: vec![Part::Utilisation], misses: usize::MAX, ..standard };
-        assert_eq!(fact_lines(&filling, &[]), ["Parts: utilisation", "Levels: 25", "Misses: all", "Seed: 1"]);
+        let lines = fact_lines(&filling, &[]);
+        assert_eq!(lines[0], "Parts: utilisation");
+        assert_eq!(lines[5..], ["Levels: 25", "Misses: all", "Seed: 1"]);
     }
 }
