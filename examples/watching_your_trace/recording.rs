@@ -97,7 +97,7 @@ pub(crate) fn with_ameles(reads: &[u64]) -> Result<Trace, Box<dyn Error>> {
     let first_slot = |bucket| {
         let level = tree.level_of(bucket);
         let slots = u64::from(tree.shape(level).slots);
-        (tree.slots_before(level) + (bucket.0 - tree.first_of(level).0) * slots, slots)
+        (tree.slots_above(level) + (bucket.0 - tree.first_of(level).0) * slots, slots)
     };
     let slots_read = |event: &Event| match &event.request {
         Request::Read(range) => {

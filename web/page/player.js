@@ -110,7 +110,7 @@ export class Player {
   #note(result) {
     this.lastStep = result;
     if (result.operation) {
-      this.touches.note({ ...lastStep.operation, step: result.step, work: result.work, round: this.rounds - 1 });
+      this.touches.note({ ...result.operation, step: result.step, work: result.work, round: this.rounds - 1 });
     }
     if (!result.ended || result.work === "idle") return;
     const { accesses, byProgram } = this.round;

@@ -8,7 +8,7 @@ use serde::Serialize;
 pub const MIN_BLOCKS: u64 = 8;
 /// Maximum number of blocks of a scheme: a page draws no more.
 pub const MAX_BLOCKS: u64 = 1024;
-/// The most accesses of a batch.
+/// The maximum number of accesses in a batch.
 pub const MAX_BATCH: u32 = 8;
 
 /// The adversary that a scheme protects against.

@@ -27,7 +27,7 @@ pub enum Request {
         capacity: u64,
         /// The seed of all that is drawn.
         seed: u64,
-        /// The most accesses of a batch: 1 if it is not given.
+        /// The maximum number of accesses in a batch: 1 if it is not given.
         #[serde(default = "default_one")]
         batch: u32,
         /// True if pending work waits until it must be done.
@@ -53,7 +53,7 @@ pub enum Request {
     Step {
         /// The simulation.
         simulation: u32,
-        /// The most operations: 1 if it is not given.
+        /// The maximum number of operations: 1 if it is not given.
         #[serde(default = "default_one")]
         times: u32,
     },

@@ -18,7 +18,7 @@ pub struct Setting {
     pub capacity: u64,
     /// The seed of all that is drawn.
     pub seed: u64,
-    /// The most accesses of a batch; in the parallel RAM its processors, of which each has one.
+    /// The maximum number of accesses in a batch; in the parallel RAM its processors, of which each has one.
     pub batch: u32,
     /// The place of the position map.
     pub map: PositionMapKind,

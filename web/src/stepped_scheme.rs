@@ -31,7 +31,7 @@ pub trait SteppedScheme {
     /// Begins a batch of accesses.
     fn access(&self, batch: Batch) -> Task;
 
-    /// The most accesses of a batch.
+    /// The maximum number of accesses in a batch.
     fn max_batch(&self) -> usize;
 
     /// Begins a step of the pending work.

@@ -1,5 +1,5 @@
 //! The step `house`: rules of the project that no Rust tool checks. They cover the lengths of files, the fields of
-//! structs, the style of comments, retired words, circles of imports and the file names in the book.
+//! structs, the style of comments, retired words, cycles of imports and the file names in the book.
 
 use crate::imports::Files;
 use crate::pages;
@@ -62,7 +62,7 @@ pub fn check() -> Result<()> {
         let rule = format!("{words} words; at most {MAX_README_WORDS}: move details into the book");
         violations.push(Violation { file: "README.md".into(), line: 1, rule });
     }
-    violations.extend(circles(&files)?);
+    violations.extend(cycles(&files)?);
     for violation in &violations {
         eprintln!("{violation}");
     }
@@ -70,15 +70,15 @@ pub fn check() -> Result<()> {
     Ok(())
 }
 
-/// Returns the circles of imports between the files of each crate.
-fn circles(files: &BTreeSet<&str>) -> Result<Vec<Violation>> {
+/// Returns the cycles of imports between the files of each crate.
+fn cycles(files: &BTreeSet<&str>) -> Result<Vec<Violation>> {
     let mut violations = Vec::new();
     let crates =
         files.iter().filter_map(|file| Path::new(file).parent().filter(|_| file.ends_with("Cargo.toml")));
     for sources in crates.map(|folder| folder.join("src")).filter(|sources| sources.is_dir()) {
-        for circle in Files::read(&sources)?.circles() {
-            let files: Vec<String> = circle.iter().map(|file| file.display().to_string()).collect();
-            let rule = format!("imports in a circle: {}", files.join(", "));
+        for cycle in Files::read(&sources)?.cycles() {
+            let files: Vec<String> = cycle.iter().map(|file| file.display().to_string()).collect();
+            let rule = format!("imports in a cycle: {}", files.join(", "));
             violations.push(Violation { file: files[0].clone(), line: 1, rule });
         }
     }

@@ -1,4 +1,4 @@
-//! The imports between the files of a crate, and the circles that they form.
+//! The imports between the files of a crate, and the cycles that they form.
 //!
 //! A file imports another file if it uses an item that is defined there. Re-exports are followed to the file of the item:
 //! a file that uses a re-export of `mod.rs` imports the child that defines the item.
@@ -13,7 +13,7 @@ use syn::{Attribute, Item, UseTree};
 /// The path of a module from the root of its crate: `crate::a::b` is `["a", "b"]`.
 type Module = Vec<String>;
 
-/// The maximal number of re-exports that are followed from one name. A longer chain is a circle of names.
+/// The maximal number of re-exports that are followed from one name. A longer chain is a cycle of names.
 const MAX_STEPS: usize = 16;
 
 /// A file of a crate.
@@ -48,24 +48,24 @@ impl Files {
         Ok(Files(files))
     }
 
-    /// Returns the circles: sets of files in which each file imports every other, directly or through other files.
-    pub fn circles(&self) -> Vec<Vec<PathBuf>> {
+    /// Returns the cycles: sets of files in which each file imports every other, directly or through other files.
+    pub fn cycles(&self) -> Vec<Vec<PathBuf>> {
         let imports: BTreeMap<&Module, BTreeSet<&Module>> =
             self.0.iter().map(|(module, file)| (module, self.imports(module, file))).collect();
         let reachable: BTreeMap<&Module, BTreeSet<&Module>> =
             self.0.keys().map(|module| (module, reachable(&imports, module))).collect();
-        let mut circles = Vec::new();
+        let mut cycles = Vec::new();
         let mut listed = BTreeSet::new();
         for module in self.0.keys().filter(|module| reachable[*module].contains(*module)) {
             if listed.contains(module) {
                 continue;
             }
             let both = reachable[module].iter().copied().filter(|other| reachable[other].contains(module));
-            let circle: Vec<&Module> = both.collect();
-            circles.push(circle.iter().map(|module| self.0[*module].path.clone()).collect());
-            listed.extend(circle);
+            let cycle: Vec<&Module> = both.collect();
+            cycles.push(cycle.iter().map(|module| self.0[*module].path.clone()).collect());
+            listed.extend(cycle);
         }
-        circles
+        cycles
     }
 
     /// Returns the other files that define what a file uses.
@@ -305,8 +305,8 @@ impl<'ast> Visit<'ast> for PathCollector<'_> {
 mod tests {
     use super::*;
 
-    /// Returns the circles among files with these names and texts.
-    fn circles(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+    /// Returns the cycles among files with these names and texts.
+    fn cycles(files: &[(&str, &str)]) -> Vec<Vec<String>> {
         let texts: BTreeMap<PathBuf, &str> =
             files.iter().map(|(name, text)| (PathBuf::from(name), *text)).collect();
         let modules: BTreeSet<Module> = texts.keys().map(|path| module(Path::new(""), path)).collect();
@@ -317,11 +317,11 @@ mod tests {
         };
         let files = Files(texts.iter().map(|(path, text)| file(path, text)).collect());
         let name = |path: PathBuf| path.display().to_string();
-        files.circles().into_iter().map(|circle| circle.into_iter().map(name).collect()).collect()
+        files.cycles().into_iter().map(|cycle| cycle.into_iter().map(name).collect()).collect()
     }
 
     #[test]
-    fn files_that_name_each_others_items_are_a_circle() {
+    fn files_that_name_each_others_items_are_a_cycle() {
         let files = [
             ("lib.rs", "mod a; mod b; mod c;"),
             ("a.rs", "use crate::b::B; pub struct A(B);"),
@@ -329,7 +329,7 @@ mod tests {
             ("c/mod.rs", "mod d; pub(crate) use d::C;"),
             ("c/d.rs", "pub struct C(Option<Box<crate::a::A>>);"),
         ];
-        assert_eq!(circles(&files), [["a.rs", "b.rs", "c/d.rs"]]);
+        assert_eq!(cycles(&files), [["a.rs", "b.rs", "c/d.rs"]]);
     }
 
     #[test]
@@ -339,7 +339,7 @@ mod tests {
             ("a.rs", "pub struct A; fn f() { println!(\"{}\", crate::b::g()); }"),
             ("b.rs", "pub fn g() -> u32 { let _ = crate::A; 1 }"),
         ];
-        assert_eq!(circles(&files), [["a.rs", "b.rs"]]);
+        assert_eq!(cycles(&files), [["a.rs", "b.rs"]]);
     }
 
     #[test]
@@ -349,6 +349,6 @@ mod tests {
             ("a.rs", "use crate::L; use crate::b; pub struct A(L, b::B);"),
             ("b.rs", "pub struct B; #[cfg(test)] mod tests { use crate::a::A; fn f(_: A) {} }"),
         ];
-        assert!(circles(&files).is_empty());
+        assert!(cycles(&files).is_empty());
     }
 }

@@ -9,7 +9,7 @@ pub enum Step {
     Setup,
     /// Formatting
     Fmt,
-    /// Lengths of files, widths of structs, prose of comments, circles of imports, names of files in the book
+    /// Lengths of files, widths of structs, prose of comments, cycles of imports, names of files in the book
     House,
     /// The programs, libraries, tests and examples, with the lints of clippy and rustdoc
     Build,
@@ -100,7 +100,7 @@ impl Step {
             Step::Setup => "everything that the tests need is installed",
             Step::Fmt => "the source is formatted",
             Step::House => {
-                "files and structs are short, imports form no circle, comments are plain, and files that the book names exist"
+                "files and structs are short, imports form no cycle, comments are plain, and files that the book names exist"
             }
             Step::Build => "every target builds, and no lint of code or documentation warns",
             Step::Deny => "the dependencies' licences and sources are allowed",

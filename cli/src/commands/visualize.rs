@@ -56,7 +56,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 #[derive(Args)]
 #[command(
-    after_help = "The page shows every scheme of the library at a very small size: trees, levels, stash, and what a provider \
+    after_help = "The page shows fifteen schemes of the library at a very small size: trees, levels, stash, and what a provider \
 sees of them. It is served only on this machine, loads nothing from elsewhere, and uses no vault.
 
 Examples:

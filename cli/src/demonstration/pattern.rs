@@ -39,7 +39,7 @@ pub fn object_name(number: u64) -> String {
 /// Creates the objects with random bytes. Calls `on_put` after each.
 ///
 /// # Errors
-/// Those of puts.
+/// The errors of puts.
 pub async fn put_objects(gateway: &Gateway, on_put: impl Fn()) -> Result<(), Error> {
     let account = gateway.account(FIRST_ACCOUNT);
     account.create_container(CONTAINER, ContainerSettings::default()).await?;

@@ -8,7 +8,7 @@ use std::path::Path;
 /// Reads a regular file of at most `max` bytes.
 ///
 /// # Errors
-/// Those of the system; the path is not a regular file; the file is larger.
+/// The errors of the system; the path is not a regular file; the file is larger.
 pub fn read_file(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     // Checked before the open, which would wait for a writer of a pipe.
     if !fs::metadata(path)?.is_file() {

@@ -40,7 +40,7 @@ impl Untrusted {
     /// Reads bytes.
     ///
     /// # Errors
-    /// Those of the system; bytes beyond the end.
+    /// The errors of the system; bytes beyond the end.
     pub fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(buffer, at)
     }
@@ -48,7 +48,7 @@ impl Untrusted {
     /// Writes bytes.
     ///
     /// # Errors
-    /// Those of the system; bytes beyond the end.
+    /// The errors of the system; bytes beyond the end.
     pub fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all_at(bytes, at)
     }

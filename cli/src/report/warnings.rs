@@ -49,7 +49,7 @@ pub struct Figures {
 
 /// Checks the figures periodically, and remembers the active warnings.
 #[derive(Debug)]
-pub struct Watch {
+pub struct WarningMonitor {
     versioning: Versioning,
     /// True if the trusted folder is in the machine's memory.
     in_memory: bool,
@@ -64,12 +64,12 @@ pub struct Watch {
     active: BTreeSet<Warning>,
 }
 
-impl Watch {
-    /// Creates a watch for a vault with these parameters, this kind of store and this trusted folder.
+impl WarningMonitor {
+    /// Creates a monitor for a vault with these parameters, this kind of store and this trusted folder.
     pub fn new(parameters: &VaultParameters, versioning: Versioning, trusted: &Path) -> Self {
         let stash_bound = parameters.scheme.stash_bound();
         let usual = TrustedMemory::of(parameters).resting_blocks;
-        Watch {
+        WarningMonitor {
             versioning,
             in_memory: is_one_of(trusted, &IN_MEMORY),
             min_free: 2 * parameters.trusted_disk_bytes(),
@@ -197,14 +197,14 @@ mod tests {
     use crate::config::Settings;
     use crate::vault::parameters::vault_parameters;
 
-    fn watch(scheme: &str, versioning: Versioning) -> Watch {
+    fn watch(scheme: &str, versioning: Versioning) -> WarningMonitor {
         watch_in(Path::new("/nowhere"), scheme, versioning)
     }
 
-    fn watch_in(trusted: &Path, scheme: &str, versioning: Versioning) -> Watch {
+    fn watch_in(trusted: &Path, scheme: &str, versioning: Versioning) -> WarningMonitor {
         let text = format!("[vault]\nscheme = \"{scheme}\"\ncapacity = \"64MiB\"");
         let settings = Settings::from_toml(&text);
-        Watch::new(&vault_parameters(&settings).unwrap(), versioning, trusted)
+        WarningMonitor::new(&vault_parameters(&settings).unwrap(), versioning, trusted)
     }
 
     fn figures(free_bytes: u64, stash_blocks: u64) -> Figures {

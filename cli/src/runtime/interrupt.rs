@@ -87,7 +87,7 @@ impl Interrupts {
     /// Runs `work` until it is done or an interrupt arrives.
     ///
     /// # Errors
-    /// Those of `work`; [`Interrupted`].
+    /// The errors of `work`; [`Interrupted`].
     pub async fn interruptible<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::select! {
             done = work => done,
@@ -98,7 +98,7 @@ impl Interrupts {
     /// Runs `work` after a first interrupt, until it is done or a second one arrives.
     ///
     /// # Errors
-    /// Those of `work`; [`Interrupted`].
+    /// The errors of `work`; [`Interrupted`].
     pub async fn finish_unless_repeated<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
         let repeated = async {
             tokio::time::sleep(REPEAT_WINDOW).await;

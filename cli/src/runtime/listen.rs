@@ -17,7 +17,7 @@ pub enum ListenError {
         name: String,
     },
     /// The address does not belong to this machine, or this user may not use it.
-    #[error("{name} is {address}, which cannot be opened ({error}): choose an address of this machine")]
+    #[error("{name}: cannot listen on {address} ({error}); choose an address of this machine")]
     Impossible {
         /// The address.
         address: SocketAddr,

@@ -250,7 +250,7 @@ impl UsersFile {
     /// first account.
     ///
     /// # Errors
-    /// Those of `edit`; see [`UsersFileError`]. The file then stays unchanged.
+    /// The errors of `edit`; see [`UsersFileError`]. The file then stays unchanged.
     pub fn change<T, E: From<UsersFileError>>(
         &self,
         edit: impl FnOnce(&mut Vec<User>) -> Result<T, E>,

@@ -241,7 +241,7 @@ async fn open_both(
 /// Copies the rows to the successor and marks it as complete. [`switch::finish`] must follow.
 ///
 /// # Errors
-/// Those of [`cut_over`]; the trusted folder cannot be written.
+/// The errors of [`cut_over`]; the trusted folder cannot be written.
 pub async fn take_over(
     settings: &Settings,
     old: &ameles_vault::VaultHeader,

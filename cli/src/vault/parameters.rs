@@ -120,7 +120,7 @@ pub fn refuse_contradictions(
 /// the vault in the messages.
 ///
 /// # Errors
-/// Those of planning a vault.
+/// The errors of planning a vault.
 pub fn contradictions(
     settings: &Settings,
     requested: &VaultConfig,

@@ -45,8 +45,8 @@ pub struct Inspection {
     pub used: Vec<Slot>,
     /// The block in each slot that holds one, if the trusted side knows it without reading.
     pub placed: Option<Vec<(Slot, BlockId)>>,
-    /// The levels that hold something, from the top, in a scheme of levels that fill and empty. Those of a partition
-    /// come after those of the one before it. Public.
+    /// The levels that hold something, from the top, in a scheme of levels that fill and empty. The levels of a
+    /// partition come after those of the one before it. Public.
     pub levels: Vec<bool>,
     /// Numbers that the scheme counts, by their names. Public.
     pub counters: Vec<(&'static str, u64)>,

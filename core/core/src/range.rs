@@ -10,9 +10,9 @@ pub struct OutOfRange {
     pub name: &'static str,
     /// The value that was given.
     pub value: u64,
-    /// The least that works.
+    /// The minimum that is accepted.
     pub min: u64,
-    /// The most that works.
+    /// The maximum that is accepted.
     pub max: u64,
 }
 

@@ -138,7 +138,7 @@ pub enum UntrustedError {
     #[error("{bucket} {version} is in the store already, with other bytes", bucket = .0.bucket, version = .0.version)]
     Taken(BucketVersion),
     /// The store refuses for good (credentials, permissions, no space): retrying will not help.
-    #[error("the store refused: {0}")]
+    #[error("the store refused a request: {0}")]
     Refused(Box<dyn core::error::Error + Send + Sync>),
     /// The store cannot be reached or failed for now; the same request may succeed later.
     #[error("the store is unavailable: {0}")]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::string::String;
 use zeroize::Zeroizing;
 
-/// The most bytes of a key file: a longer file is not a key file.
+/// The maximum number of bytes of a key file: a longer file is not a key file.
 const MAX_FILE_BYTES: u64 = 4096;
 
 /// The reason why a master key could not be read or created.

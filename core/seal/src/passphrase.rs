@@ -28,7 +28,7 @@ pub enum PassphraseError {
     #[error(
         "the passphrase header asks for {memory_kib} KiB, {passes} passes and {lanes} lanes; \
          {min_kib} to {max_kib} KiB, 2 to 64 passes and 1 to 64 lanes are accepted: it was changed or is damaged",
-        min_kib = PassphraseHeader::MIN_KIB, max_kib = PassphraseHeader::MAX_KIB
+        min_kib = PassphraseHeader::MIN_MEMORY_KIB, max_kib = PassphraseHeader::MAX_MEMORY_KIB
     )]
     Parameters {
         /// Requested memory, in KiB.
@@ -42,9 +42,9 @@ pub enum PassphraseError {
 
 impl PassphraseHeader {
     /// The least memory accepted, in KiB (with two passes, the least that OWASP recommends).
-    pub const MIN_KIB: u32 = 19 * 1024;
+    pub const MIN_MEMORY_KIB: u32 = 19 * 1024;
     /// The most memory accepted, in KiB: a forged header must not exhaust the machine.
-    pub const MAX_KIB: u32 = 4 * 1024 * 1024;
+    pub const MAX_MEMORY_KIB: u32 = 4 * 1024 * 1024;
 
     /// RFC 9106's second recommended choice: 64 MiB, 3 passes, 4 lanes, and a fresh salt.
     pub fn draw<R: CryptoRng + ?Sized>(rng: &mut R) -> Self {
@@ -67,7 +67,7 @@ impl PassphraseHeader {
             passes: self.passes,
             lanes: self.lanes,
         };
-        let accepted = (Self::MIN_KIB..=Self::MAX_KIB).contains(&self.memory_kib)
+        let accepted = (Self::MIN_MEMORY_KIB..=Self::MAX_MEMORY_KIB).contains(&self.memory_kib)
             && (2..=64).contains(&self.passes)
             && (1..=64).contains(&self.lanes);
         if !accepted {

@@ -23,10 +23,10 @@ use alloc::vec::Vec;
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::Version;
 
-/// The most slots that one sub-key seals, as a power of two.
+/// The maximum number of slots that one sub-key seals, as a power of two.
 pub const SLOTS_PER_KEY_LOG2: u32 = 32;
 
-/// The most sealed bytes of one sub-key, as a power of two.
+/// The maximum number of sealed bytes of one sub-key, as a power of two.
 pub const BYTES_PER_KEY_LOG2: u32 = 38;
 
 /// Cached expanded keys, at about half a KiB each. A miss costs a microsecond.

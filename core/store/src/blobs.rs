@@ -77,7 +77,7 @@ pub enum BlobError {
     TooLarge {
         /// The name.
         name: String,
-        /// The most that the reader accepts.
+        /// The maximum number of bytes that the reader accepts.
         max: usize,
     },
     /// The store failed or refused.

@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// The limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProviderLimits {
-    /// The most bytes of an object that is put with one request.
+    /// The maximum number of bytes of an object that is put with one request.
     pub max_put: Bytes,
-    /// The most names in a page of a list, and in a request that deletes; at least 1.
+    /// The maximum number of names in a page of a list, and in a request that deletes; at least 1.
     pub page: usize,
     /// The probability that a burst begins at a request.
     pub bursts: f64,
-    /// The most requests that a burst refuses, one after the other.
+    /// The maximum number of requests that a burst refuses, one after the other.
     pub longest_burst: u32,
 }
 
@@ -36,7 +36,7 @@ pub enum ProviderRefusal {
     TooLarge {
         /// Bytes of the object.
         bytes: u64,
-        /// The most bytes.
+        /// The maximum number of bytes.
         max: u64,
     },
     /// There were too many requests for now (503).

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The limits of attempts and waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// The most attempts of a call, the first included; at least 1.
+    /// The maximum number of attempts of a call, the first included; at least 1.
     pub attempts: u32,
     /// The wait before the second attempt, on average; it doubles with each further one.
     pub first_wait: Duration,

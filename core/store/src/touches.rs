@@ -10,7 +10,7 @@ use ameles_core::types::Bucket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The most cells of a row: neighbouring buckets share one where there are more of them.
+/// The maximum number of cells of a row: neighbouring buckets share one where there are more of them.
 pub const MAX_CELLS: u64 = 64;
 
 /// The counts of touched slots, row by row. Clones are the same counters.

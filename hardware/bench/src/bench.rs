@@ -13,7 +13,7 @@ use std::collections::HashMap;
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum BenchError {
     /// Nothing has moved for too long, or there was no end.
-    #[error("no end after {cycles} cycles, at request {request} and answer {answer}")]
+    #[error("the run has not ended after {cycles} cycles; it is at request {request} and answer {answer}")]
     Stuck {
         /// Cycles.
         cycles: u64,
@@ -147,7 +147,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Gives the controller a key: that of leaves and masks, and after it that of tags, if it has any.
+    /// Loads one key. Call it first with the key for leaves and masks, then, if the controller uses tags, with the tag
+    /// key.
     pub fn load_key(&mut self, key: &[u8; 16]) {
         while !self.offer_key(key) {}
     }

@@ -63,7 +63,7 @@ pub struct FrontEnd {
     pub labels: u32,
     /// β, bits of a counter.
     pub label_bits: u32,
-    /// The most counters in the table on chip.
+    /// The maximum number of counters in the table on chip.
     pub trusted: u32,
     /// Lines of the PLB.
     pub look_aside: u32,

@@ -35,7 +35,7 @@ pub enum LibraryError {
         output: String,
     },
     /// A mutant names text that is not there.
-    #[error("{file} has no {text:?} to change")]
+    #[error("{file} does not contain {text:?}, which the mutant replaces")]
     Mutant {
         /// The file.
         file: &'static str,

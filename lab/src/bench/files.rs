@@ -25,7 +25,7 @@ pub struct FilesOptions {
     pub vault: VaultOptions,
     /// Accesses of one call. Each call is made when the one before is answered.
     pub accesses_per_call: usize,
-    /// The most windows.
+    /// The maximum number of windows.
     pub max_windows: usize,
     /// The bound on the bytes moved for each logical byte.
     pub goal_bytes: Option<f64>,

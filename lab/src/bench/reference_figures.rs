@@ -92,7 +92,7 @@ mod tests {
             assert_eq!(figure, same);
             assert_eq!(cells(figure), [*of_files, *on_disk], "{figure}");
         }
-        let opening = cells("the processor's time of it, over that of reading and opening the same bytes");
+        let opening = cells("its processor time, over the time to read and open the same bytes");
         assert_eq!(opening[2], OPENING);
         for ReferenceFigure { in_docs, expected, .. } in GROW {
             assert_eq!(cells(in_docs)[..3], *expected, "{in_docs}");

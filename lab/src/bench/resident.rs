@@ -5,9 +5,9 @@ use std::fs;
 /// Resident memory of this process, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Resident {
-    /// Now (`VmRSS`).
+    /// The resident memory now (`VmRSS`).
     pub(crate) now: u64,
-    /// The most since the process began, or since [`reset_peak`] (`VmHWM`).
+    /// The maximum resident memory since the process began, or since [`reset_peak`] (`VmHWM`).
     pub(crate) peak: u64,
 }
 

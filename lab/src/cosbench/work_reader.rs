@@ -45,7 +45,7 @@ const KEYS: [&str; 16] = [
     "storage_url",
 ];
 
-/// The most workers, operations and per cent of a work.
+/// The maximum number of workers, operations and per cent of a work.
 const MAX_NUMBER: u64 = i32::MAX as u64;
 
 impl<'a, 'i> Reader<'a, 'i> {

@@ -37,7 +37,8 @@ impl FaultCost {
     /// The instructions of the critical path. Work that harts do at the same time counts once. Off-line work counts
     /// only as far as it delays the program's next fault.
     ///
-    /// This is the paper's computation for its Eager and Parallel forms (section 5), by counts instead of times.
+    /// The sum is computed as in the paper for its Eager and Parallel forms (section 5), but from counts instead of
+    /// times.
     pub fn critical_path(&self, scheme: Scheme) -> u64 {
         let hidden = match scheme {
             Scheme::Eager | Scheme::EagerParallel => self.hidden,

@@ -105,7 +105,7 @@ impl Report {
     /// Tells how the sweeps ended. What they measured before an error is among the figures.
     ///
     /// # Errors
-    /// Those of [`run`], in a sweep.
+    /// The errors of [`run`], in a sweep.
     pub fn sweep_result(self) -> Result<(), EnclaveError> {
         self.sweep_result
     }

@@ -9,7 +9,7 @@ use ameles_pager::scheme::Scheme;
 
 /// Resident pages for which the paper has figures.
 const PAPER_RESIDENT: u32 = 15;
-/// The most instructions that a plain fault is to take outside of the cipher.
+/// The maximum number of instructions that a plain fault is to take outside of the cipher.
 const MAX_OUTSIDE_CIPHER: f64 = 6000.0;
 /// The paper's share of making threads in an access, in percent.
 const PAPER_THREAD_CREATION: [(u64, f64); 3] = [(3, 2.10), (7, 4.49), (15, 6.36)];
@@ -99,8 +99,10 @@ pub(super) fn shares(figures: &Figures) -> String {
         ("system calls", |counted| counted.system_calls),
         ("program", FaultCost::program_work),
     ];
-    const OF_THESE: [(&str, Part); 2] =
-        [("between faults", |counted| counted.off_line), ("of that hidden", |counted| counted.hidden)];
+    const OF_THESE: [(&str, Part); 2] = [
+        ("between faults", |counted| counted.off_line),
+        ("hidden part of \"between faults\"", |counted| counted.hidden),
+    ];
     let mut header = vec!["scheme", "K", "harts"];
     header.extend(COLUMNS.iter().chain(&OF_THESE).map(|(name, _)| *name));
     let mut table = markdown(&header);
@@ -114,8 +116,9 @@ pub(super) fn shares(figures: &Figures) -> String {
         add(&mut table, row);
     }
     format!(
-        "## Where the instructions go\n\n{}\n\nMeans over the programs, of all instructions. Ciphers and copies are those of sealed pages. The rest of a fault\n\
-         is the trap, the page table, the scheme's own bookkeeping. Between faults: the part that is done when the fault is over.",
+        "## Where the instructions go\n\n{}\n\nThe values are means over the programs, as shares of all instructions. \"Ciphers\" and \"copies\" count only work on\n\
+         sealed pages. \"The rest of a fault\" is the trap, the page table, and the scheme's own bookkeeping. \"Between\n\
+         faults\" is the part that runs after the fault has ended.",
         render(&table)
     )
 }
@@ -141,9 +144,9 @@ pub(super) fn plain_fault(figures: &Figures) -> String {
     let ciphers = |figure: &Figure| figure.counted.per_fault(figure.counted.ciphers);
     let copies = |figure: &Figure| figure.counted.per_fault(figure.counted.copies);
     let outside = |figure: &Figure| figure.counted.outside_ciphers();
-    add(&mut table, row("in ciphers", &ciphers, no_figure()));
-    add(&mut table, row("outside of them", &outside, whole(MAX_OUTSIDE_CIPHER)));
-    add(&mut table, row("of these in copies", &copies, no_figure()));
+    add(&mut table, row("in the ciphers", &ciphers, no_figure()));
+    add(&mut table, row("outside the ciphers", &outside, whole(MAX_OUTSIDE_CIPHER)));
+    add(&mut table, row("of these, copying", &copies, no_figure()));
     format!("## Instructions of a plain fault\n\n{}", render(&table))
 }
 

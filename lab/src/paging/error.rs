@@ -16,7 +16,7 @@ pub enum PagingError {
     #[error("picosat cannot be started: install it (Debian's package picosat)")]
     Picosat(#[source] io::Error),
     /// There is no folder to write formulas to.
-    #[error("a temporary folder for the solver's formulas")]
+    #[error("cannot create a temporary folder for the solver's formulas")]
     Folder(#[source] io::Error),
     /// A formula cannot be written.
     #[error("{} cannot be written", path.display())]
@@ -27,7 +27,7 @@ pub enum PagingError {
         source: io::Error,
     },
     /// There is no file for the output of a program.
-    #[error("a temporary file for what a program prints")]
+    #[error("cannot create a temporary file for the output of a program")]
     File(#[source] io::Error),
     /// The output of a program cannot be read back.
     #[error(transparent)]

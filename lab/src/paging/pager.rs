@@ -18,7 +18,7 @@ pub struct Paging {
     pub cipher: PageCipher,
     /// Pages that are resident.
     pub resident: u64,
-    /// The most untrusted memory, in bytes.
+    /// The maximum amount of untrusted memory, in bytes.
     pub untrusted_bytes: u64,
 }
 

@@ -16,7 +16,7 @@ pub struct Options {
     pub sweep: bool,
     /// The cipher that seals pages.
     pub cipher: PageCipher,
-    /// The most pages that are resident.
+    /// The maximum number of pages that are resident.
     pub resident: u64,
     /// Rounds. The default is 7, or 1 with `quick`.
     pub rounds: Option<u64>,

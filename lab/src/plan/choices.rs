@@ -13,7 +13,7 @@ use ameles_vault::{SchemeParameters, VaultParameters};
 use std::panic::resume_unwind;
 use std::thread;
 
-/// The most blocks of a vault.
+/// The maximum number of blocks of a vault.
 const MAX_BLOCKS: u64 = (1 << 31) - 1;
 /// The tree tops that are tried, until all fits.
 const TRIES: usize = 5;
@@ -118,7 +118,7 @@ impl ChoiceSearch<'_> {
         }
     }
 
-    /// The mean number of accesses of a batch.
+    /// The mean number of accesses in a batch.
     fn batch(&self) -> f64 {
         let blocks = |size: u64| size.div_ceil(self.block_bytes).max(1);
         let accesses = self.work.sizes.mean(|size| blocks(size) as f64);

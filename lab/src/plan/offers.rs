@@ -45,7 +45,7 @@ pub struct Offer {
     pub plain: Figures,
     /// The choices that fit, the best first.
     pub choices: Vec<Choice>,
-    /// Those that were left out.
+    /// The choices that were left out.
     pub rejected: Vec<Rejected>,
 }
 

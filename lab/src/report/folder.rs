@@ -1,8 +1,8 @@
 //! The folder of a report. Its files are written atomically and replace those of an older report.
 
-use super::about::About;
 use super::csv::csv;
 use super::html;
+use super::metadata::ReportMetadata;
 use super::names::{Names, is_report_file};
 use super::section::{Piece, Section};
 use std::fs::{self, Permissions};
@@ -51,8 +51,13 @@ impl Folder {
     /// older report are deleted; on failure, nothing is left of this one.
     ///
     /// # Errors
-    /// Those of the file system.
-    pub(crate) fn write(&self, about: &About, figures: &[u8], sections: &[Section]) -> io::Result<()> {
+    /// The errors of the file system.
+    pub(crate) fn write(
+        &self,
+        about: &ReportMetadata,
+        figures: &[u8],
+        sections: &[Section],
+    ) -> io::Result<()> {
         self.write_files(&files(about, figures, sections))
     }
 
@@ -95,7 +100,7 @@ impl Folder {
 }
 
 /// The files of a report, the page first.
-fn files(about: &About, figures: &[u8], sections: &[Section]) -> Vec<(String, Vec<u8>)> {
+fn files(about: &ReportMetadata, figures: &[u8], sections: &[Section]) -> Vec<(String, Vec<u8>)> {
     let [mut anchors, mut tables, mut pictures] = [Names::default(), Names::default(), Names::default()];
     tables.unique("figures");
     let mut files = vec![("figures.csv".to_owned(), figures.to_vec())];
@@ -143,7 +148,7 @@ mod tests {
         let mut sheet = Sheet::new(table, "", ["number"]);
         sheet.rows.push(vec!["1".to_owned()]);
         section.add_table(sheet);
-        Ok(Folder::open(folder)?.write(&About::default(), b"a,b\n", &[section])?)
+        Ok(Folder::open(folder)?.write(&ReportMetadata::default(), b"a,b\n", &[section])?)
     }
 
     fn names(folder: &Path) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! The report as one page: nothing is loaded from elsewhere, and no script runs.
 
-use super::about::About;
+use super::metadata::ReportMetadata;
 use super::section::{Picture, Piece, Section, Sheet};
 use crate::svg::escape;
 
@@ -10,7 +10,7 @@ const STYLE: &str = include_str!("style.css");
 const FILES: &str = "<meta name=\"ameles-report-files\" content=\"";
 
 /// The page of sections with these names; the files are in the same folder. It is well-formed XML, too.
-pub(super) fn page(about: &About, sections: &[Section], names: &[String], files: &[&str]) -> String {
+pub(super) fn page(about: &ReportMetadata, sections: &[Section], names: &[String], files: &[&str]) -> String {
     let contents: String = sections
         .iter()
         .zip(names)

@@ -1,15 +1,15 @@
 //! A report as a folder: a page, the figures of all runs, and each table and picture as a file.
 
-mod about;
 mod csv;
 mod folder;
 mod html;
+mod metadata;
 mod names;
 mod section;
 
-pub use about::About;
 pub(crate) use csv::field;
 pub use folder::{Folder, WriteError};
+pub use metadata::ReportMetadata;
 pub use section::{Picture, Piece, Section, Sheet};
 
 #[cfg(test)]
@@ -22,7 +22,11 @@ mod tests {
     fn written(sections: &[Section]) -> (tempfile::TempDir, String) {
         let temporary = tempfile::tempdir().unwrap();
         let folder = Folder::open(&temporary.path().join("a/b")).unwrap();
-        let about = About { command: HOSTILE.to_owned(), version: "1".to_owned(), ..About::default() };
+        let about = ReportMetadata {
+            command: HOSTILE.to_owned(),
+            version: "1".to_owned(),
+            ..ReportMetadata::default()
+        };
         folder.write(&about, b"workload\n", sections).unwrap();
         let page = fs::read_to_string(temporary.path().join("a/b/report.html")).unwrap();
         (temporary, page)

@@ -19,11 +19,11 @@ use std::time::Duration;
 /// The settings of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DriverSettings {
-    /// The most accesses of a batch.
+    /// The maximum number of accesses in a batch.
     pub(super) batch: u64,
     /// True if pending steps run in parallel with the next accesses; false if they run before them.
     pub(super) overlaps_steps: bool,
-    /// The most requests in flight.
+    /// The maximum number of requests in flight.
     pub(super) in_flight: usize,
 }
 
@@ -48,7 +48,7 @@ struct Driver<'a, O> {
 pub(super) enum JobBlocks<'a> {
     /// The blocks of the objects: a range for each object, and the payload bytes of a block.
     Objects(&'a [Range<u64>], u64),
-    /// Those that the object layer accessed in each step.
+    /// The blocks that the object layer accessed in each step.
     RecordedAccesses(&'a RecordedAccesses),
 }
 

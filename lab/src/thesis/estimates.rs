@@ -22,7 +22,7 @@ type Figures = [f64; 5];
 /// The section of all workloads, or of those that were chosen.
 ///
 /// # Errors
-/// Those of a workload, and [`ThesisError::TooSmall`].
+/// The errors of a workload, and [`ThesisError::TooSmall`].
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, ThesisError> {
     let printed = Published::tables();
     let mut section =

@@ -23,9 +23,9 @@ const SIZES: [u64; 5] = [320, 1280, 5120, 20_480, 81_920];
 
 /// A scheme of Table 3.1.
 struct GrowthScheme {
-    /// Its name there.
+    /// The scheme's name in the table.
     name: &'static str,
-    /// The most blocks with which it is run.
+    /// The maximum number of blocks with which the scheme is run.
     max: u64,
     /// The accesses of a run.
     accesses: fn(u64) -> u64,
@@ -77,7 +77,7 @@ struct Point {
 /// The section of all schemes.
 ///
 /// # Errors
-/// Those of a run.
+/// The errors of a run.
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, ThesisError> {
     let sizes = if options.quick { &SIZES[..QUICK_SIZES] } else { &SIZES[..] };
     let all = (SCHEMES.len() * sizes.len()) as u64;

@@ -48,7 +48,7 @@ pub use row::Row;
 pub use run_result::{FillingTraffic, RunResult};
 
 use crate::bench::Progress;
-use crate::report::{About, Folder, Section};
+use crate::report::{Folder, ReportMetadata, Section};
 use std::io::{self, Write};
 
 /// The figures of all runs.
@@ -106,8 +106,8 @@ impl Report {
     /// Writes the report into a folder: `report.html`, `figures.csv`, and each table and picture under its name.
     ///
     /// # Errors
-    /// Those of the file system.
-    pub fn write_into(&self, folder: &Folder, about: &About) -> io::Result<()> {
+    /// The errors of the file system.
+    pub fn write_into(&self, folder: &Folder, about: &ReportMetadata) -> io::Result<()> {
         let mut figures = Vec::new();
         self.write_csv(&mut figures)?;
         folder.write(about, &figures, &self.sections)

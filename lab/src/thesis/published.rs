@@ -116,7 +116,7 @@ impl Published {
     }
 
     /// The block sizes of a workload in KiB, smallest first.
-    pub fn blocks_kib(&self, workload: &str) -> Vec<u64> {
+    pub fn block_sizes_kib(&self, workload: &str) -> Vec<u64> {
         let of_workload = |line: &PublishedRow<'_>| {
             line.word("workload") == Some(workload) && line.word("scheme") == Some("blocks")
         };
@@ -166,7 +166,7 @@ impl Published {
     }
 
     /// The figures of 6.1 for the distribution of code.
-    pub fn code(&self) -> Code {
+    pub fn code_distribution(&self) -> Code {
         self.conclusions.code
     }
 
@@ -247,7 +247,7 @@ mod tests {
     fn every_workload_has_three_block_sizes_and_a_ring_tree_for_each() {
         let printed = Published::tables();
         for workload in ["A", "B", "C", "D", "E"] {
-            let sizes = printed.blocks_kib(workload);
+            let sizes = printed.block_sizes_kib(workload);
             assert_eq!(sizes.len(), 3, "{workload}");
             for kib in sizes {
                 assert!(printed.result(workload, "ring", kib).is_some());

@@ -95,7 +95,7 @@ pub(super) fn for_each_seed<T: Send>(
 /// The section of several seeds.
 ///
 /// # Errors
-/// That of a run.
+/// The error of a run.
 pub(super) fn section(
     options: &Options,
     progress: &dyn Progress,

@@ -144,7 +144,7 @@ impl<'a> Trial<'a> {
     /// Runs a scheme, which `prepare` creates, over a simulated store.
     ///
     /// # Errors
-    /// Those of `prepare`, of the scheme, and [`ThesisError::TooSmall`].
+    /// The errors of `prepare`, of the scheme, and [`ThesisError::TooSmall`].
     pub(super) fn run<O: Oram<Error = Infallible>>(
         &self,
         shape: &StoreShape,

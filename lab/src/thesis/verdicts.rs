@@ -113,7 +113,7 @@ fn verdict(letter: &str, runs: &[Run], printed: &Published) -> Option<Verdict> {
             Some(Verdict { word, reason: format!("{month:.0} dollars a month: {}", run.name) })
         }
         "D" => {
-            let code = printed.code();
+            let code = printed.code_distribution();
             let needs = [
                 Need { of: |run| run.slowdown, max: code.times_slowdown, what: "slowdown" },
                 Need { of: |run| run.times_dollars, max: code.times_dollars, what: "dollars" },
@@ -145,7 +145,7 @@ fn verdict(letter: &str, runs: &[Run], printed: &Published) -> Option<Verdict> {
 /// Something that a user needs.
 struct Need {
     of: fn(&Run) -> f64,
-    /// The most that it may be.
+    /// The maximum value that fits the need.
     max: f64,
     what: &'static str,
 }

@@ -147,7 +147,7 @@ fn plan(options: &Options) -> Result<Vec<WorkloadPlan>, ThesisError> {
     let plan = |name: String| {
         // A workload that cannot be drawn is refused before any is run.
         let (letter, _) = workload_job(options, &name)?;
-        let mut sizes = printed.blocks_kib(&letter);
+        let mut sizes = printed.block_sizes_kib(&letter);
         if sizes.is_empty() {
             sizes = OTHER_BLOCKS_KIB.into();
         }

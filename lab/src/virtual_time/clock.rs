@@ -75,7 +75,7 @@ impl Clock {
         self.now.get()
     }
 
-    /// Waits for an instant. One that has passed is not waited for.
+    /// Waits until the instant `at`. Returns at once if `at` has passed.
     pub async fn sleep_until(&self, at: Duration) {
         let mut waker: Option<Rc<RefCell<Waker>>> = None;
         poll_fn(|context| {

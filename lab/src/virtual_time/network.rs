@@ -14,7 +14,7 @@ pub struct LinkModel {
     pub server: ServerTime,
     /// The bandwidth that a single request gets at most, as a lossy link gives one connection; 0 for all of it.
     pub stream: BitsPerSecond,
-    /// The most requests in flight; others wait for their turn. At least 1.
+    /// The maximum number of requests in flight; others wait for their turn. At least 1.
     pub in_flight: usize,
 }
 

@@ -9,9 +9,9 @@ use borsh::{BorshDeserialize, BorshSerialize};
 
 /// The format of the record.
 const FORMAT: u8 = 1;
-/// The most bytes of an error's text.
+/// The maximum number of bytes of an error's text.
 const MAX_TEXT_BYTES: usize = 4096;
-/// The most refused calls that are listed; Linux has fewer.
+/// The maximum number of refused calls that are listed; Linux has fewer.
 const MAX_REFUSED: usize = 1024;
 
 /// The end of a run, and its counts.
@@ -30,7 +30,7 @@ pub struct ExitRecord {
     pub memory: Memory,
     /// Handled system calls.
     pub system_calls: u64,
-    /// Of them, those that called the host.
+    /// The system calls among them that called the host.
     pub host_calls: u64,
     /// Answers of the clock that would have gone back in time, and were clamped.
     pub clamped_times: u64,
@@ -134,7 +134,7 @@ pub struct Instructions {
 pub struct Memory {
     /// Pages that the program could use.
     pub pages: u64,
-    /// The most pages that it used at a time.
+    /// The maximum number of pages that the program used at a time.
     pub max_held_pages: u64,
     /// Pages that were resident.
     pub resident: u64,

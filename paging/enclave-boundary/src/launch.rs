@@ -14,14 +14,14 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 pub const MAGIC: [u8; 8] = *b"AMELESP\x01";
 /// Bytes before the options.
 const HEADER_BYTES: usize = 20;
-/// The most bytes of the options, most of which are arguments and environment.
+/// The maximum number of bytes of the options, most of which are arguments and environment.
 pub const MAX_OPTION_BYTES: u32 = 1 << 20;
 /// The fewest resident pages with which every instruction completes: one may lie on two, and access two more.
 pub const MIN_RESIDENT: u32 = 4;
-/// The most resident pages: a quarter of private memory.
+/// The maximum number of resident pages: a quarter of private memory.
 pub const MAX_RESIDENT: u32 = (crate::map::PRIVATE_BYTES / 4 / 4096) as u32;
 
-/// The most harts of an enclave.
+/// The maximum number of harts of an enclave.
 pub const MAX_HARTS: u32 = 8;
 
 /// The options of a run, and its seed.
@@ -67,7 +67,7 @@ pub struct Paging {
     pub harts: u32,
 }
 
-/// The place of the sealed pages: the paper's two variants.
+/// The place where the sealed pages are stored: one of the paper's two variants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum SealedStorage {
     /// In untrusted memory itself.

@@ -58,7 +58,7 @@ pub enum Request {
     },
     /// Reads from standard input: the answer's bytes are the data; 0 at its end.
     Read {
-        /// The most bytes to read.
+        /// The maximum number of bytes to read.
         max: u32,
     },
     /// Reads a clock.
@@ -147,7 +147,7 @@ impl Request {
         })
     }
 
-    /// The most bytes that the host may report as done.
+    /// The maximum number of bytes that the host may report as done.
     fn max(&self) -> u32 {
         match *self {
             Request::Write { bytes, .. } | Request::Store { bytes, .. } | Request::Load { bytes, .. } => {

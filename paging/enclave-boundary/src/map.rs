@@ -29,11 +29,11 @@ pub const ANSWER_OFFSET: u64 = 0x0C0;
 pub const EXIT_LENGTH_OFFSET: u64 = 0x100;
 /// Offset of the exit record.
 pub const EXIT_OFFSET: u64 = 0x1_0000;
-/// The most bytes of an exit record.
+/// The maximum number of bytes of an exit record.
 pub const MAX_EXIT_BYTES: u64 = 0x1_0000;
 /// Offset of the data of a request or an answer: written or read text, a page.
 pub const DATA_OFFSET: u64 = 0x2_0000;
-/// The most bytes of data of one request.
+/// The maximum number of bytes of data of one request.
 pub const MAX_DATA_BYTES: u32 = 0x1_0000;
 /// Offset of the sealed pages, after everything else.
 pub const PAGES_OFFSET: u64 = 0x4_0000;

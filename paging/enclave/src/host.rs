@@ -35,7 +35,7 @@ pub enum HostError {
     End(Ending),
 }
 
-/// The most nanoseconds of a clock.
+/// The maximum number of nanoseconds of a clock.
 const MAX_NANOS: u64 = i64::MAX as u64;
 
 impl<M: Mailbox> Host<M> {

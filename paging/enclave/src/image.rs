@@ -13,7 +13,7 @@ use object::read::elf::{FileHeader, ProgramHeader};
 type Elf = FileHeader64<LittleEndian>;
 type Header = ProgramHeader64<LittleEndian>;
 
-/// The most segments of a program. Linkers make only a few.
+/// The maximum number of segments of a program. Linkers make only a few.
 const MAX_SEGMENTS: usize = 128;
 
 /// A program to be loaded.

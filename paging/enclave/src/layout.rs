@@ -18,7 +18,7 @@ pub const PAGE: u64 = 4096;
 pub const LOWEST: u64 = 0x1000;
 /// The base of a position-independent program.
 pub const POSITION_INDEPENDENT_BASE: u64 = 0x1_0000;
-/// The most bytes of the stack.
+/// The maximum number of bytes of the stack.
 pub const STACK_BYTES: u64 = 8 << 20;
 /// Bytes of the unmapped gap below the stack.
 pub const STACK_GAP: u64 = 1 << 20;

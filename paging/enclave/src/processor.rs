@@ -25,11 +25,11 @@ pub trait Processor {
 /// Instructions of batches that were distributed to harts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
-    /// Those of all shares of all harts.
+    /// Instructions of all shares of all harts.
     pub shared: u64,
-    /// Of them, the longest share of each batch.
+    /// The part of `shared` in the longest share of each batch.
     pub longest: u64,
-    /// Those of distributing: offering work, waking harts, joining.
+    /// Instructions of distributing: offering work, waking harts, joining.
     pub handing_over: u64,
 }
 

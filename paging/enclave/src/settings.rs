@@ -12,7 +12,7 @@ use ameles_seal::pages::PageCipher;
 use core::ops::Range;
 use core::str::FromStr;
 
-/// The most untrusted memory, in bytes.
+/// The maximum amount of untrusted memory, in bytes.
 const MAX_UNTRUSTED: u64 = 1 << 36;
 
 /// The checked options.

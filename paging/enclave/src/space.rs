@@ -91,10 +91,10 @@ impl Space {
         OutOfPages
     }
 
-    /// Adds an area where there is none.
+    /// Maps an area at addresses that are not mapped yet.
     ///
     /// # Errors
-    /// [`OutOfPages`]; nothing has changed then.
+    /// [`OutOfPages`]. On error nothing changes.
     pub fn map(&mut self, pages: Range<u64>, access: Access, commit: CommitPolicy) -> Result<(), OutOfPages> {
         let area = Area { end: pages.end, access: Access::NONE, commit }.with_access(access);
         let committed = area.committed_pages(pages.start);

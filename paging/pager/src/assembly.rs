@@ -35,7 +35,7 @@ pub struct Assembly {
     pub ratio: u64,
     /// The cipher that seals the pages.
     pub cipher: PageCipher,
-    /// The most pages that are resident: at least 1.
+    /// The maximum number of pages that are resident: at least 1.
     pub resident: usize,
     /// The eviction policy.
     pub policy: Policy,

@@ -58,7 +58,7 @@ impl IntervalSet {
         }
     }
 
-    /// Removes the first run of this many numbers. `None` if none is that long, or for zero numbers.
+    /// Removes the first `len` consecutive numbers. Returns `None` if no run is that long or `len` is 0.
     pub fn take(&mut self, len: usize) -> Option<usize> {
         if len == 0 {
             return None;
@@ -71,8 +71,8 @@ impl IntervalSet {
         Some(start)
     }
 
-    /// Removes this many numbers in a row, or as many as the first run has. `None` if the set is empty, or for zero
-    /// numbers.
+    /// Removes a run of `len` consecutive numbers. If no run is that long, removes the whole first run. Returns `None`
+    /// if the set is empty or `len` is 0.
     pub fn take_at_most(&mut self, len: usize) -> Option<Range<usize>> {
         let start = match self.take(len) {
             Some(start) => return Some(start..start + len),

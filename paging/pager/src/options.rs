@@ -71,11 +71,11 @@ pub struct ResidentSizing {
 pub struct Options {
     /// Pages of the region: 1 to 2^32 - 1.
     pub pages: u64,
-    /// The most of them that are resident: at least 1. Default 64.
+    /// The maximum number of resident pages: at least 1. Default 64.
     pub resident: usize,
-    /// Changes of that number.
+    /// Changes of `resident`.
     pub resident_sizing: ResidentSizing,
-    /// The most untrusted memory that may be used, in bytes. Default 64 MiB.
+    /// The maximum amount of untrusted memory that may be used, in bytes. Default 64 MiB.
     pub untrusted_bytes: u64,
     /// The scheme that stores pages in untrusted memory. Default [`Scheme::DetWoOram`].
     pub scheme: Scheme,

@@ -26,7 +26,7 @@ pub enum SchemeError {
         needed: u64,
         /// Allowed bytes.
         limit: u64,
-        /// The most pages that fit.
+        /// The maximum number of pages that fit.
         max: u64,
     },
     /// Resident pages, policy, size.

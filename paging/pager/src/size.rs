@@ -22,7 +22,7 @@ impl Scheme {
         Ok(memory_bytes(&self.layout(pages, ratio)?, cipher)? as u64)
     }
 
-    /// The most pages for which this much untrusted memory is enough. 0 if it is not enough for one.
+    /// The maximum number of pages for which this much untrusted memory is enough. 0 if it is not enough for one.
     pub fn max_pages(self, untrusted_bytes: u64, ratio: u64, cipher: PageCipher) -> u64 {
         let fits =
             |pages| self.untrusted_bytes(pages, ratio, cipher).is_ok_and(|needed| needed <= untrusted_bytes);

@@ -22,7 +22,7 @@ const FAULTS_PER_UPDATE: u64 = 64;
 struct ReportPage {
     state: AtomicU64,
     figures: [AtomicU64; 15],
-    /// The most that the region held at a time.
+    /// The maximum number of bytes that were in the region at a time.
     paged_bytes: AtomicU64,
     /// The bytes outside of the region, at the last check.
     unpaged_bytes: AtomicU64,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Rounds of destructors of a thread's values: PTHREAD_DESTRUCTOR_ITERATIONS.
 const ROUNDS: usize = 4;
 
-/// The most entries of the list that the kernel follows: ROBUST_LIST_LIMIT.
+/// The maximum number of entries of the list that the kernel follows: ROBUST_LIST_LIMIT.
 const MAX_ENTRIES: usize = 2048;
 
 /// The lowest bit of an entry's address: the mutex has priority inheritance.

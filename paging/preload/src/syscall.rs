@@ -92,7 +92,7 @@ unsafe fn touch(at: usize) -> bool {
 /// The kernel's result.
 ///
 /// # Safety
-/// That of the system call.
+/// The conditions of the system call.
 #[cfg(target_arch = "x86_64")]
 unsafe fn raw_call(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
     let answer;
@@ -112,7 +112,7 @@ unsafe fn raw_call(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
 /// The kernel's result.
 ///
 /// # Safety
-/// That of the system call.
+/// The conditions of the system call.
 #[cfg(target_arch = "aarch64")]
 unsafe fn raw_call(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
     let answer;

@@ -57,7 +57,7 @@ impl Formula {
     /// Writes the formula in DIMACS CNF, the format of the solvers' competitions.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     pub fn write_dimacs(&self, mut writer: impl Write) -> io::Result<()> {
         writeln!(writer, "p cnf {} {}", self.variables, self.clauses.len())?;
         for [a, b, c] in &self.clauses {

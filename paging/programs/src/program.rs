@@ -211,7 +211,7 @@ impl Instance {
     /// Writes the file that the solver is started with.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     pub fn write_dimacs(self, writer: impl Write) -> io::Result<()> {
         let mut writer = io::BufWriter::new(writer);
         self.formula().write_dimacs(&mut writer)?;

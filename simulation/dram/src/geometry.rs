@@ -5,10 +5,10 @@ use crate::place::Place;
 use crate::units::{Block, Bytes};
 use serde::{Deserialize, Serialize};
 
-/// The most banks of a channel, all ranks together.
+/// The maximum number of banks in a channel, summed over its ranks.
 pub const MAX_BANKS: u32 = 64;
 
-/// The most bytes that one burst moves.
+/// The maximum number of bytes that one burst moves.
 const MAX_BLOCK_BYTES: u64 = 1 << 12;
 
 /// A part of a block's number.

@@ -201,7 +201,7 @@ impl Timing {
 }
 
 impl Queues {
-    /// The most requests that a queue may hold.
+    /// The maximum number of requests that a queue may hold.
     const MAX: u32 = 1 << 14;
 
     fn check(&self) -> Result<(), DramError> {

@@ -12,7 +12,7 @@ use std::io::{self, BufWriter};
 
 /// Bytes and ways of the first-level cache of IR-ORAM's Table I.
 const CACHE: (u64, usize) = (256 << 10, 2);
-/// Those of the last-level cache.
+/// Bytes and ways of the last-level cache.
 const LAST_LEVEL: (u64, usize) = (2 << 20, 8);
 
 /// A recording in progress.

@@ -18,9 +18,9 @@ pub struct Digests {
 /// The comparison of a trace with its stored digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// They are equal.
+    /// The digests are equal.
     Same,
-    /// They differ: the program or the emulator is another one, or it does not always do the same.
+    /// The digests differ: the program or the emulator is another one, or it does not always do the same.
     Different,
     /// There is no stored digest.
     New,
@@ -38,13 +38,13 @@ impl Digests {
     /// The text of the file.
     ///
     /// # Errors
-    /// Those of TOML, none of which these maps have.
+    /// The errors of TOML, none of which these maps have.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         let note = "# SHA-256 of the records of each trace, as `cargo xtask traces --keep` found them.\n\n";
         Ok(note.to_owned() + &toml::to_string(self)?)
     }
 
-    /// Those of one length.
+    /// The digests of the traces of one length.
     pub fn for_length(&mut self, is_full: bool) -> &mut BTreeMap<String, String> {
         if is_full { &mut self.full } else { &mut self.short }
     }

@@ -13,7 +13,7 @@ const SEED: u64 = 4;
 /// Writes a file. The same input is the same bytes on every machine.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn write(input: &Input, into: &mut impl Write) -> io::Result<()> {
     match *input {
         Input::Words { bytes } => words(bytes, into),

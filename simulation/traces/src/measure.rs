@@ -31,7 +31,7 @@ impl Figures {
     /// Measures a trace whose first records, as many as given, only warm the cache.
     ///
     /// # Errors
-    /// Those of the trace.
+    /// The errors of the trace.
     pub fn of<E>(warm_up: u64, trace: impl IntoIterator<Item = Result<Miss, E>>) -> Result<Self, E> {
         let (bytes, ways) = LAST_LEVEL;
         // The shape is a constant, and a test takes it.

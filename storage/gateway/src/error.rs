@@ -65,7 +65,7 @@ pub enum Error {
         number: u16,
         /// Its size in bytes.
         bytes: u64,
-        /// The least that is accepted, in bytes.
+        /// The minimum that is accepted, in bytes.
         min: u64,
     },
     /// A condition of the request does not hold.
@@ -172,7 +172,7 @@ impl From<crate::objects::allocate::TooFew> for Error {
 pub enum OpenError {
     /// The device has blocks or batches of size 0.
     #[error(
-        "the device has blocks of {block_bytes} bytes and batches of {max_batch}: both must be at least 1"
+        "the device has blocks of {block_bytes} bytes and batches of {max_batch} blocks: both must be at least 1"
     )]
     Shape {
         /// Bytes of a block.

@@ -21,14 +21,14 @@ pub enum Event {
 /// The outcome of the next commits of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CommitFault {
-    /// They succeed.
+    /// Commits succeed.
     #[default]
     None,
-    /// They are refused with [`DeviceError::RowsFull`].
+    /// Commits are refused with [`DeviceError::RowsFull`].
     RowsFull,
-    /// They fail and change nothing.
+    /// Commits fail and change nothing.
     Before,
-    /// They fail, and the changes are made all the same.
+    /// Commits fail, and the changes are made all the same.
     After,
 }
 

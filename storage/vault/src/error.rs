@@ -71,14 +71,14 @@ pub enum VaultError {
     #[error(
         "{0} is in the store already, with other contents: a copy of this machine serves the same vault (one of the \
          two was resumed from a snapshot of its memory), or somebody planted the object: `ameles gc` shows \
-         which. This one has stopped. What it has acknowledged since the copy is in its own trusted folder alone: \
-         keep that, and serve with the other one's"
+         which. This gateway has stopped. Writes that it acknowledged after the snapshot are only in its own trusted \
+         folder: keep that folder, and serve with the folder of the other copy"
     )]
     Copied(String),
     /// The machine was resumed from a snapshot of its memory.
     #[error(
-        "this machine was resumed from a snapshot, and another copy of it may serve the same vault: this one has stopped. \
-         Serve again: just one of the copies can. What this one has acknowledged since the copy is in its own trusted folder"
+        "this machine was resumed from a snapshot, so two copies may serve one vault. This copy has stopped. Start `serve` \
+         again on one copy only. Writes that this copy acknowledged after the snapshot are only in its trusted folder"
     )]
     Resumed,
     /// The lease has expired, and could not be renewed so far.
@@ -120,7 +120,7 @@ pub enum VaultError {
     #[error("the stash is full: the access was refused before anything changed")]
     StashFull,
     /// The trusted disk failed.
-    #[error("the trusted folder: {0}")]
+    #[error("the trusted folder cannot be used: {0}")]
     Disk(#[source] ErrorReason),
     /// The trusted disk is full.
     #[error(
@@ -156,7 +156,7 @@ pub enum VaultError {
     )]
     Unavailable(#[source] ErrorReason),
     /// The store refused a request.
-    #[error("the store refused: {0}")]
+    #[error("the store refused a request: {0}")]
     Refused(#[source] ErrorReason),
     /// The vault was closed, or has failed before.
     #[error("the vault is closed")]
@@ -192,7 +192,7 @@ pub enum VaultError {
     )]
     HeaderVanished,
     /// The receipt belongs to another vault, or to a later state.
-    #[error("receipt: {0}")]
+    #[error("the receipt is refused: {0}")]
     Receipt(String),
 }
 

@@ -11,5 +11,5 @@ impl<T: Untrusted + Blobs + Inventory + 'static> VaultStore for T {}
 pub(crate) const HEADER: &str = "vault";
 pub(crate) const SHIPPED_NOTE: &str = "shipped";
 
-/// The most bytes of a header. A larger object is not a header.
+/// The maximum number of bytes of a header. A larger object is not a header.
 pub(crate) const MAX_HEADER_BYTES: usize = 1 << 20;

@@ -192,7 +192,7 @@ impl LaunchableProgram {
     /// Starts a machine with the program.
     ///
     /// # Errors
-    /// Those of [`Machine::start`].
+    /// The errors of [`Machine::start`].
     pub(super) fn start(
         &self,
         flags: &LaunchFlags,

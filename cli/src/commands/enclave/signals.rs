@@ -60,7 +60,7 @@ impl RunSignals {
     /// Serves a machine and returns the result. A signal ends the machine and this process.
     ///
     /// # Errors
-    /// Those of `serve`; the system gives no handle of the machine.
+    /// The errors of `serve`; the system gives no handle of the machine.
     pub(super) fn serve<T>(&self, machine: Machine, serve: impl FnOnce(Machine) -> Result<T>) -> Result<T> {
         let handle = pidfd_open(Pid::from_child(machine.process()), PidfdFlags::empty());
         *self.machine() = Some(handle.context("opening a handle of the emulator")?);

@@ -9,7 +9,7 @@ use crate::demonstration::{Pattern, Switch};
 use crate::report::page::{PagePrices, Sources};
 use crate::report::public_figures::figures;
 use crate::report::status_file::Report;
-use crate::report::warnings::Watch;
+use crate::report::warnings::WarningMonitor;
 use crate::runtime::exit::Exit;
 use crate::runtime::interrupt::Interrupts;
 use crate::runtime::output::print_line;
@@ -152,7 +152,8 @@ impl Running {
 fn status(ready: &PreparedServer, gateway: &Gateway, successor: Option<SuccessorReader>) -> Arc<Status> {
     let settings = ready.vaults.settings.clone();
     let earlier = Report::load_or_warn(&settings.data).map(|report| report.usage()).unwrap_or_default();
-    let watch = Watch::new(&ready.vaults.parameters, ready.vaults.versioning, &settings.data.trusted());
+    let watch =
+        WarningMonitor::new(&ready.vaults.parameters, ready.vaults.versioning, &settings.data.trusted());
     Arc::new(Status {
         settings,
         summary: ready.summary.clone(),

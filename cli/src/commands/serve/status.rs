@@ -3,7 +3,7 @@
 use crate::config::Settings;
 use crate::report::banner::VaultSummary;
 use crate::report::status_file::{Objects, Report};
-use crate::report::warnings::{Figures, Watch, free_bytes};
+use crate::report::warnings::{Figures, WarningMonitor, free_bytes};
 use crate::vault::open_vault::SuccessorReader;
 use ameles_gateway::Gateway;
 use ameles_store::{MeterReader, Usage};
@@ -24,7 +24,7 @@ pub(super) struct Status {
     pub(super) meter: MeterReader,
     /// The requests to the store before this start.
     pub(super) earlier: Usage,
-    pub(super) watch: Mutex<Watch>,
+    pub(super) watch: Mutex<WarningMonitor>,
     /// Reads the figures of a successor, if there is one.
     pub(super) successor: Option<SuccessorReader>,
     /// False while the figures cannot be written.

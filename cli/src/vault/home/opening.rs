@@ -34,7 +34,7 @@ impl Opening {
     /// Reads the rows of the vault.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// The errors of the disk.
     pub fn rows(&self) -> Result<Vec<Row>> {
         Ok(rows_at_rest(&self.setup.disk, &self.setup.master)?)
     }

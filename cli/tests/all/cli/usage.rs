@@ -44,7 +44,10 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
         ("serve --listen localhost:9500", ["`localhost:9500` is not an address", "127.0.0.1:9317"]),
         ("restore --takeover", ["--store is not given", "s3://my-bucket/ameles"]),
         ("restore --store file:///no/such/place", ["--store is ", "there is no such folder"]),
-        ("serve --listen 192.0.2.1:80", ["--listen is 192.0.2.1:80", "an address of this machine"]),
+        (
+            "serve --listen 192.0.2.1:80",
+            ["--listen: cannot listen on 192.0.2.1:80", "an address of this machine"],
+        ),
         ("restore --expect garbage", ["--expect", "no receipt"]),
         ("init --capcity 1GiB", ["--capcity", "--capacity"]),
         ("serv", ["unrecognized subcommand 'serv'", "serve"]),

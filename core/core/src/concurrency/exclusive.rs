@@ -24,8 +24,8 @@ impl Exclusive {
     /// Checks a batch, and serves it once it has the lock.
     ///
     /// # Errors
-    /// Those of [`check_batch`](admission::check_batch), [`OramError::Backlogged`], [`OramError::Poisoned`]; those of
-    /// `serve`.
+    /// The errors of [`check_batch`](admission::check_batch), [`OramError::Backlogged`], [`OramError::Poisoned`]; those
+    /// of `serve`.
     pub(crate) async fn access<O: Oram>(
         &self,
         oram: &O,

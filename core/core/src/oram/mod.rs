@@ -41,7 +41,7 @@ pub struct Bounds {
     pub capacity: u64,
     /// Bytes of a block; may be 0 (simulators move no payload).
     pub block_bytes: usize,
-    /// The most accesses of one batch.
+    /// The maximum number of accesses in one batch.
     pub max_batch: usize,
 }
 
@@ -68,7 +68,7 @@ pub enum OramError<E: core::error::Error + 'static> {
     BatchTooLarge {
         /// The accesses that were asked for.
         len: usize,
-        /// The most that one batch may hold.
+        /// The maximum number of accesses in one batch.
         max: usize,
     },
     /// A buffer is not exactly one block long. Nothing was changed and nothing was shown.
@@ -136,7 +136,7 @@ pub trait Oram {
         self.bounds().block_bytes
     }
 
-    /// The most accesses of one batch: a public parameter.
+    /// The maximum number of accesses in one batch: a public parameter.
     fn max_batch(&self) -> usize {
         self.bounds().max_batch
     }

@@ -22,7 +22,7 @@ impl PartitionsParameters {
     /// after an access, where a put takes up to `puts` blocks. It holds for accesses of which none is to a block that
     /// was accessed before, and a sweep that comes to random partitions. 0, which says nothing, where too few blocks
     /// are put.
-    pub fn cache_exponent(&self, puts: u32, bound: u32) -> f64 {
+    pub fn cache_overflow_log2(&self, puts: u32, bound: u32) -> f64 {
         let (m, a) = (f64::from(self.partitions), 1.0 / f64::from(self.partitions));
         let sweep = f64::from(self.sweep_evictions) / f64::from(self.sweep_accesses);
         let r = root(a, (a * (1.0 + sweep)).min(1.0), puts);
@@ -48,7 +48,7 @@ impl PartitionsParameters {
 
     /// The least bound that is passed with a probability below 2^-80, by the same bound; or 2^30, where there is none.
     pub fn min_cache(&self, puts: u32) -> u32 {
-        let is_passed = |bound| self.cache_exponent(puts, bound) > EXPONENT;
+        let is_passed = |bound| self.cache_overflow_log2(puts, bound) > EXPONENT;
         let (mut low, mut high) = (0, 1);
         while is_passed(high) && high < 1 << 30 {
             (low, high) = (high, 2 * high);
@@ -111,8 +111,8 @@ mod tests {
                     max_batch: 1,
                 };
                 let bound = parameters.min_cache(puts);
-                assert!(bound < 1 << 30 && parameters.cache_exponent(puts, bound) <= -80.0);
-                assert!(parameters.cache_exponent(puts, bound - 1) > -80.0);
+                assert!(bound < 1 << 30 && parameters.cache_overflow_log2(puts, bound) <= -80.0);
+                assert!(parameters.cache_overflow_log2(puts, bound - 1) > -80.0);
             }
         }
     }

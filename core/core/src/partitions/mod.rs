@@ -69,7 +69,7 @@ pub struct Partitions<P, R> {
     /// Blocks that wait in sub-ORAMs, and those in the buffers of takes and puts under way.
     waiting: Cell<usize>,
     buffered: Cell<usize>,
-    /// The most blocks that were ever on the trusted side.
+    /// The maximum number of blocks that were ever on the trusted side.
     peak: Cell<usize>,
     state: RefCell<State<R>>,
 }
@@ -155,8 +155,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         self.state.borrow().cache.len() + self.waiting.get()
     }
 
-    /// The most blocks that were ever on the trusted side: the eviction cache, what waits in sub-ORAMs, and the
-    /// buffers of takes and puts, such as a rebuild's. Secret.
+    /// The maximum number of blocks that were ever on the trusted side: the eviction cache, what waits in sub-ORAMs,
+    /// and the buffers of takes and puts, such as a rebuild's. Secret.
     pub fn peak_blocks(&self) -> usize {
         self.peak.get()
     }

@@ -18,9 +18,9 @@ pub struct PartitionsParameters {
     pub sweep_evictions: u32,
     /// The accesses that the sweep counts by: 1 to 2^16.
     pub sweep_accesses: u32,
-    /// The most blocks on the trusted side: two batches to 2^31.
+    /// The maximum number of blocks on the trusted side: two batches to 2^31.
     pub cache_bound: u32,
-    /// The most accesses of one batch: 1 to 2^16.
+    /// The maximum number of accesses in one batch: 1 to 2^16.
     pub max_batch: u32,
 }
 

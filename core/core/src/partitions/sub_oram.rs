@@ -12,7 +12,7 @@ pub trait SubOram {
     /// The store's error.
     type Error: core::error::Error + 'static;
 
-    /// The most blocks of one [`put`](Self::put).
+    /// The maximum number of blocks of one [`put`](Self::put).
     fn max_puts(&self) -> usize;
 
     /// Blocks that may still be put in. Secret.

@@ -53,8 +53,8 @@ pub trait ExternalPositionOram: Oram {
     /// Accesses a block at a position, and lets `serve` read and change its payload.
     ///
     /// # Errors
-    /// Those of [`Oram::access`]; [`OramError::Contradiction`] if the block is not there, or the new leaf is none of the
-    /// tree's.
+    /// The errors of [`Oram::access`]; [`OramError::Contradiction`] if the block is not there, or the new leaf is none
+    /// of the tree's.
     async fn access_at(
         &self,
         block: BlockId,
@@ -84,7 +84,7 @@ pub trait ExternalPositionOram: Oram {
     /// Reads a path that was drawn for nothing else.
     ///
     /// # Errors
-    /// Those of [`Oram::access`].
+    /// The errors of [`Oram::access`].
     async fn dummy(&self) -> Result<(), OramError<Self::Error>>;
 
     /// Lets `serve` read and change the payload of a block, if it is in the stash. The block keeps its leaf, and

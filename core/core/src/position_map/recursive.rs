@@ -47,11 +47,11 @@ pub struct RecursiveParameters {
     pub blocks: u64,
     /// X, positions in a PosMap block: 2 to 2^20.
     pub entries_per_block: u32,
-    /// The most entries of the flat map at the end: at least 1.
+    /// The maximum number of entries of the flat map at the end: at least 1.
     pub flat_limit: u64,
     /// PosMap blocks that the trusted side may hold for each inner ORAM, see [`PathParameters::for_capacity`].
     pub trusted_blocks: u64,
-    /// The most look-ups of one batch: 1 to 1024; the outer scheme's largest batch.
+    /// The maximum number of look-ups of one batch: 1 to 1024; the outer scheme's largest batch.
     pub max_batch: u32,
 }
 
@@ -65,13 +65,13 @@ pub enum RecursiveMapError {
     #[error("flat_limit is 0; choose at least 1")]
     FlatLimit,
     /// An inner ORAM refuses what follows from the parameters.
-    #[error("an inner ORAM of the position map: {0}")]
+    #[error("an inner ORAM of the position map refuses its parameters: {0}")]
     Inner(#[from] PathParametersError),
     /// The snapshot has another number of levels, or of entries in its flat map.
     #[error("the snapshot does not fit the parameters: restore with those that it was taken under")]
     Mismatch,
     /// The snapshot of an inner ORAM is refused.
-    #[error("an inner ORAM of the position map: {0}")]
+    #[error("an inner ORAM of the position map refuses its snapshot: {0}")]
     Snapshot(#[from] PathSnapshotError),
 }
 

@@ -57,7 +57,7 @@ pub struct DetWoParameters {
     pub holding: u64,
     /// Bytes of a page: 0 to 2^24 (simulators move no payload). Position map and buffer must fit the address space.
     pub block_bytes: u32,
-    /// The most accesses of one batch: at least 1. Nothing grows with it.
+    /// The maximum number of accesses in one batch: at least 1. Nothing grows with it.
     pub max_batch: u32,
 }
 
@@ -100,7 +100,7 @@ impl DetWoParameters {
     /// Checks every range.
     ///
     /// # Errors
-    /// Each names the parameter and what to do.
+    /// Each error names the parameter and the remedy.
     pub fn validate(&self) -> Result<(), DetWoParametersError> {
         self.schedule().map(|_| ())
     }

@@ -65,7 +65,7 @@ use core::cell::{Cell, RefCell};
 pub struct EagerParameters {
     /// Pages, areas, batches.
     pub areas: DetWoParameters,
-    /// The most pages that one step moves: at least 1. Of ⌈N/M⌉ + 1 or more, a step is all there is to
+    /// The maximum number of pages that one step moves: at least 1. Of ⌈N/M⌉ + 1 or more, a step is all there is to
     /// unload, or all there is to preload.
     pub step_pages: u32,
 }
@@ -74,7 +74,7 @@ impl EagerParameters {
     /// Checks every range.
     ///
     /// # Errors
-    /// Each names the parameter and what to do.
+    /// Each error names the parameter and the remedy.
     pub fn validate(&self) -> Result<(), DetWoParametersError> {
         if self.step_pages == 0 {
             return Err(DetWoParametersError::StepPages);

@@ -72,7 +72,7 @@ pub struct OpamParameters {
     pub leaf_level: Level,
     /// Z, slots of a bucket: 1 to 64.
     pub slots_per_bucket: u32,
-    /// The most accesses of one batch: at least 1. Nothing grows with it.
+    /// The maximum number of accesses in one batch: at least 1. Nothing grows with it.
     pub max_batch: u32,
     /// The hard bound of the stash, in pages: at least L + 1 and a largest batch. A batch that could exceed it is
     /// refused.
@@ -109,7 +109,7 @@ impl OpamParameters {
     /// Checks every range.
     ///
     /// # Errors
-    /// Each names the parameter and what to do.
+    /// Each error names the parameter and the remedy.
     pub fn validate(&self) -> Result<(), OpamParametersError> {
         let leaf_level = u64::from(self.leaf_level.0);
         range::check(&[

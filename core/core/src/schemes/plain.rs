@@ -26,7 +26,7 @@ pub struct PlainParameters {
     pub capacity: u64,
     /// Bytes of a page: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
-    /// The most accesses of one batch: at least 1. Nothing grows with it.
+    /// The maximum number of accesses in one batch: at least 1. Nothing grows with it.
     pub max_batch: u32,
 }
 
@@ -45,7 +45,7 @@ impl PlainParameters {
     /// Checks every range.
     ///
     /// # Errors
-    /// Each names the parameter and what to do.
+    /// Each error names the parameter and the remedy.
     pub fn validate(&self) -> Result<(), PlainParametersError> {
         let min_one = [("capacity", self.capacity), ("max_batch", self.max_batch.into())];
         if let Some(name) = range::find_zero(&min_one) {

@@ -38,7 +38,7 @@ pub struct TrivialParameters {
     pub block_bytes: u32,
     /// C, blocks that are read, and written back, together: at least 1. The trusted side holds one chunk.
     pub chunk_blocks: u32,
-    /// The most accesses of one batch: at least 1.
+    /// The maximum number of accesses in one batch: at least 1.
     pub max_batch: u32,
 }
 
@@ -57,7 +57,7 @@ impl TrivialParameters {
     /// Checks every range.
     ///
     /// # Errors
-    /// Each names the parameter and what to do.
+    /// Each error names the parameter and the remedy.
     pub fn validate(&self) -> Result<(), TrivialParametersError> {
         let min_one = [
             ("capacity", self.capacity),

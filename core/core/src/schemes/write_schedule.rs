@@ -30,7 +30,7 @@ pub struct WriteSchedule {
 /// The reason why there is no such schedule, and what to do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a holding area of {holding} slots does not go with a main area of {main}: choose it from 1 to {main}"
+    "the holding area ({holding} slots) must have 1 to {main} slots, {main} being the size of the main area"
 )]
 pub struct WriteScheduleError {
     /// N.
@@ -83,7 +83,7 @@ impl WriteSchedule {
         }
     }
 
-    /// The most slots that any write refreshes: ⌈N / M⌉.
+    /// The maximum number of slots that any write refreshes: ⌈N / M⌉.
     pub fn max_refreshes(&self) -> u64 {
         self.main.div_ceil(self.holding)
     }

@@ -44,7 +44,7 @@ pub trait FullSnapshot<R>: Oram + Sized {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError<P: Error + 'static> {
     /// Something is in flight.
-    #[error("an access or a step is in flight: drive it to its end, then take the snapshot")]
+    #[error("an access or a step is unfinished: poll it to completion, then take the snapshot")]
     InFlight,
     /// An operation failed or was dropped half-way.
     #[error("an operation failed or was dropped half-way: go back to an earlier snapshot")]

@@ -204,7 +204,7 @@ pub trait IncrementalSnapshot<R>: Oram + Sized {
         }
     }
 
-    /// The most blocks that a write of these buckets takes from the stash. Public.
+    /// The maximum number of blocks that a write of these buckets takes from the stash. Public.
     fn max_blocks_in(&self, _buckets: &[Bucket]) -> usize {
         0
     }

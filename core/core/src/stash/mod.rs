@@ -97,7 +97,7 @@ impl Stash {
         self.index.is_empty()
     }
 
-    /// The most blocks that it ever held at once.
+    /// The maximum number of blocks that the stash ever contained at once.
     pub fn peak(&self) -> usize {
         self.peak
     }

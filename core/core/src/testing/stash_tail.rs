@@ -152,7 +152,7 @@ fn over_bound(counts: &BTreeMap<i64, u64>, bits: f64, log2_bound: impl Fn(f64) -
     max
 }
 
-/// The most blocks that wait for their turn on average, at any time, whatever is asked.
+/// The maximum number of blocks that wait for their turn on average, at any time, whatever is asked.
 pub fn waiting_mean(parameters: &RingParameters) -> f64 {
     WaitingDistribution::of(parameters).mean()
 }
@@ -412,7 +412,7 @@ impl Headers {
     fn place(&self, bucket: Bucket) -> (usize, usize) {
         let level = self.tree.level_of(bucket);
         let slots = u64::from(self.tree.shape(level).slots);
-        let before = self.tree.slots_before(level) + (bucket.0 - self.tree.first_of(level).0) * slots;
+        let before = self.tree.slots_above(level) + (bucket.0 - self.tree.first_of(level).0) * slots;
         (before as usize * HEADER_BYTES, slots as usize * HEADER_BYTES)
     }
 }

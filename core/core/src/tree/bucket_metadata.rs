@@ -157,6 +157,6 @@ fn nth(tree: &Geometry, bucket: Bucket) -> usize {
 
 fn range(tree: &Geometry, level: Level, bucket: Bucket) -> Range<usize> {
     let slots = tree.shape(level).slots as usize;
-    let start = tree.slots_before(level) as usize + (bucket.0 - tree.first_of(level).0) as usize * slots;
+    let start = tree.slots_above(level) as usize + (bucket.0 - tree.first_of(level).0) as usize * slots;
     start..start + slots
 }

@@ -31,7 +31,7 @@ pub struct Geometry {
     top: Level,
     shapes: Vec<BucketShape>,
     first: Vec<u64>,
-    slots_before: Vec<u64>,
+    slots_above: Vec<u64>,
 }
 
 impl Geometry {
@@ -88,7 +88,7 @@ impl Geometry {
             })
             .collect();
         let mut slots = 0;
-        let slots_before = (top.0..)
+        let slots_above = (top.0..)
             .zip(&shapes)
             .map(|(level, shape)| {
                 let before = slots;
@@ -96,7 +96,7 @@ impl Geometry {
                 before
             })
             .collect();
-        Geometry { leaf_level, top, shapes, first, slots_before }
+        Geometry { leaf_level, top, shapes, first, slots_above }
     }
 
     /// The untrusted memory that the tree needs.
@@ -150,8 +150,8 @@ impl Geometry {
     }
 
     /// Untrusted slots of all levels above this one.
-    pub fn slots_before(&self, level: Level) -> u64 {
-        self.slots_before[(level.0 - self.top.0) as usize]
+    pub fn slots_above(&self, level: Level) -> u64 {
+        self.slots_above[(level.0 - self.top.0) as usize]
     }
 
     /// All untrusted buckets on the path to `leaf`, root side first.

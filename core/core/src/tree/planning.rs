@@ -17,7 +17,8 @@ pub(crate) fn highest_top<P>(
     (0..=leaf_level.0).rev().map(|top| with_top(Level(top))).find(fits).unwrap_or_else(|| with_top(Level(0)))
 }
 
-/// The most blocks that a tree is allowed: half of its places, the trusted levels counted as if they were buckets.
+/// The maximum number of blocks that a tree is allowed: half of its places, the trusted levels counted as if they were
+/// buckets.
 pub(crate) fn half_of_places(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
     u64::from(blocks_per_bucket) << leaf_level.0
 }

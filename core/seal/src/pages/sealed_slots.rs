@@ -51,11 +51,11 @@ impl<M: SharedMemory> SealedSlots<M> {
         self.geometry.page_bytes + self.geometry.tag_bytes
     }
 
-    /// Copies a sealed page into `page`, and opens it there. A page that was never written (version 0) is zeros,
-    /// without a read of shared memory.
+    /// Copies a sealed page into `page`, and opens it there. A page that was never written (version 0) reads as
+    /// zeros; shared memory is not read.
     ///
     /// # Errors
-    /// [`Forged`]; the page is wiped then.
+    /// [`Forged`]: `page` is then overwritten.
     pub fn open(&self, id: PageId, page: &mut [u8]) -> Result<(), Forged> {
         if id.version == 0 {
             page.fill(0);

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 
 /// Bytes before each bucket that hold its version: counter, epoch, 4 unused.
 ///
-/// They are next to the bucket, not in a table of their own, so that a read touches one page and not two.
+/// The bytes are next to the bucket, not in a table of their own, so that a read touches one page and not two.
 const HEAD: usize = 16;
 
 /// Untrusted memory that keeps one version of each bucket, in place, in one contiguous buffer per extent.

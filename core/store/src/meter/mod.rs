@@ -41,7 +41,7 @@ pub struct Usage {
     pub stored_bytes: u64,
     /// Objects stored now, as far as they were written or listed through here.
     pub stored_objects: u64,
-    /// The most bytes that were stored at a time.
+    /// The maximum number of bytes that were stored at a time.
     pub max_stored_bytes: u64,
 }
 
@@ -182,7 +182,7 @@ impl<S: Blobs + Inventory> Meter<S> {
     /// Counts the objects that exist already. The lists that this takes are counted too.
     ///
     /// # Errors
-    /// Those of the lists.
+    /// The errors of the lists.
     pub async fn count_existing(&self) -> Result<(), BlobError> {
         self.list("").await?;
         self.list_bucket_versions(&mut |_, _| {}).await?;

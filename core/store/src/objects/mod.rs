@@ -91,7 +91,7 @@ impl Objects {
     /// prefix, and its size as the store tells it.
     ///
     /// # Errors
-    /// Those of the lists.
+    /// The errors of the lists.
     pub async fn list_unknown(&self, found: &mut dyn FnMut(&str, Bytes)) -> Result<(), UntrustedError> {
         let prefix = Some(&self.shared.prefix).filter(|prefix| !prefix.as_ref().is_empty());
         let _permit = self.shared.permit().await;

@@ -30,7 +30,7 @@ pub struct OpenOptions {
     pub keys: BTreeMap<String, String>,
     /// Tells whether a folder that does not exist is made. Buckets of providers are never made.
     pub create: bool,
-    /// The most requests in flight at a time.
+    /// The maximum number of requests in flight at a time.
     pub in_flight: usize,
 }
 

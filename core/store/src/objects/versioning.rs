@@ -17,9 +17,9 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The treatment of deleted and overwritten objects by a provider's bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Versioning {
-    /// They are gone.
+    /// Deleted and overwritten objects are gone.
     Off,
-    /// They are kept, and charged for.
+    /// Deleted and overwritten objects are kept, and charged for.
     On,
     /// They were kept once, and those that are left are still there.
     Suspended,
@@ -75,7 +75,7 @@ impl VersioningQuery {
     }
 }
 
-/// Parses an answer. That of a bucket that never had versions has no status.
+/// Parses an answer. The answer for a bucket that never had versions has no status.
 fn parse_status(answer: &[u8]) -> Versioning {
     let text = String::from_utf8_lossy(answer);
     match quick_xml::de::from_str::<Answer>(&text).map(|answer| answer.status) {

@@ -5,7 +5,7 @@ use crate::thesis::error::ThesisError;
 use rand_core::RngCore;
 use std::time::Duration;
 
-/// The most workers of a work.
+/// The maximum number of workers of a work.
 const MAX_WORKERS: u64 = 10_000;
 
 /// A running work.

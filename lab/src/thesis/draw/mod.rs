@@ -21,9 +21,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use store_timing::StageClock;
 
-/// The most operations of a job.
+/// The maximum number of operations of a job.
 const MAX_OPERATIONS: usize = 1_000_000;
-/// The most bytes of all objects: 1 PiB.
+/// The maximum number of bytes of all objects: 1 PiB.
 const MAX_BYTES: u64 = 1 << 50;
 
 impl Job {

@@ -29,7 +29,8 @@ const BLOCK_BYTES: u64 = 1 << 20;
 /// Bytes of the smallest ORAM that is chosen.
 const MIN_ORAM: u64 = 64 << 20;
 
-/// The most bytes that a run lays down, for each byte of its ORAM: the store with old versions, and the trusted disk.
+/// The maximum number of bytes that a run lays down, for each byte of its ORAM: the store with old versions, and the
+/// trusted disk.
 const ROOM: u64 = 6;
 
 /// Runs the workloads that are named, or A, and returns a section for each.

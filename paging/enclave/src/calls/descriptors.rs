@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use ameles_enclave_boundary::mailbox::Stream;
 use linux_raw_sys::errno::{EBADF, EMFILE};
 
-/// The most open descriptors of a program.
+/// The maximum number of open descriptors of a program.
 pub(super) const DESCRIPTORS: u32 = 1024;
 
 /// An open descriptor.

@@ -4,7 +4,8 @@ use alloc::format;
 use alloc::vec::Vec;
 use ameles_enclave_boundary::exit::Refused;
 
-/// The most numbers that are recorded. A program may use any number, and there are more than Linux has calls.
+/// The maximum number of numbers that are recorded. A program may use any number, and there are more than Linux has
+/// calls.
 const MAX: usize = 512;
 
 /// The refused calls, each with its number, its name and its count.

@@ -7,7 +7,7 @@ use linux_raw_sys::general::{SIGKILL, SIGSTOP, SS_DISABLE, SS_ONSTACK};
 
 /// The number of the process and of its thread.
 pub(super) const PROCESS: u64 = 1;
-/// The most signals.
+/// The maximum number of signals.
 pub(super) const SIGNALS: u64 = 64;
 /// Bytes of a set of signals.
 pub(super) const SET_BYTES: u64 = 8;

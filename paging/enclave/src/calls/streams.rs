@@ -14,11 +14,11 @@ use ameles_enclave_boundary::mailbox::Stream;
 use linux_raw_sys::errno::{EBADF, EFAULT, EINVAL, ENOTTY, EPIPE, ESPIPE};
 use linux_raw_sys::general::{AT_EMPTY_PATH, POLLIN, POLLNVAL, POLLOUT, S_IFIFO, SI_USER, SIGPIPE};
 
-/// The most bytes that a call moves. A program that wants more calls again.
+/// The maximum number of bytes that a call moves. A program that wants more calls again.
 const MAX_BYTES: u64 = ameles_enclave_boundary::map::MAX_DATA_BYTES as u64;
-/// The most buffers of one call, as Linux has it.
+/// The maximum number of buffers of one call, as Linux has it.
 const MAX_BUFFERS: u64 = 1024;
-/// The most descriptors of `poll`.
+/// The maximum number of descriptors of `poll`.
 const MAX_POLLED: u64 = 64;
 /// Bytes of `struct stat`.
 const STAT_BYTES: usize = 128;

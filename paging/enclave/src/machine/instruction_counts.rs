@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 static WAITED: AtomicU64 = AtomicU64::new(0);
 /// Instructions of the shares of batches, where they are counted.
 static SHARED: AtomicU64 = AtomicU64::new(0);
-/// Those of each batch's longest share.
+/// Instructions of each batch's longest share.
 static LONGEST: AtomicU64 = AtomicU64::new(0);
 /// Instructions that handed the shares over.
 static HANDOVER: AtomicU64 = AtomicU64::new(0);

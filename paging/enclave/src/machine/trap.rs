@@ -8,7 +8,7 @@ use core::mem::offset_of;
 /// The registers of the program while it does not run, and those of the runtime while it does.
 #[repr(C)]
 pub(super) struct Context {
-    /// Those of the program. They come first.
+    /// The registers of the program. They come first.
     pub(super) registers: Registers,
     runtime_stack: u64,
     /// Instructions retired when the program was left for the runtime.

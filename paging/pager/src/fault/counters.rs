@@ -26,7 +26,7 @@ pub struct Counters {
     pub idle_nanos: u64,
     /// Pages that hold something now: they were accessed and not discarded since. Not a count of events.
     pub held_pages: u64,
-    /// The maximum of that.
+    /// The largest value of `held_pages` so far.
     pub max_held_pages: u64,
     /// The current limit of resident pages, if it follows the number of pages that hold something; 0 otherwise. Not a
     /// count of events either.

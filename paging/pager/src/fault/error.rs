@@ -6,7 +6,7 @@ use ameles_core::oram::OramError;
 #[derive(Debug, thiserror::Error)]
 pub enum FaultError<S: core::error::Error + 'static, F: core::error::Error + 'static> {
     /// The page lies beyond the region.
-    #[error("a fault beyond the region of {pages} pages")]
+    #[error("the page fault lies beyond the region of {pages} pages")]
     OutOfRange {
         /// Pages of the region.
         pages: u64,
@@ -43,13 +43,15 @@ pub enum FaultPathError {
         min: usize,
     },
     /// A second chance for none, or for all.
-    #[error("a second chance for {unmapped} of {resident} resident pages: choose from 1 to {max}")]
+    #[error(
+        "a second chance for {unmapped} of {resident} resident pages is impossible: choose from 1 to {max} pages"
+    )]
     Unmapped {
         /// The requested number.
         unmapped: usize,
         /// Pages that are resident.
         resident: usize,
-        /// The most that can be unmapped: one less.
+        /// The maximum number of pages that can be unmapped: `resident` - 1.
         max: usize,
     },
     /// The scheme has too many pages to be numbered.

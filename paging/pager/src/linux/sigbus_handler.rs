@@ -16,7 +16,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The most regions with this trap at a time.
+/// The maximum number of regions with this trap at a time.
 const MAX_REGIONS: usize = 64;
 
 /// The parts of a region that the handler needs.

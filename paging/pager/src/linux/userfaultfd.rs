@@ -31,7 +31,7 @@ const EVENT_PAGEFAULT: u8 = 0x12;
 /// `UFFD_USER_MODE_ONLY`: faults in system calls are not delivered, and no privilege is needed.
 const USER_MODE_ONLY: u32 = 1;
 
-/// The most faults that one read returns.
+/// The maximum number of faults that one read returns.
 const MAX_FAULTS_PER_READ: usize = 8;
 
 #[repr(C)]

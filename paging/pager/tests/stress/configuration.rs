@@ -10,7 +10,7 @@ use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use std::fmt;
 
-/// The most pages that a region has.
+/// The maximum number of pages that a region has.
 pub(crate) const MAX_PAGES: u64 = 40;
 
 pub(crate) struct Configuration {

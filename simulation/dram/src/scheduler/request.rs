@@ -47,7 +47,7 @@ impl Request {
 
 /// Hears what a scheduler does.
 pub trait Listener {
-    /// Hears of a command. Those of a channel come in the order of time.
+    /// Hears of a command. The commands of a channel come in the order of time.
     fn on_command(&mut self, command: &Command);
 
     /// Hears of a request and the cycle in which it is done; breaks off the work after the current cycle if it has

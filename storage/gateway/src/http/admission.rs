@@ -40,7 +40,7 @@ const COPY_HEADERS: [HeaderName; 2] =
     [HeaderName::from_static("x-amz-copy-source"), HeaderName::from_static("x-copy-from")];
 
 /// The admission of one request. It is admitted when its account is known, and gets its permit when its work begins.
-/// That is when the first byte of its body arrives, or at once if it has no body.
+/// Its work begins when the first byte of its body arrives, or at once if it has no body.
 #[derive(Clone, Debug)]
 pub struct RequestAdmission {
     admission: Admission,

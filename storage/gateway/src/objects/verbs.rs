@@ -56,7 +56,7 @@ impl Account {
     /// Checks whether [`Account::link`] could succeed now, before the body is written.
     ///
     /// # Errors
-    /// Those of [`Account::link`] that need no device.
+    /// The errors of [`Account::link`] that need no device.
     pub fn check_put(&self, container: &str, key: &str, conditions: &WriteConditions) -> Result<(), Error> {
         let inner = &self.gateway.inner;
         let catalogue = inner.catalogue.read();

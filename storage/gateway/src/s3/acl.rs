@@ -227,7 +227,7 @@ fn check_ownership(settings: &ContainerSettings, grants: &[Grant]) -> S3Result<(
 /// cannot set any.
 ///
 /// # Errors
-/// Those of the headers; `AccessControlListNotSupported`; `AccessDenied`.
+/// The errors of the headers; `AccessControlListNotSupported`; `AccessDenied`.
 pub(super) fn for_new_object(
     account: &Account,
     bucket: &str,

@@ -49,7 +49,7 @@ pub(super) type AnswerFuture = Pin<Box<dyn Future<Output = Result<Response<Body>
 /// Returns the answer, or its head with a body that continues the work. Dropping the body drops the work.
 ///
 /// # Errors
-/// That of the work, if it ends before the first delay.
+/// The error of the work, if it ends before the first delay.
 pub(super) async fn answer(mut work: AnswerFuture, long: LongWork) -> Result<Response<Body>, BoxError> {
     let mut ticks = interval_at(Instant::now() + FIRST_DELAY, INTERVAL);
     loop {

@@ -8,7 +8,7 @@ use s3s::{S3ErrorCode, S3Result};
 /// Returns the entries of a bucket's setting.
 ///
 /// # Errors
-/// That of S3 for a bucket that does not exist; 404 with this code and message if the setting has no entries.
+/// The error of S3 for a bucket that does not exist; 404 with this code and message if the setting has no entries.
 pub(super) fn get<T>(
     account: &Account,
     bucket: &str,
@@ -22,7 +22,7 @@ pub(super) fn get<T>(
 /// Changes the settings of a bucket. Makes no access.
 ///
 /// # Errors
-/// Those of S3 for a bucket that does not exist, and for a vault that has failed.
+/// The errors of S3 for a bucket that does not exist, and for a vault that has failed.
 pub(super) async fn set(
     account: &Account,
     bucket: &str,

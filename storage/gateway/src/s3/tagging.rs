@@ -117,7 +117,7 @@ fn decode(text: &str) -> S3Result<String> {
 /// Returns the tags that a put, a copy or an upload in parts sets for its object.
 ///
 /// # Errors
-/// Those of the header; `AccessDenied` for a principal that may only write.
+/// The errors of the header; `AccessDenied` for a principal that may only write.
 pub(super) fn for_new_object(
     account: &Account,
     extensions: &Extensions,

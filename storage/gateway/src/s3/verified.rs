@@ -18,7 +18,7 @@ impl Verified {
     /// Answers a request, after changing it so that s3s reads it correctly.
     ///
     /// # Errors
-    /// Those of an XML body that cannot be read; `InternalError`.
+    /// The errors of an XML body that cannot be read; `InternalError`.
     pub(super) async fn call(&self, mut request: Request<Body>) -> S3Result<Response<Body>> {
         let method = request.method().clone();
         header_compat::normalize(&method, request.headers_mut());

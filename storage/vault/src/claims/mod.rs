@@ -20,7 +20,7 @@ use ameles_store::{BlobError, Blobs};
 use notes::ClaimNotes;
 
 const PREFIX: &str = "epoch/";
-/// The most bytes of a claim. A larger object is not a claim.
+/// The maximum number of bytes of a claim. A larger object is not a claim.
 const MAX_BYTES: usize = 4096;
 
 /// The claims in a store, read with a vault's keys.
@@ -68,7 +68,7 @@ impl<B: Blobs> Claims<'_, B> {
     ///
     /// # Errors
     /// [`VaultError::Displaced`] if another trusted disk has claimed an epoch above `known`, even a copy of this disk.
-    /// Those of [`newest`](Self::newest). [`VaultError::Tampered`] also if the claim of `known` was changed.
+    /// The errors of [`newest`](Self::newest). [`VaultError::Tampered`] also if the claim of `known` was changed.
     pub(crate) async fn ours(&self, disk: &TrustedDisk, known: u32) -> Result<u32, VaultError> {
         let notes = ClaimNotes::load(disk, known)?;
         // A missing claim is reported below.

@@ -17,7 +17,7 @@ const NAME: &str = "host";
 /// Returns whether the gateway of the newest epoch is known to be gone. Asks the store if the disk does not tell.
 ///
 /// # Errors
-/// Those of disk and store.
+/// The errors of disk and store.
 pub(crate) async fn predecessor_is_gone<B: Blobs>(
     disk: &TrustedDisk,
     host: &Host,
@@ -36,7 +36,7 @@ pub(crate) async fn predecessor_is_gone<B: Blobs>(
 /// after its wait. Otherwise the next opening would not wait.
 ///
 /// # Errors
-/// Those of the disk.
+/// The errors of the disk.
 pub(crate) fn record_holder(disk: &TrustedDisk, host: &Host) -> Result<(), VaultError> {
     let mark = host.mark().unwrap_or_default();
     if disk.meta(NAME)?.as_deref() == Some(mark) {
@@ -48,7 +48,7 @@ pub(crate) fn record_holder(disk: &TrustedDisk, host: &Host) -> Result<(), Vault
 /// Clears the mark, because another machine may have the same one: the next opening waits.
 ///
 /// # Errors
-/// Those of the disk.
+/// The errors of the disk.
 pub(crate) fn clear_holder(disk: &TrustedDisk) -> Result<(), VaultError> {
     disk.set_meta(NAME, b"")
 }

@@ -45,8 +45,10 @@ pub(crate) fn open(
     // An end marker may be written long after its epoch, and it may be resealed.
     let context = context(header, &name);
     let open = |key| blob::open(key, PURPOSE, &context, sealed);
-    let opened =
-        ring.keys_that_open(at.epoch).skip(1).fold(open(ring.newest()), |opened, key| opened.or_else(|_| open(key)));
+    let opened = ring
+        .keys_that_open(at.epoch)
+        .skip(1)
+        .fold(open(ring.newest()), |opened, key| opened.or_else(|_| open(key)));
     let text = opened.map_err(|error| {
         let why = ErrorReason::of(error).about(format_args!("{name} in the store"));
         VaultError::Tampered(why.followed_by("it was planted or damaged"))

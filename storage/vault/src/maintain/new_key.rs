@@ -106,7 +106,7 @@ pub async fn complete_change<U: VaultStore>(setup: &Setup<U>) -> Result<(), Vaul
 /// served vault knows the progress of the sweep.
 ///
 /// # Errors
-/// Those of [`read_header`].
+/// The errors of [`read_header`].
 pub fn change_under_way(
     disk: &TrustedDisk,
     master: &MasterKey,

@@ -31,7 +31,7 @@ pub(crate) fn complete(disk: &TrustedDisk) -> Result<(), VaultError> {
 /// Returns whether the vault on this disk is the result of a complete restore.
 ///
 /// # Errors
-/// Those of the disk.
+/// The errors of the disk.
 pub(crate) fn is_complete(disk: &TrustedDisk) -> Result<bool, VaultError> {
     Ok(disk.meta(NAME)?.is_some_and(|note| note == DONE))
 }
@@ -39,7 +39,7 @@ pub(crate) fn is_complete(disk: &TrustedDisk) -> Result<bool, VaultError> {
 /// Returns whether a restore onto this disk has started and is not complete.
 ///
 /// # Errors
-/// Those of the disk.
+/// The errors of the disk.
 pub fn is_unfinished(disk: &TrustedDisk) -> Result<bool, VaultError> {
     Ok(disk.meta(NAME)?.is_some_and(|note| note == UNFINISHED))
 }

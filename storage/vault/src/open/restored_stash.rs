@@ -34,7 +34,7 @@ impl RestoredStash {
     /// time does not show how many blocks there are.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// The errors of the disk.
     pub(super) fn append(
         &mut self,
         payloads: &HashMap<BlockId, Vec<u8>>,
@@ -105,7 +105,7 @@ impl RestoredStash {
     /// Applies the changes of the scheme's stash, and drops the payloads from memory. Nothing is in flight.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// The errors of the disk.
     pub(super) fn sync_with(
         &mut self,
         scheme: &dyn Scheme,

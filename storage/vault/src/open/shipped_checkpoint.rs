@@ -48,7 +48,7 @@ impl ShippedScheme {
     /// Resumes the scheme with its stash on the scratch disk. `None` if its state contradicts itself.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// The errors of the disk.
     pub(super) fn resume(
         self,
         deferred_store: Rc<DeferredStore>,

@@ -34,7 +34,7 @@ pub struct Report {
     pub faults: Vec<String>,
 }
 
-/// The most bucket faults that a report holds.
+/// The maximum number of bucket faults that a report holds.
 pub(crate) const MAX_FAULTS: usize = 100;
 
 /// A function that gets the buckets done and the buckets in all.
@@ -78,7 +78,7 @@ pub(crate) struct ExpectedObjects {
     pub(crate) header: Vec<u8>,
     pub(crate) epoch: u32,
     pub(crate) shipped: ShippedCheckpoint,
-    /// The most bytes of a shipped checkpoint's manifest.
+    /// The maximum number of bytes of a shipped checkpoint's manifest.
     pub(crate) max: usize,
     /// The range of the journal in the store, if there is one: the first object that the shipped checkpoint does not
     /// hold, and the position after the last object.

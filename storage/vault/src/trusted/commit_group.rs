@@ -49,7 +49,7 @@ impl CommitGroup {
     /// in their order. It is not called if an earlier caller has committed this change.
     ///
     /// # Errors
-    /// Those of `apply`. Then no change of the group is made, and all callers get the error.
+    /// The errors of `apply`. Then no change of the group is made, and all callers get the error.
     pub(crate) fn commit(
         &self,
         QueuedChange(outcome): QueuedChange,

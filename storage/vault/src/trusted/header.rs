@@ -157,7 +157,7 @@ impl VaultParameters {
         Bytes(self.scheme.block_bytes().into())
     }
 
-    /// The layout of untrusted memory, with sealed slots.
+    /// The layout of untrusted memory; slot sizes include the seal.
     pub fn layout(&self) -> Layout {
         sealed_layout(&self.scheme.layout(), SlotFormat::Salted)
     }

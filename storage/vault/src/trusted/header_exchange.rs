@@ -30,7 +30,7 @@ pub(crate) fn previous_header(disk: &TrustedDisk) -> Result<Option<Vec<u8>>, Vau
 /// Replaces the header in the store by that of the disk. From then on the previous header is refused.
 ///
 /// # Errors
-/// Those of disk and store.
+/// The errors of disk and store.
 pub(crate) async fn complete(disk: &TrustedDisk, store: &impl Blobs) -> Result<(), VaultError> {
     let header = disk.meta(HEADER)?.ok_or(VaultError::NoVault)?;
     store.put(HEADER, &header).await?;

@@ -45,7 +45,7 @@ impl PayloadReader {
     /// The reader of a vault with these slots, if its tree top is on the trusted disk.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// The errors of the disk.
     pub(crate) fn of(
         side: (&TrustedDisk, &VaultHeader, &MasterKey),
         map: Arc<Mutex<SlotMap>>,
@@ -60,7 +60,7 @@ impl PayloadReader {
     /// The reader of a vault with these slots.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// The errors of the disk.
     pub(crate) fn new(
         (disk, header, master): (&TrustedDisk, &VaultHeader, &MasterKey),
         map: Arc<Mutex<SlotMap>>,

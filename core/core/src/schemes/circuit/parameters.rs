@@ -21,7 +21,7 @@ pub struct CircuitParameters {
     pub top: Level,
     /// Z, blocks of a bucket: 2 to 64. The paper measures that 2 are enough.
     pub blocks_per_bucket: u32,
-    /// The most accesses of one batch: 1 to 1024.
+    /// The maximum number of accesses in one batch: 1 to 1024.
     pub max_batch: u32,
     /// The hard bound of the stash in blocks, those that belong above `top` included: at least a largest batch. While
     /// the next batch might exceed it, an eviction outside of the schedule comes first.
@@ -95,7 +95,7 @@ impl CircuitParameters {
     /// Checks every range.
     ///
     /// # Errors
-    /// Each names the parameter and what to do.
+    /// Each error names the parameter and the remedy.
     pub fn validate(&self) -> Result<(), CircuitParametersError> {
         let (levels, blocks) = ((self.leaf_level, self.top), (self.blocks_per_bucket, 2));
         range::check_tree(levels, blocks, self.block_bytes, self.max_batch, self.capacity)?;

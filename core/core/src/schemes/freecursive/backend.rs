@@ -107,7 +107,8 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     /// Accesses a block at a position, and lets `serve` read and change its payload: one path.
     ///
     /// # Errors
-    /// Those of [`Oram::access`]; [`OramError::Contradiction`] if the block is not there, or the new leaf is none of the tree's.
+    /// The errors of [`Oram::access`]; [`OramError::Contradiction`] if the block is not there, or the new leaf is none
+    /// of the tree's.
     pub async fn access_at(
         &self,
         block: BlockId,
@@ -151,7 +152,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     /// Reads a path that was drawn for nothing else.
     ///
     /// # Errors
-    /// Those of [`Oram::access`].
+    /// The errors of [`Oram::access`].
     pub async fn dummy(&self) -> Result<(), OramError<S::Error>> {
         with_tree!(self, tree => tree.dummy().await)
     }
@@ -159,7 +160,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     /// Does a step of the pending work.
     ///
     /// # Errors
-    /// Those of [`Oram::step`].
+    /// The errors of [`Oram::step`].
     pub async fn step(&self) -> Result<(), OramError<S::Error>> {
         with_tree!(self, tree => tree.step().await)
     }

@@ -13,7 +13,7 @@
 /// Bytes of the group counter.
 const GROUP_COUNTER_BYTES: usize = 8;
 
-/// The most bits of an entry: with the bits before it in its first byte it lies in 5 bytes.
+/// The maximum number of bits of an entry: with the bits before it in its first byte it lies in 5 bytes.
 pub(super) const MAX_BITS: u32 = 32;
 
 /// The counter of a block that was never mapped.
@@ -32,7 +32,7 @@ impl Groups {
         Groups { labels, bits }
     }
 
-    /// The most entries that a PosMap block of so many bytes can hold.
+    /// The maximum number of entries that a PosMap block of so many bytes can hold.
     pub(super) fn max_labels(block_bytes: u64, bits: u32) -> u64 {
         block_bytes.saturating_sub(GROUP_COUNTER_BYTES as u64) * 8 / u64::from(bits.max(1))
     }

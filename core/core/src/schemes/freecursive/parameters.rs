@@ -18,8 +18,8 @@ pub struct FreecursiveParameters {
     /// X, positions in a PosMap block: 2 to 2^20. If they are kept in it, each takes 4 bytes. X' counters take their
     /// bits, and 8 bytes more.
     pub labels: u32,
-    /// The most positions that the trusted side keeps in a table: at least 1. There are as many levels of PosMap
-    /// blocks as this takes.
+    /// The maximum number of positions that the trusted side keeps in a table: at least 1. There are as many levels of
+    /// PosMap blocks as this takes.
     pub trusted_positions: u64,
     /// PosMap blocks of the look-aside buffer: 1 to 2^20.
     pub look_aside: u32,
@@ -29,7 +29,7 @@ pub struct FreecursiveParameters {
     pub positions: PositionStorage,
     /// The use of blocks that are found on the trusted side.
     pub hits: TrustedHits,
-    /// The most accesses of one batch: 1 to 1024.
+    /// The maximum number of accesses in one batch: 1 to 1024.
     pub max_batch: u32,
     /// The tree, for [`tree_capacity`](Self::tree_capacity) blocks and in batches of 1. Its blocks have [`TAG_BYTES`]
     /// more than the user's, if they have tags.
@@ -134,7 +134,7 @@ pub enum PositionStorage {
 /// literature have these options; simulations need them, and nothing else should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrustedHits {
-    /// They are read like any other, each with its path.
+    /// Blocks on the trusted side are read like any other, each with its path.
     ReadThePath,
     /// The stash answers at once. A block of the tree top is read with its path.
     StashAnswers,

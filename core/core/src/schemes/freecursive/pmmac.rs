@@ -18,7 +18,7 @@ pub struct Tags {
 }
 
 impl Tags {
-    /// Tags under a key.
+    /// Creates the tag function with this key.
     pub fn new(key: &[u8; 16]) -> Self {
         Tags { keyed: Cmac::new(key.into()) }
     }

@@ -32,8 +32,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// secrets: paths at a fixed rate hide it.
     ///
     /// # Errors
-    /// Those of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if the group is not available, or the
-    /// straggler is not what was last written.
+    /// The errors of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if the group is not
+    /// available, or the straggler is not what was last written.
     pub async fn remap_straggler(&self, block: BlockId) -> Result<bool, OramError<S::Error>> {
         let Some(straggler) = self.straggler_of_group(block)? else { return Ok(false) };
         let new_position = self.assign_position(straggler)?;

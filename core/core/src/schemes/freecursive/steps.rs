@@ -61,8 +61,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// Brings the PosMap block in that [`next`](Self::next) named: one path, lines 3 to 5.
     ///
     /// # Errors
-    /// Those of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if it is in the buffer already, or its
-    /// position is not available.
+    /// The errors of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if it is in the buffer
+    /// already, or its position is not available.
     pub async fn fetch(&self, wanted: BlockId) -> Result<(), OramError<S::Error>> {
         if self.space.level(wanted) == 0 || self.is_buffered(wanted) {
             return Err(OramError::Contradiction("a PosMap block is fetched that is not lacking"));
@@ -79,7 +79,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// Accesses a block for which nothing is missing: one path, lines 7 and 8.
     ///
     /// # Errors
-    /// Those of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if a PosMap block is missing.
+    /// The errors of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if a PosMap block is
+    /// missing.
     pub async fn access_block(
         &self,
         block: BlockId,

@@ -17,11 +17,11 @@ pub struct HierarchicalParameters {
     pub block_bytes: u32,
     /// S, slots of the buffer that is read whole, which are the accesses of an epoch: `max_batch` to 2^31.
     pub buffer: u32,
-    /// The most blocks that are expected in a bucket of a full table: 1, as in the paper, to 2^16.
+    /// The maximum number of blocks that are expected in a bucket of a full table: 1, as in the paper, to 2^16.
     pub load: u32,
     /// c, blocks that are sorted at once: at least the slots of a bucket. The trusted side holds twice as many.
     pub run_blocks: u32,
-    /// The most accesses of one batch: 1 to 2^16.
+    /// The maximum number of accesses in one batch: 1 to 2^16.
     pub max_batch: u32,
     /// True if a rebuild runs in parallel with the accesses of the next epoch, which have a buffer of their own.
     pub spread: bool,
@@ -30,7 +30,7 @@ pub struct HierarchicalParameters {
 /// A level: a hash table, and the same blocks in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelShape {
-    /// The most blocks in it.
+    /// The maximum number of blocks in the level.
     pub blocks: u64,
     /// Buckets of its table: a power of two.
     pub buckets: u64,

@@ -60,7 +60,8 @@ impl PartitionShape {
         if level + 1 == self.levels { self.capacity } else { 1 << level }
     }
 
-    /// The most blocks in buffers while a level is rebuilt: those that it gets, and its slots, which are twice as many.
+    /// The maximum number of blocks in buffers while a level is rebuilt: those that it gets, and its slots, which are
+    /// twice as many.
     pub fn buffer_blocks(&self, level: u32) -> u64 {
         3 * self.blocks(level)
     }

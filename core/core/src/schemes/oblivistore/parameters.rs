@@ -54,8 +54,8 @@ impl ObliviStoreParameters {
         (u64::from(partition) << (self.partition.levels - 1)) / u64::from(self.partitions.partitions.max(1))
     }
 
-    /// The most blocks in buffers while the pending work of a largest batch is done: a put for each access and for
-    /// each eviction of the sweep, each in a partition of its own, if all of them rebuild the last level.
+    /// The maximum number of blocks in buffers while the pending work of a largest batch is done: a put for each access
+    /// and for each eviction of the sweep, each in a partition of its own, if all of them rebuild the last level.
     pub fn buffer_blocks(&self) -> u64 {
         let PartitionsParameters { partitions, max_batch, .. } = self.partitions;
         let swept = self.partitions.swept_after(max_batch.into()).max(1);

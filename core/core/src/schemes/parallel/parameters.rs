@@ -102,7 +102,7 @@ impl ParallelParameters {
     /// Checks every range.
     ///
     /// # Errors
-    /// Each names the parameter and what to do.
+    /// Each error names the parameter and the remedy.
     pub fn validate(&self) -> Result<(), ParallelParametersError> {
         check_processors(self.processors)?;
         let bits = u64::from(self.bits());

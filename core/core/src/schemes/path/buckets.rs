@@ -27,7 +27,7 @@ impl BucketsByLevel {
     /// The same size at every level: the scheme of the paper.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn uniform(parameters: PathParameters) -> Result<Self, PathParametersError> {
         let blocks = vec![parameters.blocks_per_bucket; parameters.path_buckets()];
         Self::new(parameters, blocks)
@@ -36,8 +36,9 @@ impl BucketsByLevel {
     /// Sizes for each level of a tree, from `parameters.top` to the leaves: 1 to `blocks_per_bucket` blocks each.
     ///
     /// # Errors
-    /// Those of [`PathParameters::validate`], but that the tree may be more than half full; [`PathParametersError::Levels`]; [`PathParametersError::OutOfRange`];
-    /// [`PathParametersError::TreeTooSmall`] if more than three quarters of the slots would hold the capacity.
+    /// The errors of [`PathParameters::validate`], but that the tree may be more than half full;
+    /// [`PathParametersError::Levels`]; [`PathParametersError::OutOfRange`]; [`PathParametersError::TreeTooSmall`] if
+    /// more than three quarters of the slots would hold the capacity.
     pub fn new(parameters: PathParameters, blocks: Vec<u32>) -> Result<Self, PathParametersError> {
         parameters.validate_but_for_room()?;
         let levels = parameters.path_buckets();
@@ -60,7 +61,7 @@ impl BucketsByLevel {
     /// stands for two blocks at levels 10 to 16. Levels on the trusted side are left out.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn with(mut self, ranges: &[(Level, Level, u32)]) -> Result<Self, PathParametersError> {
         let top = self.parameters.top.0;
         for (first, last, blocks) in ranges {

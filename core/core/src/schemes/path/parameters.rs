@@ -23,7 +23,7 @@ pub struct PathParameters {
     /// Z, blocks of a bucket: 3 to 64, and with 3 at most [`MAX_LEVELS_OF_THREE`] levels in untrusted memory. The
     /// paper proves bounds for 5 and measures 4.
     pub blocks_per_bucket: u32,
-    /// The most accesses of one batch: 1 to 1024.
+    /// The maximum number of accesses in one batch: 1 to 1024.
     pub max_batch: u32,
     /// The hard bound of the trusted side, in blocks: the stash, the trusted top with it, and the paths that were
     /// read and are not yet written back. While a largest batch could exceed it, a background eviction comes first.
@@ -34,7 +34,8 @@ pub struct PathParameters {
 /// however empty the tree is.
 const MIN_BLOCKS: u32 = 3;
 
-/// The most untrusted levels of a tree whose buckets hold three blocks: with each further one, more blocks wait.
+/// The maximum number of untrusted levels of a tree whose buckets hold three blocks: with each further one, more blocks
+/// wait.
 pub const MAX_LEVELS_OF_THREE: usize = 10;
 
 /// The reason why parameters of a Path ORAM are refused, and what to do about it.
@@ -90,7 +91,7 @@ pub enum PathParametersError {
     StashTooSmall {
         /// The bound that was asked for.
         stash_bound: u32,
-        /// The least that works.
+        /// The minimum that is accepted.
         needed: u32,
     },
 }
@@ -201,7 +202,7 @@ impl PathParameters {
     /// Checks every range.
     ///
     /// # Errors
-    /// Each names the parameter and what to do.
+    /// Each error names the parameter and the remedy.
     pub fn validate(&self) -> Result<(), PathParametersError> {
         self.validate_but_for_room()?;
         let max = max_blocks(self.blocks_per_bucket, self.leaf_level);
@@ -251,19 +252,19 @@ impl PathParameters {
         planning::path_buckets(self.leaf_level, self.top)
     }
 
-    /// The most blocks that one access can add to the stash: a path full of them, and a new one.
+    /// The maximum number of blocks that one access can add to the stash: a path full of them, and a new one.
     fn blocks_per_access(&self) -> u32 {
         (self.path_buckets() as u32).saturating_mul(self.blocks_per_bucket).saturating_add(1)
     }
 
-    /// The most blocks that a largest batch can add to the stash.
+    /// The maximum number of blocks that a largest batch can add to the stash.
     pub(super) fn blocks_per_batch(&self) -> u32 {
         self.max_batch * self.blocks_per_access()
     }
 }
 
-/// The most blocks that a tree is allowed, its trusted levels counted as if they were buckets: half of it, or three
-/// quarters of its slots where that is less.
+/// The maximum number of blocks that a tree is allowed, its trusted levels counted as if they were buckets: half of it,
+/// or three quarters of its slots where that is less.
 fn max_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
     let slots = u64::from(blocks_per_bucket) * ((2 << leaf_level.0) - 1);
     (slots - slots / 4).min(planning::half_of_places(blocks_per_bucket, leaf_level))

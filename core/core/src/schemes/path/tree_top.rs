@@ -125,7 +125,7 @@ impl TreeTop {
     /// Fills an empty top with the entries of all `buckets`, each of whose blocks `is_sound` accepts.
     ///
     /// # Errors
-    /// That of `is_sound`; [`OramError::Contradiction`] if a block has no place in the index.
+    /// The error of `is_sound`; [`OramError::Contradiction`] if a block has no place in the index.
     pub(super) fn fill<E: Error + 'static>(
         &mut self,
         buckets: &[Bucket],

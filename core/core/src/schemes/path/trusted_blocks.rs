@@ -167,7 +167,7 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
     /// tree top is empty then. Paths that are held are written back before.
     ///
     /// # Errors
-    /// Those of [`Oram::step`](crate::oram::Oram::step).
+    /// The errors of [`Oram::step`](crate::oram::Oram::step).
     pub async fn write_back_trusted(&self) -> Result<(), OramError<S::Error>> {
         while !self.state.borrow().held.is_empty() {
             crate::oram::Oram::step(self).await?;

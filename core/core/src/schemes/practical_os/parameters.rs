@@ -17,7 +17,7 @@ pub struct PracticalOsParameters {
     pub cache: u32,
     /// c, blocks of a run that is sorted at once: 1 to 2^24. The trusted side holds two runs while it shuffles.
     pub run_blocks: u32,
-    /// The most accesses of one batch: 1 to 2^16.
+    /// The maximum number of accesses in one batch: 1 to 2^16.
     pub max_batch: u32,
 }
 

@@ -25,7 +25,7 @@ pub struct RawParameters {
     /// A, accesses for each eviction: 1 to 2Z - 1. The paper takes 5. A bucket above the leaves is asked to hold A/2
     /// blocks on average, so with more than 2Z no stash is bounded.
     pub eviction_rate: u32,
-    /// The most accesses of one batch: 1 to 1024.
+    /// The maximum number of accesses in one batch: 1 to 1024.
     pub max_batch: u32,
     /// C, the hard bound of the stash in blocks, those that belong above `top` included, those of a path that is being
     /// evicted not: at least a largest batch. While the next batch might exceed it, an eviction outside of the schedule
@@ -50,7 +50,7 @@ pub enum RawParametersError {
 }
 
 impl RawParameters {
-    /// The most blocks a leaf of planned parameters.
+    /// The maximum number of blocks per leaf of planned parameters.
     pub const PLANNED_LOAD: u64 = 4;
 
     /// Good parameters: Z = 5 and A = 5 as in the paper; the smallest tree with no more than
@@ -111,7 +111,7 @@ impl RawParameters {
     /// Checks every range.
     ///
     /// # Errors
-    /// Each names the parameter and what to do.
+    /// Each error names the parameter and the remedy.
     pub fn validate(&self) -> Result<(), RawParametersError> {
         let (levels, blocks) = ((self.leaf_level, self.top), (self.blocks_per_bucket, 2));
         range::check_tree(levels, blocks, self.block_bytes, self.max_batch, self.capacity)?;

@@ -143,7 +143,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
     /// Accesses a block that has a tag, lines 1 and 2: one path.
     ///
     /// # Errors
-    /// Those of [`Oram::access`]; [`OramError::Contradiction`] if it has none.
+    /// The errors of [`Oram::access`]; [`OramError::Contradiction`] if it has none.
     pub async fn access(
         &self,
         block: BlockId,
@@ -205,7 +205,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
     /// Takes a block out that lost its tag, line 7: one path.
     ///
     /// # Errors
-    /// Those of [`Oram::access`].
+    /// The errors of [`Oram::access`].
     pub async fn take_out(
         &self,
         leaving: EvictedBlock,
@@ -237,7 +237,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
     /// Reads a path that was drawn for nothing else.
     ///
     /// # Errors
-    /// Those of [`Oram::access`].
+    /// The errors of [`Oram::access`].
     pub async fn dummy(&self) -> Result<(), OramError<S::Error>> {
         self.tree.dummy().await
     }

@@ -172,7 +172,7 @@ where
         self.state.borrow().stash.len()
     }
 
-    /// The most blocks that were ever in the stash at once. Secret.
+    /// The maximum number of blocks that were ever in the stash at once. Secret.
     pub fn stash_peak(&self) -> usize {
         self.state.borrow().stash.peak()
     }

@@ -41,7 +41,7 @@ pub struct RingParameters {
     pub inner: RingBucket,
     /// Buckets of the leaf level (a level of its own size, as in IR-Alloc).
     pub leaf: RingBucket,
-    /// The most accesses of one batch.
+    /// The maximum number of accesses in one batch.
     pub max_batch: u32,
     /// The blocks, tree top included, that the stash and a largest batch must not exceed before the batch is served;
     /// blocks of an eviction in flight are not counted. At least A for each two subtrees, A and a largest batch.
@@ -120,7 +120,7 @@ pub enum RingParametersError {
     Stash {
         /// The bound.
         bound: u32,
-        /// The least that is accepted.
+        /// The minimum that is accepted.
         needed: u32,
     },
     /// The state of a filled tree is that of another one.
@@ -141,13 +141,13 @@ impl RingParameters {
         libm::ceil(waiting) as u64 + u64::from(self.eviction_rate) + u64::from(self.max_batch)
     }
 
-    /// The most blocks that are ever in the stash, those of an eviction in flight apart: the stash bound, and what the
-    /// last batch may bring from compacted buckets in addition to the blocks that it asked for.
+    /// The maximum number of blocks that are ever in the stash, those of an eviction in flight apart: the stash bound,
+    /// and what the last batch may bring from compacted buckets in addition to the blocks that it asked for.
     pub fn max_stash_blocks(&self) -> u64 {
         u64::from(self.stash_bound) + u64::from(self.max_batch) * u64::from(self.compacted_levels())
     }
 
-    /// The most blocks that an access brings into the stash: its own, and one from each compacted bucket.
+    /// The maximum number of blocks that an access brings into the stash: its own, and one from each compacted bucket.
     pub fn max_blocks_per_access(&self) -> u32 {
         1 + self.compacted_levels()
     }

@@ -34,11 +34,11 @@ const GROUPS: f64 = 8.0;
 /// The parts of a turn of the subtrees, of which the last so many were asked for again: more is dense where it matters.
 const REPEATS: [f64; 10] = [0.0, 0.03, 0.07, 0.12, 0.18, 0.26, 0.36, 0.5, 0.7, 1.0];
 
-/// The most slots of a bucket, and accesses for an eviction, that the bound is computed for: larger values are of no
-/// use, and would take long.
+/// The maximum number of slots of a bucket, and accesses for an eviction, that the bound is computed for: larger values
+/// are of no use, and would take long.
 const MAX_SLOTS: f64 = 1_048_576.0;
 
-/// The most that a probability of a sum of coins is, times its deviation.
+/// The maximum of the probability of a sum of coins, times the deviation of the sum.
 const MAX_BY_DEVIATION: f64 = 0.46883;
 
 impl RingParameters {

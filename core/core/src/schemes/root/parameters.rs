@@ -18,13 +18,11 @@ pub struct RootParameters {
 /// The reason why parameters of a Root ORAM are refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RootParametersError {
-    /// Those of the tree are.
+    /// The parameters of the tree are refused.
     #[error(transparent)]
     Path(#[from] PathParametersError),
     /// There are no such subtrees.
-    #[error(
-        "subtrees at level {subtrees} are below the leaves, at level {leaf_level}; choose at most {leaf_level}"
-    )]
+    #[error("subtree level {subtrees} is below the leaf level {leaf_level}: choose at most {leaf_level}")]
     Subtrees {
         /// s.
         subtrees: u32,
@@ -45,7 +43,7 @@ impl RootParameters {
     /// Checks every range.
     ///
     /// # Errors
-    /// Each names the parameter and what to do.
+    /// Each error names the parameter and the remedy.
     pub fn validate(&self) -> Result<(), RootParametersError> {
         let (subtrees, leaf_level) = (self.subtrees.0, self.path.leaf_level.0);
         if subtrees > leaf_level {

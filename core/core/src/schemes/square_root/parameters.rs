@@ -18,7 +18,7 @@ pub struct SquareRootParameters {
     pub shelter: u32,
     /// c, blocks of a run that is sorted at once: at least 1, as in the paper. The trusted side holds two runs.
     pub run_blocks: u32,
-    /// The most accesses of one batch: at least 1.
+    /// The maximum number of accesses in one batch: at least 1.
     pub max_batch: u32,
 }
 
@@ -38,7 +38,7 @@ pub enum SquareRootParametersError {
     Shelter {
         /// S.
         shelter: u32,
-        /// The most accesses of a batch.
+        /// The maximum number of accesses in a batch.
         max_batch: u32,
     },
     /// More slots than the permutation has numbers for.
@@ -58,7 +58,7 @@ impl SquareRootParameters {
     /// Checks every range.
     ///
     /// # Errors
-    /// Each names the parameter and what to do.
+    /// Each error names the parameter and the remedy.
     pub fn validate(&self) -> Result<(), SquareRootParametersError> {
         let min_one = [
             ("capacity", self.capacity),

@@ -4,7 +4,7 @@ use super::statistics::{ALARM_LOG2, Finding};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The most tests of sound schemes in a whole suite: `2^14 * 2^-33 = 2^-19`.
+/// The maximum number of tests of sound schemes in a whole suite: `2^14 * 2^-33 = 2^-19`.
 pub const MAX_TESTS: usize = 1 << 14;
 
 /// The findings of the judge.

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 const MAX_CELLS: u64 = 32;
 const PAIR_CELLS: u64 = 8;
 
-/// The most earlier leaves that a leaf is compared with.
+/// The maximum number of earlier leaves that a leaf is compared with.
 pub const WINDOW: usize = 16;
 
 pub(super) fn cells_of(leaves: u64) -> usize {

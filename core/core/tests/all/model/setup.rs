@@ -260,7 +260,8 @@ where
     curious(parameters, Bucket(0), &store, seeds(seed)).unwrap()
 }
 
-/// The most blocks on the trusted side of partitions that were never used, over a sequence that must make no emergency.
+/// The maximum number of blocks on the trusted side of partitions that were never used, over a sequence that must make
+/// no emergency.
 pub(crate) fn peak_of_cache<P: SubOram, R: RngCore>(
     oram: &Partitions<P, R>,
     store: &TraceStore,

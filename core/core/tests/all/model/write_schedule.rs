@@ -127,7 +127,7 @@ fn areas_that_do_not_go_together_are_refused_by_name() {
     assert_eq!(refused(10, 0), WriteScheduleError { main: 10, holding: 0 });
     assert_eq!(
         refused(10, 11).to_string(),
-        "a holding area of 11 slots does not go with a main area of 10: choose it from 1 to 10"
+        "the holding area (11 slots) must have 1 to 10 slots, 10 being the size of the main area"
     );
     assert_eq!(refused(0, 0), WriteScheduleError { main: 0, holding: 0 });
 }

@@ -87,7 +87,7 @@ pub(crate) struct Order {
     pub(crate) choices: Vec<u8>,
     /// The side whose store operations end only when nothing else can go on.
     pub(crate) held: Option<Held>,
-    /// The most steps at a time.
+    /// The maximum number of steps at a time.
     pub(crate) max_concurrent_steps: usize,
 }
 

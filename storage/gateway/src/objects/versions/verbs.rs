@@ -62,7 +62,7 @@ impl Account {
     /// Changes the details of a version, and not its bytes: `change` gets the present details.
     ///
     /// # Errors
-    /// Those of [`version`](Self::version); the error of `change`; [`Error::Device`]. Nothing is changed then.
+    /// The errors of [`version`](Self::version); the error of `change`; [`Error::Device`]. Nothing is changed then.
     pub async fn update_version(
         &self,
         container: &str,

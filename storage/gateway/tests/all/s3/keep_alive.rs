@@ -10,7 +10,7 @@ const BYTES: usize = 100_000;
 
 async fn with_source() -> TestServer {
     let server = TestServer::with_bucket(&[]).await;
-    server.put("/bucket/source", [7; BYTES]).await.expect("200");
+    server.put("/bucket/source", vec![7; BYTES]).await.expect("200");
     server
 }
 

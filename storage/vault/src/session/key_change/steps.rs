@@ -15,7 +15,7 @@ use ameles_core::types::Bucket;
 use ameles_seal::derive::Salt;
 use tokio::time::Instant;
 
-/// The most sealed bytes that a step of the sweep rewrites. A larger bucket has a step of its own.
+/// The maximum number of sealed bytes that a step of the sweep rewrites. A larger bucket has a step of its own.
 const STEP_BYTES: u64 = 1 << 20;
 /// The minimum number of steps of a whole sweep: a small vault has small steps.
 const STEPS: u64 = 64;

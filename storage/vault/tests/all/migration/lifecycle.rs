@@ -21,7 +21,7 @@ const BLOCK_BYTES: u32 = 32;
 const CLIENTS: u64 = 5;
 /// A client's names.
 const NAMES: u64 = 4;
-/// The most openings; after more than that, the successor would never take over.
+/// The maximum number of openings; after more than that, the successor would never take over.
 const MAX_OPENINGS: u64 = 400;
 
 /// The counts of what lifecycles did, for the test that they did enough.

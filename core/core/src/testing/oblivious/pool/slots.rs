@@ -5,7 +5,7 @@ use super::classes::OfRun;
 use super::table::{Rows, Table};
 
 const CELLS: usize = 16;
-/// The most unread slots whose ranks are counted one by one.
+/// The maximum number of unread slots whose ranks are counted one by one.
 const MAX_RANKS: usize = 64;
 
 pub(super) struct Tables {

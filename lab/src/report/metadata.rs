@@ -2,7 +2,7 @@
 
 /// The circumstances of a report, stated on its page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct About {
+pub struct ReportMetadata {
     /// The title of its page.
     pub title: String,
     /// The paragraph below that: the source of the figures and their limits.
