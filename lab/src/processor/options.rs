@@ -3,7 +3,7 @@
 use super::error::ProcessorError;
 use super::preset::{FrameOrder, Preset, Start};
 use super::settings::Setting;
-use ameles_dram::Specification;
+use ameles_dram::{DramError, Specification};
 use ameles_simulator::configuration::Configuration;
 use ameles_simulator::pace::Pace;
 use std::fmt::{self, Display, Formatter};
@@ -12,6 +12,11 @@ use std::path::PathBuf;
 
 /// Heights of trees.
 pub(super) const LEVELS: RangeInclusive<u32> = 11..=26;
+
+/// The maximum clock of a memory in MHz: that of the processor.
+const MAX_MHZ: u32 = 3200;
+/// The maximum number of channels.
+const MAX_CHANNELS: u32 = 64;
 
 /// A part of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +146,21 @@ impl Options {
         if !LEVELS.contains(&self.levels) {
             return Err(ProcessorError::Levels(self.levels));
         }
-        Ok(self.baseline().memory.check()?)
+        let memory = self.baseline().memory;
+        let impossible = |why: String| Err(DramError::Invalid(why).into());
+        if memory.clock.mhz > MAX_MHZ {
+            return impossible(format!(
+                "clock.mhz is {}: choose 1 to {MAX_MHZ}, the processor's clock",
+                memory.clock.mhz
+            ));
+        }
+        if memory.geometry.channels > MAX_CHANNELS {
+            return impossible(format!(
+                "number of channels is {}: choose 1 to {MAX_CHANNELS}",
+                memory.geometry.channels
+            ));
+        }
+        Ok(memory.check()?)
     }
 
     /// The same with each part, program, scheme and rate once: a repeated name counts once.

@@ -60,10 +60,10 @@ pub(super) struct Arguments {
     set: Vec<String>,
     /// The start of paths: at any time (free), T cycles after the last one started (start:T) or ended (end:T), or on demand
     /// with a dummy after T idle cycles (idle:T) or T instructions (instructions:T)
-    /// [default: end:1000,start:1000,idle:250,free]
+    /// [default: end:1000,start:1000,idle:250,free as machine, end:1000,free as paper, free,instructions:1000 as authors]
     #[arg(long, value_name = "RATES", value_delimiter = ',')]
     pace: Vec<Rate>,
-    /// Levels of the tree, including those on the trusted side [default: 25, or 20 with --quick]
+    /// Levels of the tree, including those on the trusted side [default: 25, 24 as authors, or 20 with --quick]
     #[arg(long, value_name = "NUMBER")]
     levels: Option<u32>,
     /// Run a small tree and the first 5000 misses of each program: takes a minute, with rough figures

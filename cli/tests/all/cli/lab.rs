@@ -11,6 +11,8 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
     fs::write(folder.path("bad.trace"), "10 R 0x40\n3 X 0x80\n").expect("written");
     fs::write(folder.path("garbage.trace"), b"\x7fELF").expect("written");
     fs::write(folder.path("cut.trace"), b"ameles trace v1\n\x1f\x8b").expect("written");
+    let memory = include_str!("../../../../simulation/dram/src/usimm.toml");
+    fs::write(folder.path("fast.toml"), memory.replace("mhz = 800", "mhz = 3201")).expect("written");
     for (line, parts) in [
         ("--trace none.trace", ["--trace none.trace: ", "No such file"]),
         ("--trace bad.trace", ["--trace bad.trace: line 2 of the trace", "write for example"]),
@@ -20,6 +22,8 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
         ("--program xz --levels 14", ["xz: the 32768 lines of the memory", "choose --levels "]),
         ("--levels 9", ["--levels: the lab has no tree of 9 levels", "choose 11 to 26"]),
         ("--channels 3", ["--channels, --dram: the memory is impossible", "number of channels is 3"]),
+        ("--channels 1048576", ["--channels, --dram: the memory is impossible", "choose 1 to 64"]),
+        ("--dram fast.toml", ["--channels, --dram: the memory is impossible", "choose 1 to 3200"]),
         ("--dram none.toml", ["--dram none.toml: ", "No such file"]),
         ("--dram bad.trace", ["--dram bad.trace: ", "line 1"]),
         ("--part scaling --frames virtual", ["does not use --frames", "part figures"]),
