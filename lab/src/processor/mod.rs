@@ -6,7 +6,6 @@
 
 mod advice;
 mod bytes;
-mod comparison;
 mod csv;
 mod error;
 mod figures;
@@ -50,7 +49,7 @@ pub fn run(all: &[Options], progress: &dyn Progress) -> Result<Report, Processor
     for options in &all {
         run_preset(options, &mut report, progress)?;
     }
-    for section in comparison::sections(&all, &report.rows) {
+    if let Some(section) = figures::comparison(&all, &report.rows) {
         progress.on_figure(&section.text());
         report.sections.push(section);
     }

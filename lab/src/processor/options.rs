@@ -126,9 +126,9 @@ impl Options {
         set.unwrap_or(2 << self.levels)
     }
 
-    /// Baseline in the memory of the options.
-    pub(super) fn baseline(&self) -> Configuration {
-        let mut baseline = Configuration::baseline(self.levels);
+    /// Baseline in the memory of the options, for a tree of that many levels.
+    pub(super) fn baseline(&self, levels: u32) -> Configuration {
+        let mut baseline = Configuration::baseline(levels);
         if let Some(memory) = &self.memory {
             baseline.memory = memory.clone().with_super_rows();
         }
@@ -146,7 +146,7 @@ impl Options {
         if !LEVELS.contains(&self.levels) {
             return Err(ProcessorError::Levels(self.levels));
         }
-        let memory = self.baseline().memory;
+        let memory = self.baseline(self.levels).memory;
         let impossible = |why: String| Err(DramError::Invalid(why).into());
         if memory.clock.mhz > MAX_MHZ {
             return impossible(format!(

@@ -39,32 +39,24 @@ impl Row {
     /// The share of requests whose block was found in the stash, in the tree top or on the trusted levels of its
     /// path.
     pub fn top_share(&self) -> f64 {
-        let Counts { top_hits, found, stash_hits, found_in_stash, fresh, .. } = self.counts();
-        let in_stash = stash_hits + found_in_stash;
-        let saved: u64 = top_hits.iter().sum();
-        let read: u64 = found.iter().take(self.top_levels as usize).sum();
-        let all = saved + in_stash + fresh + found.iter().sum::<u64>();
-        (saved + read + in_stash) as f64 / all.max(1) as f64
+        self.share_on_top(&[], 0)
     }
 
     /// The same with PosMap blocks whose paths were read, counted like requests: as IR-ORAM's authors count.
     pub fn top_share_with_posmap(&self) -> f64 {
-        let Counts {
-            top_hits,
-            found,
-            stash_hits,
-            found_in_stash,
-            fresh,
-            posmap_found,
-            posmap_found_in_stash,
-            ..
-        } = self.counts();
-        let top = self.top_levels as usize;
-        let in_stash = stash_hits + found_in_stash + posmap_found_in_stash;
-        let on_top: u64 =
-            top_hits.iter().chain(found.iter().take(top)).chain(posmap_found.iter().take(top)).sum();
-        let below: u64 = found.iter().skip(top).chain(posmap_found.iter().skip(top)).sum();
-        (on_top + in_stash) as f64 / (on_top + in_stash + below + fresh).max(1) as f64
+        let Counts { posmap_found, posmap_found_in_stash, .. } = self.counts();
+        self.share_on_top(posmap_found, *posmap_found_in_stash)
+    }
+
+    /// The share of what was found on the trusted side: of the requests, and of other blocks, given by level and in the
+    /// stash.
+    fn share_on_top(&self, others: &[u64], others_in_stash: u64) -> f64 {
+        let Counts { top_hits, found, stash_hits, found_in_stash, fresh, .. } = self.counts();
+        let read = |levels: &[u64]| levels.iter().take(self.top_levels as usize).sum::<u64>();
+        let saved: u64 = top_hits.iter().sum();
+        let in_stash = stash_hits + found_in_stash + others_in_stash;
+        let all = saved + in_stash + fresh + found.iter().chain(others).sum::<u64>();
+        (saved + read(found) + read(others) + in_stash) as f64 / all.max(1) as f64
     }
 
     /// Cycles of a path, with the rest after it.

@@ -92,10 +92,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
 fn baselines(options: &Options) -> Result<Vec<Configuration>, ProcessorError> {
     let heights = options.levels - 1..=(options.levels + 1).min(26);
     let base = |levels| {
-        let mut base = Machine::with_room(Setting::apply_all(
-            &options.settings,
-            Options { levels, ..options.clone() }.baseline(),
-        ));
+        let mut base = Machine::with_room(Setting::apply_all(&options.settings, options.baseline(levels)));
         base.pace = options.paces[0];
         base.oram.sizes.clear();
         Machine::check(&base).map_err(|source| failed(&base, SearchError::Configuration(source)))?;

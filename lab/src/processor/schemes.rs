@@ -162,7 +162,7 @@ fn selected_names(options: &Options, pace: Pace) -> Vec<String> {
 
 /// The machine of the options with a scheme, at a rate.
 fn machine(options: &Options, scheme: LabScheme, pace: Pace) -> Configuration {
-    let mut configuration = with_scheme(scheme, options.baseline());
+    let mut configuration = with_scheme(scheme, options.baseline(options.levels));
     configuration.pace = pace;
     if options.preset == Preset::Authors {
         configuration = as_authors(scheme, configuration);

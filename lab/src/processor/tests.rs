@@ -254,14 +254,10 @@ fn the_machine_of_the_authors_has_the_paths_of_their_logs() {
 /// IR-Stash finds in the tree top.
 #[test]
 fn machines_are_compared_program_by_program_with_the_logs() {
-    let of = |preset| Options {
-        preset,
-        levels: 18,
-        frames: Options::of(preset).frames,
-        start: Options::of(preset).start,
-        channels: Options::of(preset).channels,
-        paces: vec![Pace::Free],
-        ..options(&["lbm-fill", "cc1"], &["baseline", "ir-alloc", "ir-stash"])
+    let of = |preset| {
+        let Options { frames, start, channels, .. } = Options::of(preset);
+        let same = options(&["lbm-fill", "cc1"], &["baseline", "ir-alloc", "ir-stash"]);
+        Options { preset, frames, start, channels, paces: vec![Pace::Free], ..same }
     };
     let report = run(&[of(Preset::Authors), of(Preset::Machine)], &Silent).unwrap();
     let folder = tempfile::tempdir().unwrap();

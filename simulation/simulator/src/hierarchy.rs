@@ -57,13 +57,13 @@ impl Hierarchy {
     /// Serves a block without a path, if it is on the trusted side.
     pub(crate) fn answer(&mut self, block: BlockId, access_kind: AccessKind) -> Result<bool, Failure> {
         let Some(small) = &mut self.small else { return self.main.answer(block, access_kind) };
-        if !small.has(block) && self.admission == Admission::OnEviction {
-            return self.main.answer(block, access_kind);
-        }
         if small.has(block) {
             let is_answered = small.answer(block)?;
             self.main.counts.stash_hits += u64::from(is_answered);
             return Ok(is_answered);
+        }
+        if self.admission == Admission::OnEviction {
+            return self.main.answer(block, access_kind);
         }
         let is_answered = small.has_room() && self.main.answer(block, AccessKind::TakeOut)?;
         if is_answered {

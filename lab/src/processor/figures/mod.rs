@@ -1,5 +1,6 @@
 //! The figures of the paper: ours with the printed numbers, a section for each rate of paths.
 
+mod comparison;
 mod measure;
 mod other_runs;
 mod path_kinds;
@@ -10,8 +11,8 @@ mod summary;
 use super::options::Options;
 use super::row::Row;
 use super::schemes::pace_name;
-use crate::report::{Section, Sheet};
-use ameles_simulator::pace::Pace;
+use crate::report::Section;
+pub(super) use comparison::section as comparison;
 use measure::FIGURES;
 use run_set::RunSet;
 
@@ -22,24 +23,6 @@ pub(super) fn sections(options: &Options, rows: &[Row]) -> Vec<Section> {
         all.iter().filter(|runs| !runs.rows.is_empty()).map(rate_sections).collect();
     sections.extend(summary::of(&all));
     sections
-}
-
-/// A table of the means of all figures: the paper's, the logs', and those of each set of choices at each of its rates.
-pub(super) fn means_by_machine(all: &[Options], rows: &[Row]) -> Sheet {
-    summary::by_machine(&run_sets(all, rows))
-}
-
-/// The rows of each set of choices at each of its rates, with the title of the two.
-fn run_sets<'a>(all: &[Options], rows: &'a [Row]) -> Vec<(String, RunSet<'a>)> {
-    let of = |options: &Options| {
-        let preset = options.preset;
-        let of_preset = move |pace: &Pace| {
-            let rows = rows.iter().filter(move |row| row.preset == preset);
-            (format!("as {preset}, {}", pace_name(*pace)), RunSet::of(rows, pace_name(*pace)))
-        };
-        options.paces.iter().map(of_preset).collect::<Vec<_>>()
-    };
-    all.iter().flat_map(of).filter(|(_, runs)| !runs.rows.is_empty()).collect()
 }
 
 fn rate_sections(runs: &RunSet<'_>) -> Section {

@@ -64,7 +64,7 @@ pub(super) fn of(all: &[RunSet<'_>]) -> Option<Section> {
 }
 
 /// A table of the means: the paper's, and those of all runs, each under its title.
-pub(super) fn by_machine(all: &[(String, RunSet<'_>)]) -> Sheet {
+pub(super) fn by_machine(all: &[&(String, RunSet<'_>)]) -> Sheet {
     let header =
         ["figure", "scheme", "the paper"].into_iter().chain(all.iter().map(|(title, _)| title.as_str()));
     let mut sheet = Sheet::new("comparison", "Means of all programs", header);
