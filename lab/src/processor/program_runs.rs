@@ -9,7 +9,7 @@ use super::schemes::{NamedConfiguration, pace_name};
 use crate::bench::Progress;
 use ameles_simulator::configuration_error::ConfigurationError;
 use ameles_simulator::machine::Machine;
-use ameles_simulator::tree::filled::FilledTree;
+use ameles_simulator::tree::filled::{FilledTree, TreeCopy};
 use std::sync::Mutex;
 use std::sync::mpsc;
 use std::thread;
@@ -58,11 +58,20 @@ fn run_in_parallel(
         for _ in 0..options.threads.clamp(1, jobs.len().max(1)) {
             let (finished, next) = (finished.clone(), &next);
             scope.spawn(move || {
+                let mut copy = tree.copy();
                 while let Some(nth) = next.lock().ok().and_then(|mut next| next.next()) {
                     let (named, program) = jobs[nth];
-                    if finished.send((nth, run_one(options, tree, named, program))).is_err() {
+                    let (row, left) = match run_one(options, copy, named, program) {
+                        Ok((row, left)) => (Ok(row), Some(left)),
+                        Err(error) => (Err(error), None),
+                    };
+                    if finished.send((nth, row)).is_err() {
                         return;
                     }
+                    // An error ends the other runs, too.
+                    let Some(left) = left else { return };
+                    copy = left;
+                    copy.reset(tree);
                 }
             });
         }
@@ -76,14 +85,15 @@ fn run_in_parallel(
     })
 }
 
+/// Runs a program in a copy of a tree, and returns the copy as the run leaves it.
 fn run_one(
     options: &Options,
-    tree: &FilledTree,
+    copy: TreeCopy,
     named: &NamedConfiguration,
     program: &Program,
-) -> Result<Row, ProcessorError> {
+) -> Result<(Row, TreeCopy), ProcessorError> {
     let NamedConfiguration { scheme, configuration, path_blocks } = named;
-    let mut machine = Machine::over(configuration.clone(), tree.clone(), options.seed)
+    let mut machine = Machine::over(configuration.clone(), copy, options.seed)
         .map_err(|source| configuration_error(named, source))?;
     let failed = |source| ProcessorError::Run {
         program: program.name.clone(),
@@ -95,7 +105,7 @@ fn run_one(
         run()?;
     }
     let outcome = run()?;
-    Ok(Row {
+    let row = Row {
         preset: options.preset,
         program: program.name.clone(),
         scheme: scheme.clone(),
@@ -104,7 +114,8 @@ fn run_one(
         top_levels: configuration.oram.top_levels,
         outcome,
         stash_blocks: machine.stash_blocks(),
-    })
+    };
+    Ok((row, machine.into_tree()))
 }
 
 fn configuration_error(named: &NamedConfiguration, source: ConfigurationError) -> ProcessorError {

@@ -132,7 +132,7 @@ fn random(lines: u64, misses: usize, seed: u64) -> impl Iterator<Item = Miss> {
 fn cycles(configuration: &Configuration, seed: u64, misses: usize) -> Result<Vec<u64>, SearchError> {
     let lines = configuration.oram.user_blocks;
     let tree = draw(&configuration.oram, seed)?;
-    let mut machine = Machine::over(configuration.clone(), tree, seed)?;
+    let mut machine = Machine::over(configuration.clone(), tree.into_copy(), seed)?;
     // The traces run in sequence: random accesses do not change the state of the tree.
     let of_trace = |trace| Ok(machine.run(random(lines, misses, seed + 1 + trace), 0, |_| ())?.cycles.0);
     (0..TRACES).map(of_trace).collect()

@@ -131,8 +131,9 @@ fn run_states(
         .map_err(|source| configuration_error(name, source))?;
     let misses = options.misses.saturating_mul(5).min(configuration.oram.user_blocks as usize);
     let mut states = vec![(state_name(start).to_owned(), tree.utilisation().1)];
+    let mut copy = tree.copy();
     for program in programs {
-        let mut machine = Machine::over(configuration.clone(), tree.clone(), options.seed)
+        let mut machine = Machine::over(configuration.clone(), copy, options.seed)
             .map_err(|source| configuration_error(name, source))?;
         let trace = program.misses.iter().copied().cycle().take(misses);
         machine.run(trace, 0, |_| ()).map_err(|source| ProcessorError::Run {
@@ -141,6 +142,8 @@ fn run_states(
             source: Box::new(source),
         })?;
         states.push((format!("{} for {misses} misses", program.name), machine.utilisation().1));
+        copy = machine.into_tree();
+        copy.reset(&tree);
     }
     Ok(states)
 }

@@ -199,7 +199,8 @@ impl<I: Iterator<Item = Miss>, T: Fn() -> I> Search<'_, T> {
         configuration.check()?;
         let tree = FilledTree::draw(&configuration.oram, Contents::Steady(History::Random), self.seed)?;
         let path_blocks = configuration.path_blocks()?;
-        let outcome = Machine::over(configuration, tree, self.seed)?.run((self.trace)(), 0, |_| ())?;
+        let outcome =
+            Machine::over(configuration, tree.into_copy(), self.seed)?.run((self.trace)(), 0, |_| ())?;
         let evictions = outcome.counts.background as f64 / outcome.counts.paths().max(1) as f64;
         let tried = TriedSizes {
             sizes: sizes.clone(),

@@ -5,6 +5,8 @@
 //! writes its blocks in DRAM. The schemes are those of `ameles-core`, over a tree without payloads. A
 //! [`Configuration`](configuration::Configuration) selects their options.
 
+#![deny(unsafe_code)]
+
 pub mod allocation;
 pub mod configuration;
 pub mod configuration_error;

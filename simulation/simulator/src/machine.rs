@@ -14,7 +14,7 @@ use crate::main_oram::AccessKind;
 use crate::path_timer::PathTimer;
 use crate::pattern::Tree;
 use crate::small_oram::SmallOram;
-use crate::tree::filled::{Contents, FilledTree};
+use crate::tree::filled::{Contents, FilledTree, TreeCopy};
 use crate::tree::slots::Slots;
 use crate::tree_backend::Step;
 use ameles_core::types::Level;
@@ -61,19 +61,20 @@ impl Machine {
         seed: u64,
     ) -> Result<Self, ConfigurationError> {
         let tree = FilledTree::draw(&configuration.oram, contents, seed)?;
-        Self::over(configuration, tree, seed)
+        Self::over(configuration, tree.into_copy(), seed)
     }
 
-    /// A machine over a tree that was drawn for its ORAM.
+    /// A machine over a copy of a tree that was drawn for its ORAM.
     ///
     /// # Errors
     /// [`ConfigurationError`].
-    pub fn over(
-        configuration: Configuration,
-        tree: FilledTree,
-        seed: u64,
-    ) -> Result<Self, ConfigurationError> {
+    pub fn over(configuration: Configuration, tree: TreeCopy, seed: u64) -> Result<Self, ConfigurationError> {
         Ok(Machine { state: State::over(configuration, tree, seed)? })
+    }
+
+    /// Returns the copy of the tree, as it is now.
+    pub fn into_tree(self) -> TreeCopy {
+        TreeCopy::of_parts(self.state.memory.main.into_parts())
     }
 
     /// The share of the slots of each level of the main tree in untrusted memory that hold a block, and the first of

@@ -25,8 +25,7 @@ pub(crate) struct MainOram {
 #[derive(Clone)]
 pub(crate) struct TreeParts {
     pub(crate) slots: Slots,
-    /// A word for each block: its leaf + 1.
-    pub(crate) positions: Vec<u32>,
+    pub(crate) positions: Positions,
     /// The blocks on the trusted side, with their leaves.
     pub(crate) trusted: Vec<(BlockId, Leaf)>,
     /// The metadata of a Ring ORAM, in place of positions.
@@ -76,7 +75,7 @@ impl MainOram {
         let oram = match ring {
             Some(filled) => FreecursiveOram::over_filled_ring(parameters, filled, store.clone(), for_oram)?,
             None => {
-                let (positions, store) = (Positions::from_words(positions), store.clone());
+                let store = store.clone();
                 FreecursiveOram::over_filled_store(parameters, positions, Bucket(0), store, for_oram)?
             }
         };
@@ -85,10 +84,10 @@ impl MainOram {
         Ok(memory)
     }
 
-    /// Returns the tree in its present state; not that of a Ring ORAM, whose metadata stay.
+    /// Returns the tree in its present state, but for the metadata of a Ring ORAM, which stay.
     pub(crate) fn into_parts(self) -> TreeParts {
         let trusted = self.oram.tree().trusted_blocks();
-        let positions = self.oram.into_positions();
+        let positions = self.oram.into_positions().expect("the positions are kept aside");
         TreeParts { slots: self.store.into_slots(), positions, trusted, ring: None }
     }
 

@@ -71,7 +71,7 @@ impl SmallOram {
         let mut slots = Slots::new(Level(top), &parameters.tree.blocks()[top as usize..]);
         let (mut tagged_blocks, mut trusted) = (Vec::new(), Vec::new());
         let is_full = configuration.admission == Admission::OnAccess;
-        if is_full && main.positions.iter().any(|position| *position != 0) {
+        if is_full && main.positions.words().iter().any(|position| *position != 0) {
             let space = AddressSpace::new(parameters.tags(), 2, parameters.tags());
             let state =
                 steady_state::fill(&mut slots, &space, (History::Random, EvictionModel::ByEachPath), random);
@@ -205,8 +205,7 @@ fn blocks_for_tags(
         all.extend(rows.into_iter().flat_map(|row| run.clone().map(move |set| BlockId(row + set))));
     }
     for block in &all {
-        let position = main.positions[block.0 as usize];
-        if let Some(leaf) = position.checked_sub(1).map(|leaf| Leaf(leaf.into()))
+        if let Some(leaf) = main.positions.get(*block)
             && !main.slots.take(*block, leaf)
         {
             main.trusted.retain(|(trusted, _)| trusted != block);

@@ -27,6 +27,7 @@ impl Positions {
     }
 
     /// Its words, one for each block.
+    #[inline]
     pub fn words(&self) -> &[u32] {
         self.words.words()
     }
@@ -36,17 +37,32 @@ impl Positions {
         self.words.into_words()
     }
 
+    /// Begins to record which words change, so that [`reset`](Self::reset) copies only those.
+    pub fn track_changes(&mut self) {
+        self.words.track_changes();
+    }
+
+    /// Makes the map equal to that of which it is a copy. What changed before changes were tracked stays.
+    pub fn reset(&mut self, original: &Self) {
+        for place in self.words.take_changes() {
+            self.words.set(place as usize, original.words()[place as usize]);
+        }
+        self.track_changes();
+    }
+
     /// Blocks in it.
     pub fn blocks(&self) -> u64 {
         self.words().len() as u64
     }
 
     /// The leaf of a block.
+    #[inline]
     pub fn get(&self, block: BlockId) -> Option<Leaf> {
         self.words()[block.0 as usize].checked_sub(1).map(|leaf| Leaf(leaf.into()))
     }
 
     /// Gives a block a leaf and returns its old leaf.
+    #[inline]
     pub fn replace(&mut self, block: BlockId, leaf: Leaf) -> Option<Leaf> {
         let old = self.get(block);
         self.words.set(block.0 as usize, leaf.0 as u32 + 1);

@@ -29,6 +29,7 @@ impl WordTable {
     }
 
     /// Its words.
+    #[inline]
     pub(crate) fn words(&self) -> &[u32] {
         &self.words
     }
@@ -44,6 +45,7 @@ impl WordTable {
     }
 
     /// Changes a word.
+    #[inline]
     pub(crate) fn set(&mut self, place: usize, word: u32) {
         self.held.record(place as u64, self.words[place]);
         if let Some(changed) = &mut self.changed {

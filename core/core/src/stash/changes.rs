@@ -26,6 +26,7 @@ impl StashLog {
     }
 
     /// Records that a block became the first of its list.
+    #[inline]
     pub(crate) fn on_link(&mut self, block: BlockId) {
         if let Some(changes) = &mut self.0 {
             changes.linked.push(block);
@@ -33,6 +34,7 @@ impl StashLog {
     }
 
     /// Records that a block's payload may be changed.
+    #[inline]
     pub(crate) fn on_write(&mut self, block: BlockId) {
         if let Some(changes) = &mut self.0 {
             changes.written.push(block);
@@ -45,6 +47,7 @@ impl StashLog {
     }
 
     /// Records that a block was removed.
+    #[inline]
     pub(crate) fn on_remove(&mut self, block: BlockId) {
         if let Some(changes) = &mut self.0 {
             changes.removed.push(block);

@@ -88,6 +88,7 @@ impl Stash {
     }
 
     /// Blocks in it.
+    #[inline]
     pub fn len(&self) -> usize {
         self.index.len()
     }
@@ -111,6 +112,7 @@ impl Stash {
     }
 
     /// Finds the place of a block, if it is here.
+    #[inline]
     pub fn find(&self, block: BlockId) -> Option<Handle> {
         self.index
             .find(hash(block), |at| BlockId(self.entries[*at as usize].block.into()) == block)
@@ -125,6 +127,7 @@ impl Stash {
     }
 
     /// Adds a block that is not here yet, with this payload.
+    #[inline]
     pub fn insert_with(&mut self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Handle {
         let handle = self.place(block, leaf);
         self.payloads.slot_mut(handle.0).copy_from_slice(payload);
@@ -137,6 +140,7 @@ impl Stash {
     }
 
     /// Takes a free entry; the contents of its payload are unspecified.
+    #[inline]
     fn place(&mut self, block: BlockId, leaf: Leaf) -> Handle {
         let at = match self.vacant.pop() {
             Some(at) => at,
@@ -158,6 +162,7 @@ impl Stash {
     }
 
     /// Takes a block out.
+    #[inline]
     pub fn remove(&mut self, handle: Handle) {
         self.log.on_remove(self.block(handle));
         self.unlink(handle.0);
@@ -174,16 +179,19 @@ impl Stash {
     }
 
     /// The block at a handle.
+    #[inline]
     pub fn block(&self, handle: Handle) -> BlockId {
         BlockId(self.entries[handle.0 as usize].block.into())
     }
 
     /// The leaf of the block at a handle.
+    #[inline]
     pub fn leaf(&self, handle: Handle) -> Leaf {
         Leaf(self.entries[handle.0 as usize].leaf.into())
     }
 
     /// Copies the payload of the block at a handle, which may be in the source only.
+    #[inline]
     pub fn read(&self, handle: Handle, into: &mut [u8]) {
         self.payloads.read(handle.0, self.block(handle), into);
     }
@@ -201,6 +209,7 @@ impl Stash {
     }
 
     /// The payload of the block at a handle, to be changed: it is in memory from now on.
+    #[inline]
     pub fn payload_mut(&mut self, handle: Handle) -> &mut [u8] {
         let block = self.block(handle);
         self.log.on_write(block);
@@ -235,18 +244,21 @@ impl Stash {
     }
 
     /// Serializes a block as it is in untrusted memory: its header, then its payload.
+    #[inline]
     pub fn serialize_block(&self, handle: Handle, into: &mut [u8]) {
         let (header, payload) = into.split_at_mut(HEADER_BYTES);
         self.serialize_split(handle, header, payload);
     }
 
     /// Serializes a block whose header and payload are in different buffers.
+    #[inline]
     pub fn serialize_split(&self, handle: Handle, header: &mut [u8], payload: &mut [u8]) {
         block_header::write(header, self.block(handle), self.leaf(handle));
         self.read(handle, payload);
     }
 
     /// The blocks of one subtree, the last one added first.
+    #[inline]
     pub fn subtree(&self, subtree: usize) -> impl Iterator<Item = Handle> + '_ {
         let mut at = self.heads[subtree];
         core::iter::from_fn(move || {
@@ -351,10 +363,12 @@ impl Stash {
         }
     }
 
+    #[inline]
     fn list_of(&self, leaf: Leaf) -> usize {
         (leaf.0 >> (self.leaf_level.0 - self.top.0)) as usize
     }
 
+    #[inline]
     fn link(&mut self, at: u32, leaf: Leaf) {
         let list = self.list_of(leaf);
         let next = self.heads[list];
@@ -367,6 +381,7 @@ impl Stash {
         self.log.on_link(BlockId(self.entries[at as usize].block.into()));
     }
 
+    #[inline]
     fn unlink(&mut self, at: u32) {
         let Entry { leaf, previous, next, .. } = self.entries[at as usize];
         if previous == NONE {

@@ -73,11 +73,13 @@ impl StashPayloads {
     }
 
     /// Returns whether the payload of an entry is in memory.
+    #[inline]
     pub(crate) fn is_resident(&self, at: u32) -> bool {
         self.external.as_ref().is_none_or(|external| external.slots[at as usize] != NONE)
     }
 
     /// The payload of an entry, if it is in memory.
+    #[inline]
     pub(crate) fn get(&self, at: u32) -> Option<&[u8]> {
         let slot = match &self.external {
             None => at,
@@ -87,6 +89,7 @@ impl StashPayloads {
     }
 
     /// The slot of an entry's payload, which it has from now on. Its contents are unspecified.
+    #[inline]
     pub(crate) fn slot_mut(&mut self, at: u32) -> &mut [u8] {
         let slot = match &mut self.external {
             None => at,
@@ -121,6 +124,7 @@ impl StashPayloads {
     }
 
     /// Copies the payload of an entry, from memory or from the source, without moving it.
+    #[inline]
     pub(crate) fn read(&self, at: u32, block: BlockId, into: &mut [u8]) {
         match (self.get(at), &self.external) {
             (Some(payload), _) => into.copy_from_slice(payload),
@@ -130,6 +134,7 @@ impl StashPayloads {
     }
 
     /// Drops the payload of an entry from memory, if there is a source.
+    #[inline]
     pub(crate) fn release(&mut self, at: u32) {
         if let Some(external) = &mut self.external {
             let slot = core::mem::replace(&mut external.slots[at as usize], NONE);

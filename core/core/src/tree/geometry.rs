@@ -110,6 +110,7 @@ impl Geometry {
     }
 
     /// Number of leaves, 2^L.
+    #[inline]
     pub fn leaves(&self) -> u64 {
         1 << self.leaf_level.0
     }
@@ -125,16 +126,19 @@ impl Geometry {
     }
 
     /// The levels that stand in untrusted memory, root side first.
+    #[inline]
     pub fn levels(&self) -> impl DoubleEndedIterator<Item = Level> + use<> {
         (self.top.0..=self.leaf_level.0).map(Level)
     }
 
     /// The shape of the buckets of a level in untrusted memory.
+    #[inline]
     pub fn shape(&self, level: Level) -> BucketShape {
         self.shapes[(level.0 - self.top.0) as usize]
     }
 
     /// The bucket of a level on the path to `leaf`.
+    #[inline]
     pub fn bucket(&self, level: Level, leaf: Leaf) -> Bucket {
         Bucket(self.first[(level.0 - self.top.0) as usize] + (leaf.0 >> (self.leaf_level.0 - level.0)))
     }
@@ -171,10 +175,11 @@ impl Geometry {
     ///
     /// # Panics
     /// If the bucket is not one of this tree.
+    #[inline]
     pub fn level_of(&self, bucket: Bucket) -> Level {
-        let behind = self.first.partition_point(|first| *first <= bucket.0);
-        assert!(behind > 0 && bucket.0 < self.end(), "{bucket} is not one of this tree");
-        Level(self.top.0 + behind as u32 - 1)
+        assert!(self.first[0] <= bucket.0 && bucket.0 < self.end(), "{bucket} is not one of this tree");
+        // Buckets are numbered level by level, as if those of the trusted levels came before.
+        Level((bucket.0 - self.first[0] + (1 << self.top.0)).ilog2())
     }
 
     /// The first untrusted bucket of the tree.
@@ -187,6 +192,7 @@ impl Geometry {
         self.end() - self.first[0]
     }
 
+    #[inline]
     fn end(&self) -> u64 {
         self.first[self.first.len() - 1] + self.leaves()
     }
@@ -197,11 +203,13 @@ impl Geometry {
     }
 
     /// The subtree that a leaf belongs to.
+    #[inline]
     pub fn subtree(&self, leaf: Leaf) -> usize {
         (leaf.0 >> (self.leaf_level.0 - self.top.0)) as usize
     }
 
     /// The deepest level that the paths to two leaves share.
+    #[inline]
     pub fn deepest_common(&self, one: Leaf, other: Leaf) -> Level {
         Level(self.leaf_level.0 - (u64::BITS - (one.0 ^ other.0).leading_zeros()))
     }

@@ -8,7 +8,7 @@ use crate::hierarchy::Hierarchy;
 use crate::pace::LastPath;
 use crate::path_timer::PathTimer;
 use crate::pattern::Pattern;
-use crate::tree::filled::FilledTree;
+use crate::tree::filled::TreeCopy;
 use ameles_core::types::BlockId;
 use ameles_processor::units::Line;
 use rand_chacha::ChaCha8Rng;
@@ -32,7 +32,7 @@ impl State {
     /// [`ConfigurationError`].
     pub(super) fn over(
         configuration: Configuration,
-        tree: FilledTree,
+        tree: TreeCopy,
         seed: u64,
     ) -> Result<Self, ConfigurationError> {
         configuration.check()?;

@@ -172,7 +172,7 @@ fn a_block_is_in_the_main_tree_or_in_the_small_one_and_never_in_both() {
                 (main.into_parts(), small.unwrap());
             let trusted: BTreeSet<BlockId> = trusted.into_iter().map(|(block, _)| block).collect();
             for block in (0..configuration.oram.user_blocks).map(BlockId) {
-                let leaf = Leaf(u64::from(positions[block.0 as usize]) - 1);
+                let leaf = positions.get(block).expect("every block has a position");
                 let is_in_main = slots.take(block, leaf) || trusted.contains(&block);
                 assert_ne!(is_in_main, small.has(block), "{block} under {hits:?}, {admission:?}");
             }

@@ -1,12 +1,14 @@
 //! A tree with its first contents, which several machines can begin with.
 
 use super::filled_ring;
+use super::huge_pages;
 use super::settle::settle;
 use super::slots::Slots;
 use super::steady_state::{self, EvictionModel, History, SteadyState};
 use crate::configuration_error::ConfigurationError;
 use crate::main_oram::{MainOram, TreeParts};
 use crate::oram_configuration::OramConfiguration;
+use ameles_core::position_map::flat::Positions;
 use ameles_core::schemes::freecursive::BackendParameters;
 use ameles_core::types::Level;
 use rand_chacha::ChaCha8Rng;
@@ -26,8 +28,11 @@ pub enum Contents {
 }
 
 /// A tree with its contents: of 25 levels it takes 1.3 GiB.
-#[derive(Clone)]
 pub struct FilledTree(TreeParts);
+
+/// A copy of a tree for one machine after the other. What a machine changed is reset before the next begins, for a
+/// copy of gigabytes takes as long as a short run.
+pub struct TreeCopy(TreeParts);
 
 impl FilledTree {
     /// Draws a tree for an ORAM, and lets what exceeds the trusted side sink. The same seed gives the same tree.
@@ -53,6 +58,7 @@ impl FilledTree {
                 steady_state::fill(&mut slots, &space, (history, EvictionModel::of(oram.scheme)), &mut random)
             }
         };
+        let positions = Positions::from_words(positions);
         let memory = MainOram::over(oram, TreeParts { slots, positions, trusted, ring: None }, &mut random)?;
         let parts = memory.into_parts();
         Ok(FilledTree(match contents {
@@ -72,6 +78,36 @@ impl FilledTree {
     /// The share of the slots of each level in untrusted memory that hold a block, and the first of those levels.
     pub fn utilisation(&self) -> (Level, Vec<f64>) {
         (self.0.slots.top(), self.0.slots.utilisation())
+    }
+
+    /// A copy.
+    pub fn copy(&self) -> TreeCopy {
+        let TreeParts { slots, positions, trusted, ring } = &self.0;
+        let mut slots = slots.clone();
+        slots.track_written();
+        let mut positions = Positions::from_words(huge_pages::copy(positions.words()));
+        positions.track_changes();
+        TreeCopy(TreeParts { slots, positions, trusted: trusted.clone(), ring: ring.clone() })
+    }
+
+    /// The tree itself as the only copy, for one machine.
+    pub fn into_copy(self) -> TreeCopy {
+        TreeCopy(self.0)
+    }
+}
+
+impl TreeCopy {
+    /// The copy that a machine leaves.
+    pub(crate) fn of_parts(parts: TreeParts) -> Self {
+        TreeCopy(parts)
+    }
+
+    /// Makes it equal to its original again.
+    pub fn reset(&mut self, original: &FilledTree) {
+        self.0.slots.reset(&original.0.slots);
+        self.0.positions.reset(&original.0.positions);
+        self.0.trusted.clone_from(&original.0.trusted);
+        self.0.ring.clone_from(&original.0.ring);
     }
 
     pub(crate) fn into_parts(self) -> TreeParts {

@@ -2,6 +2,7 @@
 
 use super::slots::Slots;
 use crate::main_oram::TreeParts;
+use ameles_core::position_map::flat::Positions;
 use ameles_core::schemes::ring::{FilledRing, RingFilling, RingParameters};
 use ameles_core::types::{BlockId, Leaf, Level};
 use rand_chacha::ChaCha8Rng;
@@ -33,7 +34,7 @@ pub(super) fn draw(parameters: &RingParameters, is_full: bool, seed: u64) -> Tre
     let leaf = |block: BlockId| Some(Leaf(u64::from(tables[0][block.0 as usize].checked_sub(1)?)));
     let trusted = stash.into_iter().filter_map(|block| Some((block, leaf(block)?))).collect();
     let ring = Some(FilledRing { tables, rest, stash: Vec::new() });
-    TreeParts { slots, positions: Vec::new(), trusted, ring }
+    TreeParts { slots, positions: Positions::new(0), trusted, ring }
 }
 
 /// The evictions since a bucket had its last one, as a share of the 2^l after which it has the next. Before the first

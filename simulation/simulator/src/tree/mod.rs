@@ -2,6 +2,7 @@
 
 pub mod filled;
 mod filled_ring;
+pub(crate) mod huge_pages;
 mod settle;
 pub mod slots;
 pub mod steady_state;

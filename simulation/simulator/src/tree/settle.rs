@@ -66,10 +66,8 @@ pub(crate) fn settle(
     for level in levels.take(paths as usize) {
         let blocks = space.blocks_of(level);
         let block = BlockId(blocks.start + random.next_u64() % (blocks.end - blocks.start));
-        let position = &mut positions[block.0 as usize];
-        let old = position.checked_sub(1).map(|leaf| Leaf(leaf.into()));
         let new = Leaf(random.next_u64() % leaves);
-        *position = new.0 as u32 + 1;
+        let old = positions.replace(block, new);
         settling.access(block, PositionUpdate { old, new }).map_err(|_| ConfigurationError::Contents)?;
     }
     let SettlingTree { tree, store } = settling;

@@ -9,7 +9,7 @@
 //! It is an approximation: a block that found no room once sinks later only when a path passes by. Tests compare the
 //! utilisation of each level with that of a tree which was filled by accesses.
 
-use super::slots::Slots;
+use super::{huge_pages, slots::Slots};
 use crate::tree_scheme::TreeScheme;
 use ameles_core::schemes::freecursive::AddressSpace;
 use ameles_core::types::{BlockId, Leaf};
@@ -57,7 +57,8 @@ pub fn fill(
     (history, eviction_model): (History, EvictionModel),
     random: &mut impl RngCore,
 ) -> SteadyState {
-    let mut state = SteadyState { positions: vec![0; space.blocks() as usize], trusted: Vec::new() };
+    let mut state =
+        SteadyState { positions: huge_pages::zeros(space.blocks() as usize), trusted: Vec::new() };
     let mut shares = shares(slots, space, random);
     for subtree in 0..1 << slots.top().0 {
         let mut streams = Vec::new();

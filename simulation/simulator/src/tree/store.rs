@@ -192,16 +192,12 @@ impl Store for TreeStore {
         // The buckets of a path are far apart: requested all at once, they come from memory in parallel.
         let places = || slots.iter().filter_map(|slot| self.0.numbers.place(slot.bucket));
         std::hint::black_box(places().fold(0, |sum, (level, index)| sum ^ tree.first_word(level, index)));
-        let mut entries = into.chunks_exact_mut(HEADER_BYTES);
+        let mut rest = into;
         for (level, index) in places() {
-            for (content, entry) in tree.bucket(level, index).zip(&mut entries) {
-                entry.fill(0);
-                if let Some((block, leaf)) = content {
-                    block_header::write(entry, block, leaf);
-                    if searched_block == Some(block) {
-                        observed.found = Some(Level(level));
-                    }
-                }
+            let (entries, behind) = rest.split_at_mut(tree.size(Level(level)) as usize * HEADER_BYTES);
+            rest = behind;
+            if tree.read_headers((level, index), entries, searched_block) {
+                observed.found = Some(Level(level));
             }
             if level == tree.leaf_level().0 {
                 (observed.path, observed.read) = (Some(Leaf(index)), observed.read + 1);
@@ -220,7 +216,7 @@ impl Store for TreeStore {
         for (level, index) in buckets.iter().filter_map(|bucket| self.0.numbers.place(*bucket)) {
             let (entries, behind) = rest.split_at(tree.size(Level(level)) as usize * HEADER_BYTES);
             rest = behind;
-            tree.replace(level, index, entries.chunks_exact(HEADER_BYTES).map(block_header::read));
+            tree.write_headers((level, index), entries);
         }
         Ok(())
     }

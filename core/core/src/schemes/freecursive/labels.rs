@@ -46,11 +46,11 @@ pub(super) struct NewPosition {
 }
 
 impl Labels {
-    /// The words of the table, if it holds positions.
-    pub(super) fn into_words(self) -> Vec<u32> {
+    /// The table, if it holds positions.
+    pub(super) fn into_positions(self) -> Option<Positions> {
         match self {
-            Labels::InBlocks(table) | Labels::Separate(table) => table.into_words(),
-            Labels::Counted(_) => Vec::new(),
+            Labels::InBlocks(table) | Labels::Separate(table) => Some(table),
+            Labels::Counted(_) => None,
         }
     }
 

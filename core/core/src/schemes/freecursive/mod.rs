@@ -280,10 +280,10 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         &self.parameters
     }
 
-    /// Gives the words of all positions away, if they are kept aside: for simulations that begin with a filled tree.
-    /// There are no positions together with counters.
-    pub fn into_positions(self) -> Vec<u32> {
-        self.state.into_inner().labels.into_words()
+    /// Gives the positions away, if they are kept aside: for simulations that begin with a filled tree. There are no
+    /// positions together with counters.
+    pub fn into_positions(self) -> Option<Positions> {
+        self.state.into_inner().labels.into_positions()
     }
 
     /// The unified address space.

@@ -193,11 +193,14 @@ impl TreeTop {
 
     /// Finds a block in these buckets, which are those of its path.
     pub(super) fn find_in(&self, buckets: impl Iterator<Item = Bucket>, block: BlockId) -> Option<Entry> {
-        buckets
-            .map(|bucket| self.start(bucket))
-            .flat_map(|start| (start..start + self.bucket_bytes).step_by(self.entry_bytes))
-            .find(|at| block_header::read(&self.entries[*at..]).is_some_and(|(found, _)| found == block))
-            .map(Entry)
+        let is_block = |entry: &[u8]| block_header::read(entry).is_some_and(|(found, _)| found == block);
+        for start in buckets.map(|bucket| self.start(bucket)) {
+            let mut entries = self.entries[start..start + self.bucket_bytes].chunks_exact(self.entry_bytes);
+            if let Some(nth) = entries.position(is_block) {
+                return Some(Entry(start + nth * self.entry_bytes));
+            }
+        }
+        None
     }
 
     /// The level of an entry.
