@@ -1,5 +1,6 @@
 //! The tree in untrusted memory, for blocks without payload.
 
+mod bucket_places;
 pub mod filled;
 mod filled_ring;
 pub(crate) mod huge_pages;

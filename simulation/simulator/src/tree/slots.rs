@@ -1,62 +1,18 @@
 //! The slots of a tree in untrusted memory: a word for each, for blocks without payload.
 
+use super::bucket_places::BucketPlaces;
 use super::huge_pages;
 use ameles_core::tree::block_header::HEADER_BYTES;
 use ameles_core::types::{BlockId, Leaf, Level};
 use std::ops::Range;
 
-/// Words of a page. The buckets of a path are far apart; in subtrees of a page each, a path needs a few pages.
-const PAGE_WORDS: usize = 4096 / size_of::<u64>();
-
-/// The place of a level's buckets: they are in subtrees of several levels, one subtree after the other.
-#[derive(Clone, Copy, Debug)]
-struct LevelPlace {
-    /// Z.
-    size: u32,
-    /// The level's depth below the roots of its subtrees.
-    depth: u32,
-    /// Words of a subtree.
-    subtree_words: usize,
-    /// The word of the first subtree's first bucket of this level.
-    first: usize,
-}
-
 /// The maximum of writes that are recorded one by one, in 256 MiB. Beyond it all words are copied.
 const MAX_TRACKED: usize = 1 << 24;
-
-/// Divides the levels, from the leaves upwards, into groups whose subtrees fit into a page each. Returns their places,
-/// and all words.
-fn subtrees(top: u32, sizes: &[u32]) -> (Vec<LevelPlace>, usize) {
-    let mut levels = Vec::new();
-    let mut end = sizes.len();
-    let mut words = 0;
-    while end > 0 {
-        let words_of = |begin: usize| -> usize {
-            (0..).zip(&sizes[begin..end]).map(|(depth, size)| (*size as usize) << depth).sum()
-        };
-        let begin =
-            (0..end).rev().take_while(|begin| words_of(*begin) <= PAGE_WORDS).last().unwrap_or(end - 1);
-        let subtree_words = words_of(begin);
-        let mut before = 0;
-        for (depth, size) in (0..).zip(&sizes[begin..end]) {
-            levels.push(LevelPlace { size: *size, depth, subtree_words, first: words + before });
-            before += (*size as usize) << depth;
-        }
-        // The groups are in their order from the top.
-        let group = end - begin;
-        levels.rotate_right(group);
-        words += subtree_words << (top as usize + begin);
-        end = begin;
-    }
-    (levels, words)
-}
 
 /// The slots of the levels from `top` on. A slot holds a block and its leaf.
 #[derive(Debug)]
 pub struct Slots {
-    top: u32,
-    /// The levels from the top on.
-    levels: Vec<LevelPlace>,
+    places: BucketPlaces,
     words: Vec<u64>,
     /// The words that were written since they were last reset, with repetitions. `None` until they are tracked.
     written: Option<Vec<Range<usize>>>,
@@ -65,7 +21,7 @@ pub struct Slots {
 impl Clone for Slots {
     fn clone(&self) -> Self {
         let words = huge_pages::copy(&self.words);
-        Slots { top: self.top, levels: self.levels.clone(), words, written: self.written.clone() }
+        Slots { places: self.places.clone(), words, written: self.written.clone() }
     }
 }
 
@@ -98,8 +54,9 @@ fn content(word: u64) -> Option<(BlockId, Leaf)> {
 impl Slots {
     /// Empty slots: `sizes` are Z by level, the root's side first, for the levels from `top` on.
     pub fn new(top: Level, sizes: &[u32]) -> Self {
-        let (levels, words) = subtrees(top.0, sizes);
-        Slots { top: top.0, levels, words: huge_pages::zeros(words), written: None }
+        let places = BucketPlaces::new(top, sizes);
+        let words = huge_pages::zeros(places.words());
+        Slots { places, words, written: None }
     }
 
     /// Begins to record which buckets are written, so that [`reset`](Self::reset) copies only those.
@@ -116,18 +73,18 @@ impl Slots {
 
     /// The first level.
     pub fn top(&self) -> Level {
-        Level(self.top)
+        self.places.top()
     }
 
     /// The level of the leaves.
     pub fn leaf_level(&self) -> Level {
-        Level(self.top + self.levels.len() as u32 - 1)
+        self.places.leaf_level()
     }
 
     /// Z of a level.
     #[inline]
     pub fn size(&self, level: Level) -> u32 {
-        self.levels[(level.0 - self.top) as usize].size
+        self.places.size(level.0)
     }
 
     /// Bytes that they occupy.
@@ -138,22 +95,22 @@ impl Slots {
     /// The share of the slots of each level that hold a block, the root's side first.
     pub fn utilisation(&self) -> Vec<f64> {
         let of_level = |level: u32| {
-            let buckets = (0..1 << level).map(|index| &self.words[self.range(level, index)]);
+            let buckets = (0..1 << level).map(|index| &self.words[self.places.range(level, index)]);
             let blocks: usize = buckets.map(|slots| slots.iter().filter(|word| **word != 0).count()).sum();
             blocks as f64 / (f64::from(self.size(Level(level))) * libm::exp2(level.into()))
         };
-        (self.top..=self.leaf_level().0).map(of_level).collect()
+        (self.top().0..=self.leaf_level().0).map(of_level).collect()
     }
 
     /// The first word of a bucket.
     #[inline]
     pub(super) fn first_word(&self, level: u32, index: u64) -> u64 {
-        self.words[self.range(level, index).start]
+        self.words[self.places.range(level, index).start]
     }
 
     /// The blocks of a bucket: the one at `index` from the left of a level.
     pub(super) fn bucket(&self, level: u32, index: u64) -> impl Iterator<Item = Option<(BlockId, Leaf)>> {
-        self.words[self.range(level, index)].iter().map(|word| content(*word))
+        self.words[self.places.range(level, index)].iter().map(|word| content(*word))
     }
 
     /// Writes the headers of a bucket's slots. Returns whether a block is among them.
@@ -168,7 +125,7 @@ impl Slots {
         let searched_word = searched_block.map_or(u64::MAX, |block| block.0 + 1);
         let mut is_found = false;
         let (headers, _) = into.as_chunks_mut();
-        for (word, into) in self.words[self.range(level, index)].iter().zip(headers) {
+        for (word, into) in self.words[self.places.range(level, index)].iter().zip(headers) {
             *into = header(*word);
             is_found |= word & BLOCK == searched_word;
         }
@@ -198,18 +155,34 @@ impl Slots {
         }
     }
 
-    /// Puts a block into the bucket of its path on a level; `false` if that is full.
-    pub(super) fn put(&mut self, level: u32, block: BlockId, leaf: Leaf) -> bool {
-        let range = self.written_range(level, leaf.0 >> (self.leaf_level().0 - level));
-        let free = self.words[range].iter_mut().find(|word| **word == 0);
-        free.map(|slot| *slot = word(block, leaf)).is_some()
+    /// The slots of each subtree below the first level, from the left.
+    pub(super) fn subtrees_mut(&mut self) -> Vec<SubtreeSlots<'_>> {
+        let places = &self.places;
+        let subtrees = 1 << places.top().0;
+        let mut all: Vec<_> = (0..subtrees).map(|_| SubtreeSlots { places, parts: Vec::new() }).collect();
+        let (mut rest, mut first) = (&mut self.words[..], 0);
+        for group_words in places.groups() {
+            let (group, behind) = rest.split_at_mut(group_words);
+            rest = behind;
+            for (subtree, part) in all.iter_mut().zip(group.chunks_exact_mut(group_words / subtrees)) {
+                let words = part.len();
+                subtree.parts.push((first, part));
+                first += words;
+            }
+        }
+        all
+    }
+
+    /// All blocks, in no order.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = (BlockId, Leaf)> {
+        self.words.iter().filter_map(|word| content(*word))
     }
 
     /// Takes a block out of its path; `false` if it is not there.
     pub(crate) fn take(&mut self, block: BlockId, leaf: Leaf) -> bool {
         let searched_block = word(block, leaf);
-        for level in (self.top..=self.leaf_level().0).rev() {
-            let range = self.range(level, leaf.0 >> (self.leaf_level().0 - level));
+        for level in (self.top().0..=self.leaf_level().0).rev() {
+            let range = self.places.range(level, leaf.0 >> (self.leaf_level().0 - level));
             if let Some(slot) = self.words[range].iter().position(|word| *word == searched_block) {
                 let range = self.written_range(level, leaf.0 >> (self.leaf_level().0 - level));
                 self.words[range.start + slot] = 0;
@@ -222,7 +195,7 @@ impl Slots {
     /// The words of a bucket that is about to be written.
     #[inline]
     fn written_range(&mut self, level: u32, index: u64) -> Range<usize> {
-        let range = self.range(level, index);
+        let range = self.places.range(level, index);
         if let Some(written) = &mut self.written {
             if written.len() == MAX_TRACKED {
                 written.clear();
@@ -232,13 +205,23 @@ impl Slots {
         }
         range
     }
+}
 
+/// The slots of a subtree below the first level, for a thread that fills it.
+pub(super) struct SubtreeSlots<'a> {
+    places: &'a BucketPlaces,
+    /// The subtree's part of each group of levels, and the first word of the part.
+    parts: Vec<(usize, &'a mut [u64])>,
+}
+
+impl SubtreeSlots<'_> {
+    /// Puts a block into the bucket of its path on a level; `false` if that is full.
     #[inline]
-    fn range(&self, level: u32, index: u64) -> Range<usize> {
-        let LevelPlace { size, depth, subtree_words, first } = self.levels[(level - self.top) as usize];
-        let (subtree, in_subtree) = (index as usize >> depth, index as usize & ((1 << depth) - 1));
-        let start = first + subtree * subtree_words + in_subtree * size as usize;
-        start..start + size as usize
+    pub(super) fn put(&mut self, level: u32, block: BlockId, leaf: Leaf) -> bool {
+        let range = self.places.range(level, leaf.0 >> (self.places.leaf_level().0 - level));
+        let (first, part) = &mut self.parts[self.places.group(level)];
+        let free = part[range.start - *first..range.end - *first].iter_mut().find(|word| **word == 0);
+        free.map(|slot| *slot = word(block, leaf)).is_some()
     }
 }
 
@@ -246,14 +229,20 @@ impl Slots {
 mod tests {
     use super::*;
 
+    fn put(slots: &mut Slots, level: u32, block: u64, leaf: u64) -> bool {
+        let subtree = leaf >> (slots.leaf_level().0 - slots.top().0);
+        slots.subtrees_mut()[subtree as usize].put(level, BlockId(block), Leaf(leaf))
+    }
+
     #[test]
     fn a_copy_that_was_reset_is_equal_to_its_original_whatever_was_done_to_it() {
         let mut original = Slots::new(Level(1), &[1, 2, 3]);
-        assert!(original.put(3, BlockId(9), Leaf(6)) && original.put(2, BlockId(8), Leaf(7)));
+        assert!(put(&mut original, 3, 9, 6) && put(&mut original, 2, 8, 7));
         let mut copy = original.clone();
         copy.track_written();
         for _ in 0..2 {
-            assert!(copy.put(1, BlockId(4), Leaf(5)) && copy.take(BlockId(9), Leaf(6)));
+            copy.replace(1, 1, [Some((BlockId(4), Leaf(5)))].into_iter());
+            assert!(copy.take(BlockId(9), Leaf(6)));
             copy.replace(2, 3, [None, Some((BlockId(1), Leaf(6)))].into_iter());
             assert_ne!(copy.words, original.words);
             copy.reset(&original);
@@ -265,9 +254,9 @@ mod tests {
     fn a_bucket_takes_as_many_blocks_as_its_level_says_and_gives_them_back() {
         let mut slots = Slots::new(Level(1), &[1, 2, 3]);
         let (block, leaf) = (BlockId(u64::from(u32::MAX) - 1), Leaf(5));
-        assert!(slots.put(1, block, leaf) && !slots.put(1, BlockId(0), Leaf(4)));
-        assert!(slots.put(2, BlockId(0), Leaf(4)) && slots.put(2, BlockId(1), Leaf(5)));
-        assert!(!slots.put(2, BlockId(2), Leaf(5)));
+        assert!(put(&mut slots, 1, block.0, leaf.0) && !put(&mut slots, 1, 0, 4));
+        assert!(put(&mut slots, 2, 0, 4) && put(&mut slots, 2, 1, 5));
+        assert!(!put(&mut slots, 2, 2, 5));
         assert_eq!(slots.bucket(1, 1).collect::<Vec<_>>(), [Some((block, leaf))]);
         assert_eq!(slots.utilisation(), [0.5, 0.25, 0.0]);
         assert!(slots.take(BlockId(1), Leaf(5)) && !slots.take(BlockId(1), Leaf(5)));

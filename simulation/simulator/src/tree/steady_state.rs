@@ -9,11 +9,15 @@
 //! It is an approximation: a block that found no room once sinks later only when a path passes by. Tests compare the
 //! utilisation of each level with that of a tree which was filled by accesses.
 
-use super::{huge_pages, slots::Slots};
+use super::huge_pages;
+use super::slots::{Slots, SubtreeSlots};
 use crate::tree_scheme::TreeScheme;
 use ameles_core::schemes::freecursive::AddressSpace;
-use ameles_core::types::{BlockId, Leaf};
-use rand_core::RngCore;
+use ameles_core::types::{BlockId, Leaf, Level};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+use rayon::slice::ParallelSliceMut;
 use std::ops::Range;
 
 /// The accesses that led to the state.
@@ -50,24 +54,45 @@ pub struct SteadyState {
     pub trusted: Vec<(BlockId, Leaf)>,
 }
 
-/// Fills empty slots with all blocks of an address space, one subtree below the trusted levels after the other.
+/// Fills empty slots with all blocks of an address space, the subtrees below the trusted levels in parallel. The same
+/// seed gives the same state, with any number of threads.
 pub fn fill(
     slots: &mut Slots,
     space: &AddressSpace,
     (history, eviction_model): (History, EvictionModel),
     random: &mut impl RngCore,
 ) -> SteadyState {
-    let mut state =
-        SteadyState { positions: huge_pages::zeros(space.blocks() as usize), trusted: Vec::new() };
-    let mut shares = shares(slots, space, random);
-    for subtree in 0..1 << slots.top().0 {
-        let mut streams = Vec::new();
-        for (level, shares) in (0..).zip(&mut shares) {
-            streams.push(shares.stream(subtree, space, level, history));
-        }
-        fill_subtree(slots, (subtree as u64, eviction_model), &mut streams, &mut state, random);
+    let (top, leaf_level) = (slots.top(), slots.leaf_level());
+    let mut shares = shares(top, space, random);
+    let mut subtrees = Vec::new();
+    for (nth, slots) in (0..).zip(slots.subtrees_mut()) {
+        let streams: Vec<Stream> = (0..)
+            .zip(&mut shares)
+            .map(|(level, shares)| shares.stream(nth, space, level, history))
+            .collect();
+        let first_leaf = (nth as u64) << (leaf_level.0 - top.0);
+        let random = ChaCha8Rng::seed_from_u64(random.next_u64());
+        subtrees.push(Subtree { top, leaf_level, first_leaf, slots, eviction_model, random, streams });
     }
-    state
+    let trusted: Vec<(BlockId, Leaf)> = subtrees.into_par_iter().flat_map_iter(Subtree::fill).collect();
+    let positions = huge_pages::zeros(space.blocks() as usize);
+    SteadyState { positions: positions_of(slots, &trusted, positions), trusted }
+}
+
+/// Notes the leaf of each block, each thread for its share of the blocks.
+fn positions_of(slots: &Slots, trusted: &[(BlockId, Leaf)], mut positions: Vec<u32>) -> Vec<u32> {
+    let share = positions.len().div_ceil(rayon::current_num_threads()).max(1);
+    positions.par_chunks_mut(share).enumerate().for_each(|(nth, positions)| {
+        let first = (nth * share) as u64;
+        let note = |(block, leaf): (BlockId, Leaf)| {
+            // A block of a lower number wraps around, and is none of this share either.
+            if let Some(position) = positions.get_mut(block.0.wrapping_sub(first) as usize) {
+                *position = leaf.0 as u32 + 1;
+            }
+        };
+        slots.blocks().chain(trusted.iter().copied()).for_each(note);
+    });
+    positions
 }
 
 /// The blocks of a level of the address space, dealt to the subtrees.
@@ -79,10 +104,10 @@ struct Shares {
 }
 
 /// Deals the blocks of each level: every block to a random subtree.
-fn shares(slots: &Slots, space: &AddressSpace, random: &mut impl RngCore) -> Vec<Shares> {
+fn shares(top: Level, space: &AddressSpace, random: &mut impl RngCore) -> Vec<Shares> {
     let of_level = |level| {
         let blocks = space.blocks_of(level);
-        let subtrees = 1 << slots.top().0;
+        let subtrees = 1 << top.0;
         let mut sizes = vec![0; subtrees];
         for _ in blocks.clone() {
             sizes[random.next_u32() as usize & (subtrees - 1)] += 1;
@@ -168,33 +193,54 @@ impl Permutation {
     }
 }
 
-/// Places the blocks of a subtree.
-fn fill_subtree(
-    slots: &mut Slots,
-    (subtree, eviction_model): (u64, EvictionModel),
-    streams: &mut [Stream],
-    state: &mut SteadyState,
-    random: &mut impl RngCore,
-) {
-    let (leaf_level, top) = (slots.leaf_level().0, slots.top().0);
-    let below = leaf_level - top;
-    let mut ages: Vec<Option<f64>> = streams.iter().map(Stream::age).collect();
-    let oldest = |ages: &[Option<f64>]| {
-        let ages = ages.iter().enumerate().filter_map(|(nth, age)| Some((nth, (*age)?)));
-        ages.max_by(|(_, one), (_, other)| one.total_cmp(other))
-    };
-    while let Some((nth, age)) = oldest(&ages) {
-        let block = streams[nth].block();
-        ages[nth] = streams[nth].age();
-        let draw = random.next_u64();
-        let leaf = Leaf(subtree << below | draw & ((1 << below) - 1));
-        state.positions[block.0 as usize] = leaf.0 as u32 + 1;
-        let depth = eviction_model.deepest(age, (draw >> 32) as u32).min(leaf_level);
-        let is_placed = (top..=depth).rev().any(|level| slots.put(level, block, leaf));
-        if !is_placed {
-            state.trusted.push((block, leaf));
+/// A subtree that is to be filled.
+struct Subtree<'a> {
+    top: Level,
+    leaf_level: Level,
+    first_leaf: u64,
+    slots: SubtreeSlots<'a>,
+    eviction_model: EvictionModel,
+    random: ChaCha8Rng,
+    streams: Vec<Stream>,
+}
+
+impl Subtree<'_> {
+    /// Places the blocks. Returns those that find no room, with their leaves.
+    fn fill(mut self) -> Vec<(BlockId, Leaf)> {
+        let (top, leaf_level) = (self.top.0, self.leaf_level.0);
+        let mut trusted = Vec::new();
+        let mut ages: Vec<Option<f64>> = self.streams.iter().map(Stream::age).collect();
+        let oldest = |ages: &[Option<f64>]| {
+            let ages = ages.iter().enumerate().filter_map(|(nth, age)| Some((nth, (*age)?)));
+            ages.max_by(|(_, one), (_, other)| one.total_cmp(other))
+        };
+        let mut bound = LeafBound { age: f64::INFINITY, draw: u32::MAX };
+        while let Some((nth, age)) = oldest(&ages) {
+            let block = self.streams[nth].block();
+            ages[nth] = self.streams[nth].age();
+            let draw = self.random.next_u64();
+            let leaf = Leaf(self.first_leaf | draw & ((1 << (leaf_level - top)) - 1));
+            if age < bound.age {
+                bound = self.eviction_model.leaf_bound(age, leaf_level);
+            }
+            let of_depth = (draw >> 32) as u32;
+            let depth = match of_depth > bound.draw {
+                true => leaf_level,
+                false => self.eviction_model.deepest(age, of_depth).min(leaf_level),
+            };
+            let is_placed = (top..=depth).rev().any(|level| self.slots.put(level, block, leaf));
+            if !is_placed {
+                trusted.push((block, leaf));
+            }
         }
+        trusted
     }
+}
+
+/// A draw above which blocks of an age and older are as deep as the leaves.
+struct LeafBound {
+    age: f64,
+    draw: u32,
 }
 
 impl EvictionModel {
@@ -206,6 +252,21 @@ impl EvictionModel {
                 EvictionModel::ByEvictions { rate }
             }
         }
+    }
+
+    /// The draws above which a block of this age is as deep as the leaves, and older ones are, too. It saves most
+    /// logarithms.
+    fn leaf_bound(self, age: f64, leaf_level: u32) -> LeafBound {
+        let age = 0.9 * age;
+        let draw = match self {
+            EvictionModel::ByEachPath => {
+                let above = libm::exp(age * libm::log1p(-libm::exp2(-f64::from(leaf_level))));
+                // Draws are counted in whole numbers: the next one is surely above.
+                libm::ceil(above * 4_294_967_296.0) as u32
+            }
+            EvictionModel::ByEvictions { .. } => u32::MAX,
+        };
+        LeafBound { age, draw }
     }
 
     /// The length of the longest beginning that those of `age` paths which let blocks sink share with another one, by
@@ -224,9 +285,6 @@ impl EvictionModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ameles_core::types::Level;
-    use rand_chacha::ChaCha8Rng;
-    use rand_core::SeedableRng;
 
     #[test]
     fn a_packed_tree_has_no_block_above_a_bucket_that_has_room() {
@@ -275,6 +333,19 @@ mod tests {
             }
             state.trusted.iter().for_each(|(block, leaf)| see(*block, *leaf));
             assert!(seen.iter().all(|times| *times == 1), "{capacity}, {top}");
+        }
+    }
+
+    #[test]
+    fn a_draw_above_the_bound_of_an_age_takes_that_block_and_older_ones_to_the_leaves() {
+        for (age, leaf_level) in [(0.7, 3), (20.0, 4), (5e6, 24), (1e9, 24), (f64::INFINITY, 24)] {
+            let LeafBound { age: least, draw } = EvictionModel::ByEachPath.leaf_bound(age, leaf_level);
+            for older in [least, age, 3.0 * age] {
+                let draws = [draw.saturating_add(1), draw / 2 + (1 << 31), u32::MAX];
+                for draw in draws.into_iter().filter(|above| *above > draw) {
+                    assert!(EvictionModel::ByEachPath.deepest(older, draw) >= leaf_level, "{age}, {draw}");
+                }
+            }
         }
     }
 
