@@ -63,7 +63,11 @@ fn run_preset(options: &Options, report: &mut Report, progress: &dyn Progress) -
     let (mut configurations, mut programs, mut utilisation_programs) = (Vec::new(), Vec::new(), Vec::new());
     if parts.contains(&Part::Figures) {
         configurations = schemes::configurations(options)?;
-        programs = programs::all(options, *options::LEVELS.end())?;
+        // Page frames are drawn, too.
+        programs = options
+            .by_seed()
+            .map(|options| programs::all(&options, *options::LEVELS.end()))
+            .collect::<Result<Vec<_>, _>>()?;
     }
     if parts.contains(&Part::Utilisation) {
         utilisation_programs = utilisation::programs(options)?;
@@ -79,7 +83,7 @@ fn run_preset(options: &Options, report: &mut Report, progress: &dyn Progress) -
         };
         match part {
             Part::Figures => {
-                found(programs::section(options, &programs));
+                found(programs::section(options, &programs[0]));
                 let rows = program_runs::run_all(options, &programs, &configurations, progress)?;
                 figures::sections(options, &rows).into_iter().for_each(&mut found);
                 report.rows.extend(rows);

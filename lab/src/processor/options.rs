@@ -69,14 +69,16 @@ pub struct Options {
     pub paces: Vec<Pace>,
     /// The maximum number of misses of a trace, its warm-up apart.
     pub misses: usize,
-    /// The seed of all that is drawn.
+    /// The first seed of all that is drawn.
     pub seed: u64,
+    /// Seeds, one after the other, with which everything runs.
+    pub seeds: u32,
     /// Parallel runs: each takes the memory of a tree.
     pub threads: usize,
 }
 
 impl Options {
-    /// A set of choices, all programs and schemes, and the first 30,000 misses of each program.
+    /// A set of choices, all programs, the first 100,000 misses of each, and three seeds.
     pub fn of(preset: Preset) -> Self {
         let (levels, channels, frames, start) = match preset {
             Preset::Authors => (24, Some(1), FrameOrder::Virtual, Start::Packed),
@@ -87,7 +89,7 @@ impl Options {
             // The authors' T counts instructions that are fetched.
             Preset::Authors => vec![Pace::Free, Pace::Instructions(1000)],
             Preset::Paper => vec![Pace::FromEnd(1000), Pace::Free],
-            Preset::Machine => vec![Pace::FromEnd(1000), Pace::Free, Pace::FromStart(1000), Pace::Idle(250)],
+            Preset::Machine => vec![Pace::FromEnd(1000), Pace::Free],
         };
         Options {
             preset,
@@ -102,8 +104,9 @@ impl Options {
             schemes: Vec::new(),
             settings: Vec::new(),
             paces,
-            misses: 30_000,
+            misses: 100_000,
             seed: 1,
+            seeds: 3,
             threads: std::thread::available_parallelism().map_or(1, usize::from).min(4),
         }
     }
@@ -117,7 +120,12 @@ impl Options {
     pub fn quick(preset: Preset) -> Self {
         let standard = Self::of(preset);
         let paces = standard.paces.iter().copied().take(1).collect();
-        Options { levels: 20, misses: 5000, paces, ..standard }
+        Options { levels: 20, misses: 5000, seeds: 1, paces, ..standard }
+    }
+
+    /// The options with each seed.
+    pub(super) fn by_seed(&self) -> impl Iterator<Item = Options> {
+        (0..u64::from(self.seeds)).map(|nth| Options { seed: self.seed.wrapping_add(nth), ..self.clone() })
     }
 
     /// Lines of the user's memory: half of the tree's slots, unless they were set.

@@ -10,39 +10,52 @@ use crate::bench::Progress;
 use ameles_simulator::configuration_error::ConfigurationError;
 use ameles_simulator::machine::Machine;
 use ameles_simulator::tree::filled::{FilledTree, TreeCopy};
+use std::collections::BTreeSet;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
 use std::thread;
 
-/// Runs every configuration over every program.
+/// Runs every configuration over every program, whose misses are given for each seed.
 ///
 /// # Errors
 /// [`ProcessorError`].
 pub(super) fn run_all(
     options: &Options,
-    programs: &[Program],
+    programs: &[Vec<Program>],
     configurations: &[NamedConfiguration],
     progress: &dyn Progress,
 ) -> Result<Vec<Row>, ProcessorError> {
-    let total = (configurations.len() * programs.len()) as u64;
+    let all = programs.iter().flatten().map(misses).sum::<u64>() * configurations.len() as u64;
+    let done = AtomicU64::new(0);
     let mut rows = Vec::new();
     let of_one_tree = |one: &NamedConfiguration, other: &NamedConfiguration| {
         one.configuration.oram.has_tree_of(&other.configuration.oram)
     };
-    for group in configurations.chunk_by(of_one_tree) {
-        progress.on_step("drawing a tree", rows.len() as u64, total);
-        let oram = &group[0].configuration.oram;
-        let tree = FilledTree::draw(oram, options.start.contents(), options.seed)
-            .map_err(|source| configuration_error(&group[0], source))?;
-        let jobs: Vec<(&NamedConfiguration, &Program)> =
-            group.iter().flat_map(|named| programs.iter().map(move |program| (named, program))).collect();
-        let rows_before = rows.len();
-        let mut of_group = run_in_parallel(options, &tree, &jobs, |done| {
-            progress.on_step("programs by schemes", (rows_before + done) as u64, total);
-        })?;
-        rows.append(&mut of_group);
+    for (options, programs) in options.by_seed().zip(programs) {
+        for group in configurations.chunk_by(of_one_tree) {
+            let schemes = group.iter().map(|named| named.scheme.as_str()).collect::<BTreeSet<_>>();
+            let schemes = schemes.into_iter().collect::<Vec<_>>().join(", ");
+            let of = format!("of {schemes}, as {}, seed {}", options.preset, options.seed);
+            progress.on_step(&format!("drawing the tree {of}"), done.load(Relaxed), all);
+            let oram = &group[0].configuration.oram;
+            let tree = FilledTree::draw(oram, options.start.contents(), options.seed)
+                .map_err(|source| configuration_error(&group[0], source))?;
+            let jobs: Vec<(&NamedConfiguration, &Program)> =
+                group.iter().flat_map(|named| programs.iter().map(move |program| (named, program))).collect();
+            rows.append(&mut run_in_parallel(&options, &tree, &jobs, |program| {
+                let done = done.fetch_add(misses(program), Relaxed) + misses(program);
+                progress.on_step(&format!("runs {of}"), done, all);
+            })?);
+        }
     }
     Ok(rows)
+}
+
+/// The misses that a run of a program takes, and one, for its beginning takes time as well.
+fn misses(program: &Program) -> u64 {
+    program.misses.len() as u64 + 1
 }
 
 /// Runs jobs on several threads; their rows come in the order of the jobs.
@@ -50,7 +63,7 @@ fn run_in_parallel(
     options: &Options,
     tree: &FilledTree,
     jobs: &[(&NamedConfiguration, &Program)],
-    done: impl Fn(usize),
+    on_done: impl Fn(&Program),
 ) -> Result<Vec<Row>, ProcessorError> {
     let next = Mutex::new(0..jobs.len());
     let (finished, results) = mpsc::channel();
@@ -77,9 +90,9 @@ fn run_in_parallel(
         }
         drop(finished);
         let mut rows: Vec<Option<Row>> = jobs.iter().map(|_| None).collect();
-        for (count, (nth, row)) in results.iter().enumerate() {
+        for (nth, row) in results {
             rows[nth] = Some(row?);
-            done(count + 1);
+            on_done(jobs[nth].1);
         }
         Ok(rows.into_iter().flatten().collect())
     })
@@ -107,6 +120,7 @@ fn run_one(
     let outcome = run()?;
     let row = Row {
         preset: options.preset,
+        seed: options.seed,
         program: program.name.clone(),
         scheme: scheme.clone(),
         pace: pace_name(configuration.pace),

@@ -9,6 +9,8 @@ use ameles_simulator::machine::Outcome;
 pub struct Row {
     /// The set of choices under which it ran.
     pub preset: Preset,
+    /// The seed.
+    pub seed: u64,
     /// The program.
     pub program: String,
     /// The scheme.

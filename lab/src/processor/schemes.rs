@@ -110,7 +110,7 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<NamedConfiguration
             let configuration = machine(options, scheme, *pace);
             // Without a rate there are no dummies to put to use: such a scheme runs at the other rates, or was not
             // meant.
-            let is_meant = options.paces.len() == 1 && !options.schemes.is_empty();
+            let is_meant = options.paces.len() == 1 && options.schemes.contains(&name);
             if configuration.early_write_backs && !pace.has_dummies() && !is_meant {
                 continue;
             }
@@ -138,26 +138,47 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<NamedConfiguration
     Ok(all)
 }
 
-/// The schemes that run under every rate by default: those that show the effect of a rate.
-const UNDER_EVERY_RATE: [&str; 5] = ["baseline", "ir-alloc", "ir-stash", "ir-dwb", "ir-oram"];
+/// The schemes that run without a rate by default: those of the paper's figures.
+const WITHOUT_RATE: [&str; 10] = [
+    "baseline",
+    "ir-alloc",
+    "ir-stash",
+    "ir-stash-alloc",
+    "rho",
+    "llc-d",
+    "llc-d-stash-alloc",
+    "ir-alloc1",
+    "ir-alloc2",
+    "ir-alloc3",
+];
 
-/// The maximum of levels with which Ring ORAM runs by default: its tree takes four times as much memory as the
+/// Those of a machine in addition: oblivious ones.
+const OF_MACHINE: [&str; 3] = ["sound-baseline", "sound-alloc", "sound-llc-d"];
+
+/// Those that run at each rate by default: they show its effect.
+const AT_A_RATE: [&str; 3] = ["baseline", "ir-dwb", "ir-oram"];
+
+/// The name that stands for all schemes, and for those that IR-ORAM does not have.
+const ALL: &str = "all";
+
+/// The maximum of levels with which Ring ORAM is among [`ALL`]: its tree takes four times as much memory as the
 /// others'.
 const MAX_LEVELS_OF_RING: u32 = 22;
 
 /// The names of the schemes to run at a rate.
 fn selected_names(options: &Options, pace: Pace) -> Vec<String> {
-    match (options.schemes.as_slice(), pace) {
-        ([], Pace::Free | Pace::FromEnd(_)) => {
+    let of_machine = if options.preset == Preset::Machine { &OF_MACHINE[..] } else { &[] };
+    let names: Vec<&str> = match (options.schemes.as_slice(), pace) {
+        ([], Pace::Free) => [&WITHOUT_RATE, of_machine].concat(),
+        ([], _) => AT_A_RATE.into(),
+        ([name], _) if name == ALL => {
             let has_room = options.levels <= MAX_LEVELS_OF_RING;
             let names = NAMES.iter().map(|(name, _)| *name);
-            names.filter(|name| has_room || !name.ends_with("ring")).map(str::to_owned).collect()
+            names.filter(|name| has_room || !name.ends_with("ring")).collect()
         }
-        ([], Pace::FromStart(_) | Pace::Idle(_) | Pace::Instructions(_)) => {
-            UNDER_EVERY_RATE.map(str::to_owned).into()
-        }
-        (selected_names, _) => selected_names.to_vec(),
-    }
+        (selected_names, _) => return selected_names.to_vec(),
+    };
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// The machine of the options with a scheme, at a rate.
@@ -213,19 +234,24 @@ fn sound(mut configuration: Configuration) -> Configuration {
 mod tests {
     use super::*;
 
+    fn options_of(levels: u32) -> Options {
+        Options { levels, ..Options::standard() }
+    }
+
     #[test]
     fn every_scheme_has_a_configuration_under_every_rate() {
         for levels in [18, 25, 26] {
-            let options = Options { levels, ..Options::standard() };
+            let options = Options { schemes: vec![ALL.into()], ..options_of(levels) };
             let all = configurations(&options).unwrap();
             let schemes = NAMES.len() - if levels > MAX_LEVELS_OF_RING { 4 } else { 0 };
-            assert_eq!(
-                all.len(),
-                2 * (schemes + UNDER_EVERY_RATE.len()) - 4,
-                "without a rate there is no IR-DWB"
-            );
+            assert_eq!(all.len(), options.paces.len() * schemes - 4, "without a rate there is no IR-DWB");
             let free = Options { paces: vec![Pace::Free], ..options };
             assert_eq!(configurations(&free).unwrap().len(), schemes - 4);
+            let few = Options { schemes: Vec::new(), ..options_of(levels) };
+            assert_eq!(
+                configurations(&few).unwrap().len(),
+                WITHOUT_RATE.len() + OF_MACHINE.len() + AT_A_RATE.len()
+            );
         }
     }
 

@@ -28,8 +28,8 @@ machine. Each run takes the memory of a tree: 1.3 GiB for 25 levels.
 
 Schemes: baseline, ir-alloc, ir-stash, ir-dwb, ir-oram, ir-stash-alloc, llc-d, llc-d-stash-alloc, llc-d-dwb, llc-d-stash-alloc-dwb, rho, raw, ring, \
 llc-d-raw, llc-d-ring, ir-alloc1, ir-alloc2, ir-alloc3, sound-baseline, sound-alloc, sound-llc-d-alloc, sound-raw, sound-ring, \
-sound-llc-d, sound-llc-d-ring. Schemes that begin with sound- read every path, so they are oblivious. Schemes with ring run only if \
-named, or with at most 22 levels. Schemes that use dummy accesses need a rate, and are skipped with --pace free.
+sound-llc-d, sound-llc-d-ring. Schemes that begin with sound- read every path, so they are oblivious. All of them are too many for a \
+short run: --scheme all runs them, those with ring with at most 22 levels. Schemes that use dummy accesses need a rate, and are skipped with --pace free.
 
 Settings: z=10-15:1,16-18:2  hits=read-the-path|stash-answers|save-the-path|answer-at-once  top  top-ways  stash  plb  plb-ways  \
 labels  subtree  lines  rob  llc  block  bucket  eviction-rate  raw-headers  ring-reads  ring-slots  ring-metadata  dwb  dwb-last  \
@@ -52,7 +52,7 @@ pub(super) struct Arguments {
     /// The programs, such as xz,rand [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     program: Vec<String>,
-    /// The schemes, such as baseline,ir-oram [default: all]
+    /// The schemes, such as baseline,ir-oram, or all [default: those of the paper's figures]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     scheme: Vec<String>,
     /// Change a setting of every scheme (may be given several times)
@@ -60,7 +60,7 @@ pub(super) struct Arguments {
     set: Vec<String>,
     /// The start of paths: at any time (free), T cycles after the last one started (start:T) or ended (end:T), or on demand
     /// with a dummy after T idle cycles (idle:T) or T instructions (instructions:T)
-    /// [default: end:1000,start:1000,idle:250,free as machine, end:1000,free as paper, free,instructions:1000 as authors]
+    /// [default: end:1000,free; free,instructions:1000 as authors]
     #[arg(long, value_name = "RATES", value_delimiter = ',')]
     pace: Vec<Rate>,
     /// Levels of the tree, including those on the trusted side [default: 25, 24 as authors, or 20 with --quick]
@@ -69,15 +69,18 @@ pub(super) struct Arguments {
     /// Run a small tree and the first 5000 misses of each program: takes a minute, with rough figures
     #[arg(long)]
     quick: bool,
-    /// Misses of each program after the warm-up: 1 or more [default: 30000, or 5000 with --quick]
+    /// Misses of each program after the warm-up: 1 or more [default: 100000, or 5000 with --quick]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     misses: Option<u32>,
     /// Run whole traces, of 100,000 misses or more
     #[arg(long, conflicts_with_all = ["quick", "misses"])]
     full: bool,
-    /// The seed of all random choices
+    /// The first seed of all random choices
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
+    /// Seeds to run with, one after the other: the figures are medians [default: 3, or 1 with --quick]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    seeds: Option<u16>,
     /// Runs at the same time [default: one per processor, at most 4]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
@@ -140,7 +143,10 @@ impl FromStr for Rate {
 impl Arguments {
     /// The options of each machine.
     fn options(&self) -> Result<Vec<Options>> {
-        self.machine.all(self.quick)?.into_iter().map(|options| self.complete(options)).collect()
+        let lists = [&self.program, &self.scheme, &self.set];
+        let is_narrowed =
+            self.trace.is_some() || !self.part.is_empty() || lists.into_iter().any(|list| !list.is_empty());
+        self.machine.all(self.quick, is_narrowed)?.into_iter().map(|options| self.complete(options)).collect()
     }
 
     /// Completes the options of a machine with the flags that are for all.
@@ -152,6 +158,7 @@ impl Arguments {
             programs: self.program.clone(),
             schemes: self.scheme.clone(),
             seed: self.seed,
+            seeds: self.seeds.map_or(machine.seeds, u32::from),
             misses: if self.full {
                 usize::MAX
             } else {

@@ -1,6 +1,6 @@
 //! The report's comparison: the paper, its authors' logs and each set of choices side by side.
 
-use super::run_set::RunSet;
+use super::run_set::{RunSet, median};
 use super::summary;
 use crate::processor::logs::{LoggedRun, Logs};
 use crate::processor::options::Options;
@@ -78,11 +78,18 @@ fn by_program(scheme: &str, logged: &LoggedRun, all: &[&TitledRuns<'_>]) -> Shee
     sheet
 }
 
-/// A program's speed over Baseline's, background evictions as a share of paths, and PosMap paths over Baseline's.
+/// A program's speed over Baseline's, background evictions as a share of paths, and PosMap paths over Baseline's: the
+/// medians over the seeds.
 fn measures_of(runs: &RunSet<'_>, scheme: &str, program: &str) -> Option<[f64; 3]> {
-    let (row, base) = (runs.row(program, scheme)?, runs.row(program, "baseline")?);
-    let posmap = row.counts().posmap_paths() as f64 / base.counts().posmap_paths().max(1) as f64;
-    Some([base.cycles() / row.cycles(), row.share(row.counts().background), posmap])
+    let pairs = || runs.of_program(program, "baseline").zip(runs.of_program(program, scheme));
+    let posmap = |(base, row): (&Row, &Row)| {
+        row.counts().posmap_paths() as f64 / base.counts().posmap_paths().max(1) as f64
+    };
+    Some([
+        median(pairs().map(|(base, row)| base.cycles() / row.cycles()))?,
+        median(pairs().map(|(_, row)| row.share(row.counts().background)))?,
+        median(pairs().map(posmap))?,
+    ])
 }
 
 fn mean_of(all: impl Iterator<Item = [f64; 3]>) -> Option<[f64; 3]> {

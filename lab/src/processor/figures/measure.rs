@@ -1,7 +1,7 @@
 //! The figures that show a measure of several schemes for each program.
 
 use super::picture::{bar, chart};
-use super::run_set::{RunSet, mean};
+use super::run_set::{RunSet, mean, median};
 use crate::bar_chart::Group;
 use crate::processor::published;
 use crate::processor::row::Row;
@@ -191,16 +191,33 @@ impl Unit {
 pub(super) struct Column {
     pub(super) scheme: &'static str,
     pub(super) printed: Option<f64>,
-    /// The measure of each program.
+    /// The measure of each program, the median over the seeds.
     pub(super) values: Vec<Option<f64>>,
+    /// The mean of all programs for each seed.
+    means: Vec<f64>,
     /// For a speed: the means of the ratios of paths, and of cycles a path.
     pub(super) parts: Option<[f64; 2]>,
 }
 
 impl Column {
+    /// The mean of all programs: the median over the seeds.
     pub(super) fn mean(&self) -> Option<f64> {
-        let available: Vec<f64> = self.values.iter().flatten().copied().collect();
-        mean(&available)
+        median(self.means.iter().copied())
+    }
+
+    /// The mean of all programs, with its range over the seeds.
+    pub(super) fn mean_with_range(&self, unit: Unit) -> String {
+        let mean = unit.write(self.mean());
+        match self.range().map(|bounds| bounds.map(|bound| unit.write(Some(bound)))) {
+            Some([least, greatest]) if least != greatest => format!("{mean} ({least} to {greatest})"),
+            _ => mean,
+        }
+    }
+
+    /// The least and the greatest mean of a seed, if there are several.
+    pub(super) fn range(&self) -> Option<[f64; 2]> {
+        let bound = |greater: fn(f64, f64) -> f64| self.means.iter().copied().reduce(greater);
+        Some([bound(f64::min)?, bound(f64::max)?]).filter(|_| self.means.len() > 1)
     }
 
     /// The difference of the mean from the paper's.
@@ -221,17 +238,21 @@ impl Figure {
     pub(super) fn columns(&self, runs: &RunSet<'_>) -> Vec<Column> {
         let available = self.schemes.iter().filter(|(scheme, _)| runs.has(&[self.base, scheme]));
         let column = |(scheme, printed): &(&'static str, Option<f64>)| {
-            let mean_of = |of: fn(&Row, &Row) -> f64| {
-                let values: Vec<f64> = runs.ratios(self.base, scheme, of).into_iter().flatten().collect();
-                mean(&values)
+            let means_of = |of: fn(&Row, &Row) -> f64| -> Vec<f64> {
+                let by_seed = runs.ratios(self.base, scheme, of).into_iter();
+                by_seed.filter_map(|values| mean(&values.into_iter().flatten().collect::<Vec<_>>())).collect()
             };
+            let mean_of = |of| median(means_of(of).into_iter());
+            let by_seed = runs.ratios(self.base, scheme, self.of);
+            let of_program = |nth: usize| median(by_seed.iter().filter_map(|values| values[nth]));
             let is_speed = self.unit == Unit::Speed;
             let fewer_paths = mean_of(|base, row| base.counts().paths() as f64 / row.counts().paths() as f64);
             let shorter_paths = mean_of(|base, row| base.cycles_a_path() / row.cycles_a_path());
             Column {
                 scheme,
                 printed: *printed,
-                values: runs.ratios(self.base, scheme, self.of),
+                values: (0..runs.programs.len()).map(of_program).collect(),
+                means: means_of(self.of),
                 parts: fewer_paths
                     .zip(shorter_paths)
                     .filter(|_| is_speed)
@@ -292,6 +313,12 @@ impl Figure {
             line(program, &|column| self.unit.write(column.values[nth]));
         }
         line("mean", &|column| self.unit.write(column.mean()));
+        if columns.iter().any(|column| column.range().is_some()) {
+            line("range of the mean over seeds", &|column| {
+                let bounds = column.range().map(|bounds| bounds.map(|bound| self.unit.write(Some(bound))));
+                bounds.map_or_else(String::new, |bounds| bounds.join(" to "))
+            });
+        }
         if columns.iter().any(|column| column.printed.is_some()) {
             line("the paper's mean", &|column| self.unit.write(column.printed));
             line("difference", &Column::difference);

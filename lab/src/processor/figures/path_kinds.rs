@@ -22,7 +22,7 @@ fn shares(row: &Row) -> [f64; 5] {
 /// The means of all programs.
 pub(super) fn means(runs: &RunSet<'_>) -> Option<[f64; 5]> {
     let all: Vec<[f64; 5]> =
-        runs.programs.iter().filter_map(|program| runs.row(program, "baseline")).map(shares).collect();
+        runs.rows.iter().filter(|row| row.scheme == "baseline").map(|row| shares(row)).collect();
     let of = |nth: usize| mean(&all.iter().map(|shares| shares[nth]).collect::<Vec<_>>());
     Some([of(0)?, of(1)?, of(2)?, of(3)?, of(4)?])
 }
@@ -53,7 +53,7 @@ pub(super) fn show(section: &mut Section, runs: &RunSet<'_>) {
         groups.push(Group { name: name.to_owned(), bars, quoted: name.starts_with("the paper") });
     };
     for program in &runs.programs {
-        let Some(row) = runs.row(program, "baseline") else { continue };
+        let Some(row) = runs.of_program(program, "baseline").next() else { continue };
         let more = [row.counts().paths().to_string(), format!("{:.0}", row.cycles_a_path())];
         line(program, shares(row).map(Some), more);
     }

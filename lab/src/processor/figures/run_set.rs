@@ -8,6 +8,7 @@ pub(super) struct RunSet<'a> {
     pub(super) pace: String,
     pub(super) rows: Vec<&'a Row>,
     pub(super) programs: Vec<&'a str>,
+    seeds: BTreeSet<u64>,
 }
 
 impl<'a> RunSet<'a> {
@@ -16,12 +17,17 @@ impl<'a> RunSet<'a> {
         let mut seen = BTreeSet::new();
         let programs =
             rows.iter().map(|row| row.program.as_str()).filter(|program| seen.insert(*program)).collect();
-        RunSet { pace, rows, programs }
+        let seeds = rows.iter().map(|row| row.seed).collect();
+        RunSet { pace, rows, programs, seeds }
     }
 
-    /// The run of a program by a scheme.
-    pub(super) fn row(&self, program: &str, scheme: &str) -> Option<&'a Row> {
-        self.rows.iter().find(|row| row.program == program && row.scheme == scheme).copied()
+    /// The runs of a program by a scheme, one for each seed.
+    pub(super) fn of_program(&self, program: &str, scheme: &str) -> impl Iterator<Item = &'a Row> {
+        self.rows.iter().filter(move |row| row.program == program && row.scheme == scheme).copied()
+    }
+
+    fn row(&self, seed: u64, program: &str, scheme: &str) -> Option<&'a Row> {
+        self.of_program(program, scheme).find(|row| row.seed == seed)
     }
 
     /// Returns whether there are runs of all these schemes.
@@ -29,22 +35,44 @@ impl<'a> RunSet<'a> {
         schemes.iter().all(|scheme| self.rows.iter().any(|row| row.scheme == *scheme))
     }
 
-    /// A measure of each program's run by a scheme, compared with its run by `base`.
+    /// For each seed, a measure of each program's run by a scheme, compared with its run by `base`.
     pub(super) fn ratios(
         &self,
         base: &str,
         scheme: &str,
         of: impl Fn(&Row, &Row) -> f64,
-    ) -> Vec<Option<f64>> {
-        let ratio = |program: &&str| {
-            let (base, row) = self.row(program, base).zip(self.row(program, scheme))?;
+    ) -> Vec<Vec<Option<f64>>> {
+        let ratio = |seed: u64, program: &str| {
+            let (base, row) = self.row(seed, program, base).zip(self.row(seed, program, scheme))?;
             Some(of(base, row)).filter(|value| value.is_finite())
         };
-        self.programs.iter().map(ratio).collect()
+        let of_seed = |seed: &u64| self.programs.iter().map(|program| ratio(*seed, program)).collect();
+        self.seeds.iter().map(of_seed).collect()
     }
+}
+
+/// The median over seeds, unless there is nothing.
+pub(super) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    let upper = values.get(half)?;
+    Some(if values.len() % 2 == 1 { *upper } else { f64::midpoint(values[half - 1], *upper) })
 }
 
 /// The mean, unless there is nothing.
 pub(super) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle_value_or_the_mean_of_the_middle_two() {
+        assert_eq!(median([3.0, 1.0, 2.0].into_iter()), Some(2.0));
+        assert_eq!(median([4.0, 1.0, 2.0, 3.0].into_iter()), Some(2.5));
+        assert_eq!(median(std::iter::empty()), None);
+    }
 }

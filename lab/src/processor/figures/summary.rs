@@ -45,7 +45,7 @@ pub(super) fn of(all: &[RunSet<'_>]) -> Option<Section> {
                     &figure.short_title(),
                     &runs.pace,
                     column.scheme,
-                    &unit.write(column.mean()),
+                    &column.mean_with_range(unit),
                     &unit.write(column.printed),
                     &column.difference(),
                     &part(0),
@@ -78,14 +78,14 @@ pub(super) fn by_machine(all: &[&(String, RunSet<'_>)]) -> Sheet {
         let columns: Vec<_> = all.iter().map(|(_, runs)| figure.columns(runs)).collect();
         for (scheme, printed) in figure.schemes {
             let of_scheme = |columns: &Vec<Column>| {
-                columns.iter().find(|column| column.scheme == *scheme).and_then(Column::mean)
+                let column = columns.iter().find(|column| column.scheme == *scheme);
+                column.map_or_else(String::new, |column| column.mean_with_range(figure.unit))
             };
-            let ours: Vec<Option<f64>> = columns.iter().map(of_scheme).collect();
-            if ours.iter().all(Option::is_none) {
+            let ours: Vec<String> = columns.iter().map(of_scheme).collect();
+            if ours.iter().all(String::is_empty) {
                 continue;
             }
             let first = [figure.short_title(), (*scheme).to_owned(), figure.unit.write(*printed)];
-            let ours = ours.into_iter().map(|mean| figure.unit.write(mean));
             sheet.rows.push(first.into_iter().chain(ours).collect());
         }
     }

@@ -18,6 +18,12 @@ pub(super) fn about(all: &[Options], settings: &[String]) -> ReportMetadata {
     }
 }
 
+/// The seeds, as a range.
+fn seeds(options: &Options) -> String {
+    let (first, last) = (options.seed, options.seed.wrapping_add(u64::from(options.seeds) - 1));
+    if first == last { first.to_string() } else { format!("{first} to {last}") }
+}
+
 /// Returns the choices that the parts use, each with its name. Of several machines each choice has the machine's name.
 fn facts(options: &Options, settings: &[String], is_one_of_several: bool) -> Vec<(String, String)> {
     let parts = options.parts();
@@ -32,7 +38,7 @@ fn facts(options: &Options, settings: &[String], is_one_of_several: bool) -> Vec
             Some(trace) => ("Trace", trace.display().to_string()),
             None => ("Programs", list(&options.programs, "all")),
         });
-        facts.push(("Schemes", list(&options.schemes, "all")));
+        facts.push(("Schemes", list(&options.schemes, "those of the paper's figures")));
     }
     if has_figures || has_scaling {
         // The search uses one rate.
@@ -50,7 +56,7 @@ fn facts(options: &Options, settings: &[String], is_one_of_several: bool) -> Vec
         ("Start of the tree", options.start.to_string()),
         ("Levels", options.levels.to_string()),
         ("Misses", misses),
-        ("Seed", options.seed.to_string()),
+        ("Seeds", seeds(options)),
     ]);
     let named = |(name, value): (&str, String)| match is_one_of_several {
         true => (format!("{name}, as {}", options.preset), value),
@@ -78,16 +84,16 @@ mod tests {
             [
                 "Parts: figures",
                 "Trace: a/mine.trace",
-                "Schemes: all",
-                "Rates: end:1000, free, start:1000, idle:250",
+                "Schemes: those of the paper's figures",
+                "Rates: end:1000, free",
                 "Settings: z=10-16:2, stash=300",
                 "Machine: machine",
                 "Channels: of the memory",
                 "Page frames: random",
                 "Start of the tree: settled",
                 "Levels: 25",
-                "Misses: 30000",
-                "Seed: 1"
+                "Misses: 100000",
+                "Seeds: 1 to 3"
             ]
         );
         let two_programs = Options { programs: vec!["xz".into(), "rand".into()], ..standard.clone() };
@@ -97,6 +103,6 @@ mod tests {
         let filling = Options { parts: vec![Part::Utilisation], misses: usize::MAX, ..standard };
         let lines = fact_lines(&filling, &[]);
         assert_eq!(lines[0], "Parts: utilisation");
-        assert_eq!(lines[5..], ["Levels: 25", "Misses: all", "Seed: 1"]);
+        assert_eq!(lines[5..], ["Levels: 25", "Misses: all", "Seeds: 1 to 3"]);
     }
 }

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub(super) struct MachineFlags {
-    /// The machines to simulate; several are compared. Other flags change each of them
-    #[arg(long = "as", value_name = "MACHINES", value_delimiter = ',', default_value = "machine")]
+    /// The machines to simulate; several are compared. Other flags change each of them [default: authors,paper,machine, or
+    /// machine if programs, schemes, settings, parts or a trace are given]
+    #[arg(long = "as", value_name = "MACHINES", value_delimiter = ',')]
     machines: Vec<NamedMachine>,
     /// Use the memory that this TOML file describes
     #[arg(long, value_name = "FILE")]
@@ -91,14 +92,20 @@ impl From<StartState> for Start {
 }
 
 impl MachineFlags {
-    /// The options of each machine, each once. The flags change all of them.
+    /// The options of each machine, each once. The flags change all of them. A run that is narrowed to programs, schemes
+    /// or settings is of one machine if none is named.
     ///
     /// # Errors
     /// A usage error, if the memory cannot be read.
-    pub(super) fn all(&self, is_quick: bool) -> Result<Vec<Options>> {
+    pub(super) fn all(&self, is_quick: bool, is_narrowed: bool) -> Result<Vec<Options>> {
         let memory = self.dram.as_ref().map(|path| read_memory(path)).transpose()?;
         let mut presets: Vec<Preset> = Vec::new();
-        for preset in self.machines.iter().map(|machine| Preset::from(*machine)) {
+        let machines = match &self.machines[..] {
+            [] if is_narrowed => &[NamedMachine::Machine],
+            [] => NamedMachine::value_variants(),
+            machines => machines,
+        };
+        for preset in machines.iter().map(|machine| Preset::from(*machine)) {
             if !presets.contains(&preset) {
                 presets.push(preset);
             }
