@@ -7,11 +7,15 @@ use ameles_dram::{DramError, Specification};
 use ameles_simulator::configuration::Configuration;
 use ameles_simulator::pace::Pace;
 use std::fmt::{self, Display, Formatter};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::path::PathBuf;
 
 /// Heights of trees.
 pub(super) const LEVELS: RangeInclusive<u32> = 11..=26;
+
+/// The levels in memory of a tree that is lower than the authors' of 24 levels, ten of which are on chip: paths are as
+/// long as there, and buckets keep their distance from the leaves.
+const LEVELS_IN_MEMORY: u32 = 14;
 
 /// The maximum clock of a memory in MHz: that of the processor.
 const MAX_MHZ: u32 = 3200;
@@ -69,10 +73,8 @@ pub struct Options {
     pub paces: Vec<Pace>,
     /// The maximum number of misses of a trace, its warm-up apart.
     pub misses: usize,
-    /// The first seed of all that is drawn.
-    pub seed: u64,
-    /// Seeds, one after the other, with which everything runs.
-    pub seeds: u32,
+    /// The seeds of all that is drawn: everything runs with one after the other. There is at least one.
+    pub seeds: Range<u64>,
     /// Parallel runs: each takes the memory of a tree.
     pub threads: usize,
 }
@@ -105,8 +107,7 @@ impl Options {
             settings: Vec::new(),
             paces,
             misses: 100_000,
-            seed: 1,
-            seeds: 3,
+            seeds: 1..4,
             threads: std::thread::available_parallelism().map_or(1, usize::from).min(4),
         }
     }
@@ -119,13 +120,17 @@ impl Options {
     /// The smallest tree that has room for every program, and the first misses of each: the figures are rough.
     pub fn quick(preset: Preset) -> Self {
         let standard = Self::of(preset);
-        let paces = standard.paces.iter().copied().take(1).collect();
-        Options { levels: 20, misses: 5000, seeds: 1, paces, ..standard }
+        Options { levels: 20, misses: 5000, seeds: 1..2, ..standard }
     }
 
     /// The options with each seed.
     pub(super) fn by_seed(&self) -> impl Iterator<Item = Options> {
-        (0..u64::from(self.seeds)).map(|nth| Options { seed: self.seed.wrapping_add(nth), ..self.clone() })
+        self.seeds.clone().map(|seed| Options { seeds: seed..seed + 1, ..self.clone() })
+    }
+
+    /// The first seed.
+    pub(super) fn seed(&self) -> u64 {
+        self.seeds.start
     }
 
     /// Lines of the user's memory: half of the tree's slots, unless they were set.
@@ -137,6 +142,8 @@ impl Options {
     /// Baseline in the memory of the options, for a tree of that many levels.
     pub(super) fn baseline(&self, levels: u32) -> Configuration {
         let mut baseline = Configuration::baseline(levels);
+        let oram = &mut baseline.oram;
+        oram.top_levels = oram.top_levels.min(levels.saturating_sub(LEVELS_IN_MEMORY));
         if let Some(memory) = &self.memory {
             baseline.memory = memory.clone().with_super_rows();
         }

@@ -37,10 +37,10 @@ pub(super) fn run_all(
         for group in configurations.chunk_by(of_one_tree) {
             let schemes = group.iter().map(|named| named.scheme.as_str()).collect::<BTreeSet<_>>();
             let schemes = schemes.into_iter().collect::<Vec<_>>().join(", ");
-            let of = format!("of {schemes}, as {}, seed {}", options.preset, options.seed);
+            let of = format!("of {schemes}, as {}, seed {}", options.preset, options.seed());
             progress.on_step(&format!("drawing the tree {of}"), done.load(Relaxed), all);
             let oram = &group[0].configuration.oram;
-            let tree = FilledTree::draw(oram, options.start.contents(), options.seed)
+            let tree = FilledTree::draw(oram, options.start.contents(), options.seed())
                 .map_err(|source| configuration_error(&group[0], source))?;
             let jobs: Vec<(&NamedConfiguration, &Program)> =
                 group.iter().flat_map(|named| programs.iter().map(move |program| (named, program))).collect();
@@ -106,7 +106,7 @@ fn run_one(
     program: &Program,
 ) -> Result<(Row, TreeCopy), ProcessorError> {
     let NamedConfiguration { scheme, configuration, path_blocks } = named;
-    let mut machine = Machine::over(configuration.clone(), copy, options.seed)
+    let mut machine = Machine::over(configuration.clone(), copy, options.seed())
         .map_err(|source| configuration_error(named, source))?;
     let failed = |source| ProcessorError::Run {
         program: program.name.clone(),
@@ -120,7 +120,7 @@ fn run_one(
     let outcome = run()?;
     let row = Row {
         preset: options.preset,
-        seed: options.seed,
+        seed: options.seed(),
         program: program.name.clone(),
         scheme: scheme.clone(),
         pace: pace_name(configuration.pace),

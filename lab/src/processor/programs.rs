@@ -159,7 +159,7 @@ impl SelectedProgram {
             }
             Source::Synthetic(pattern) => {
                 let shape =
-                    Shape { pattern: *pattern, lines, stores: 0.5, instructions: 40, seed: options.seed };
+                    Shape { pattern: *pattern, lines, stores: 0.5, instructions: 40, seed: options.seed() };
                 let trace = Synthetic::new(shape).expect("a sound shape").take(SYNTHETIC);
                 (0, Box::new(trace.map(Ok)))
             }
@@ -168,7 +168,7 @@ impl SelectedProgram {
 
     /// Reads the program into a memory of `lines` lines.
     fn program(&self, options: &Options, lines: u64) -> Result<Program, ProcessorError> {
-        let (warm_up, placed) = self.placed_misses(options, lines, options.frames.order(options.seed))?;
+        let (warm_up, placed) = self.placed_misses(options, lines, options.frames.order(options.seed()))?;
         let max = options.misses.saturating_add(warm_up as usize);
         let misses = placed.take(max).collect::<Result<_, _>>();
         let misses = misses.map_err(|source| ProcessorError::Trace { program: self.name.clone(), source })?;

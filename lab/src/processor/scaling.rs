@@ -60,13 +60,18 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
             progress.on_step(&format!("sizes for {levels} levels"), nth, baselines.len() as u64);
             tries.rows.push(try_row(levels, tried));
         };
-        let found =
-            search(base, Limits::IR_ORAM, options.seed, || random(lines, misses, options.seed), &mut on_try)
-                .map_err(failed)?;
+        let found = search(
+            base,
+            Limits::IR_ORAM,
+            options.seed(),
+            || random(lines, misses, options.seed()),
+            &mut on_try,
+        )
+        .map_err(failed)?;
         let mut small = base.clone();
         small.oram.sizes = found.sizes.ranges();
-        let one = cycles(base, options.seed, misses).map_err(failed)?;
-        let other = cycles(&small, options.seed, misses).map_err(failed)?;
+        let one = cycles(base, options.seed(), misses).map_err(failed)?;
+        let other = cycles(&small, options.seed(), misses).map_err(failed)?;
         let speeds: Vec<f64> =
             one.iter().zip(&other).map(|(one, other)| *one as f64 / *other as f64).collect();
         let mean = speeds.iter().sum::<f64>() / speeds.len() as f64;

@@ -101,7 +101,7 @@ fn configuration(levels: u32, scheme: Scheme) -> Configuration {
 fn drawn_states(options: &Options, scheme: Scheme) -> Result<Vec<State>, ConfigurationError> {
     let oram = configuration(options.levels, scheme).oram;
     let state = |start: Start| {
-        let tree = FilledTree::draw(&oram, start.contents(), options.seed)?;
+        let tree = FilledTree::draw(&oram, start.contents(), options.seed())?;
         Ok((state_name(start).to_owned(), tree.utilisation().1))
     };
     [Start::Packed, Start::Filled, Start::Settled].into_iter().map(state).collect()
@@ -127,13 +127,13 @@ fn run_states(
 ) -> Result<Vec<State>, ProcessorError> {
     let configuration = configuration(levels, scheme);
     let start = if options.start == Start::Packed { Start::Packed } else { Start::Filled };
-    let tree = FilledTree::draw(&configuration.oram, start.contents(), options.seed)
+    let tree = FilledTree::draw(&configuration.oram, start.contents(), options.seed())
         .map_err(|source| configuration_error(name, source))?;
     let misses = options.misses.saturating_mul(5).min(configuration.oram.user_blocks as usize);
     let mut states = vec![(state_name(start).to_owned(), tree.utilisation().1)];
     let mut copy = tree.copy();
     for program in programs {
-        let mut machine = Machine::over(configuration.clone(), copy, options.seed)
+        let mut machine = Machine::over(configuration.clone(), copy, options.seed())
             .map_err(|source| configuration_error(name, source))?;
         let trace = program.misses.iter().copied().cycle().take(misses);
         machine.run(trace, 0, |_| ()).map_err(|source| ProcessorError::Run {

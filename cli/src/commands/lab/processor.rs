@@ -76,7 +76,7 @@ pub(super) struct Arguments {
     #[arg(long, conflicts_with_all = ["quick", "misses"])]
     full: bool,
     /// The first seed of all random choices
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
     seed: u64,
     /// Seeds to run with, one after the other: the figures are medians [default: 3, or 1 with --quick]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -117,6 +117,9 @@ impl From<ReportPart> for Part {
     }
 }
 
+/// The greatest seed: there is room for those after it.
+const MAX_SEED: u64 = u64::MAX - 1000;
+
 /// A rate of paths.
 #[derive(Clone, Copy)]
 struct Rate(Pace);
@@ -151,14 +154,14 @@ impl Arguments {
 
     /// Completes the options of a machine with the flags that are for all.
     fn complete(&self, machine: Options) -> Result<Options> {
+        let count = self.seeds.map_or(machine.seeds.end - machine.seeds.start, u64::from);
         let mut options = Options {
             parts: self.part.iter().map(|part| Part::from(*part)).collect(),
             levels: self.levels.unwrap_or(machine.levels),
             trace: self.trace.clone(),
             programs: self.program.clone(),
             schemes: self.scheme.clone(),
-            seed: self.seed,
-            seeds: self.seeds.map_or(machine.seeds, u32::from),
+            seeds: self.seed..self.seed.saturating_add(count),
             misses: if self.full {
                 usize::MAX
             } else {

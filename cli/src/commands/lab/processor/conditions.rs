@@ -20,7 +20,7 @@ pub(super) fn about(all: &[Options], settings: &[String]) -> ReportMetadata {
 
 /// The seeds, as a range.
 fn seeds(options: &Options) -> String {
-    let (first, last) = (options.seed, options.seed.wrapping_add(u64::from(options.seeds) - 1));
+    let (first, last) = (options.seeds.start, options.seeds.end - 1);
     if first == last { first.to_string() } else { format!("{first} to {last}") }
 }
 
