@@ -109,14 +109,17 @@ impl Hierarchy {
         self.move_unseen(block, AccessKind::TakeOut)?;
         let Some(small) = &mut self.small else { return Ok(Step::Answered) };
         small.put_in(block)?;
-        let step = small.take_out_next()?;
+        // The block may have filled the stash: then the path is an eviction, and the other block leaves later.
+        let step = if small.must_evict() { None } else { small.take_out_next()? };
         let step = step.map_or_else(|| small.dummy(), Ok)?;
         while let Some(leaving) = self.small.as_ref().and_then(SmallOram::first_outside) {
             self.move_unseen(leaving, AccessKind::PutIn)?;
             self.small.iter_mut().for_each(|small| small.remove_leaving(leaving));
         }
-        let Step::Path { leaf, .. } = step else { return Ok(step) };
-        Ok(Step::Path { leaf, kind: PathKind::Leaving })
+        Ok(match step {
+            Step::Path { leaf, kind } if !kind.is_eviction() => Step::Path { leaf, kind: PathKind::Leaving },
+            step => step,
+        })
     }
 
     /// Moves a block out of the main tree or into it, with all paths that this takes; none is shown or counted.

@@ -210,6 +210,19 @@ fn a_small_tree_that_takes_evicted_lines_is_read_for_those_alone() {
     assert!(of_main(&stores).abs_diff(of_main(&loads)) < 10, "writing back takes no path of the main tree");
 }
 
+/// A block that comes into the small tree may fill its stash.
+#[test]
+fn a_small_tree_that_is_full_of_evicted_lines_evicts_before_its_next_path() {
+    let mut configuration = configuration(Scheme::Rho, Pace::Free);
+    configuration.small_tree.iter_mut().for_each(|small| {
+        (small.admission, small.paths) = (Admission::OnEviction, 0);
+        (small.top_levels, small.stash) = (0, 29);
+    });
+    let trace = (0..3000).map(|nth| Miss { instructions: 9, kind: Kind::Store, line: Line(nth * 7 % 1500) });
+    let outcome = machine(&configuration).run(trace, 0, |_| ()).expect("it ends");
+    assert!(outcome.counts.background > 0 && outcome.counts.leaving > 0, "{:?}", outcome.counts);
+}
+
 #[test]
 fn a_small_tree_that_makes_no_sense_is_one_clear_error() {
     let message = |change: fn(&mut SmallTreeConfiguration)| {
