@@ -1,6 +1,54 @@
 //! Helpers for tests of parameters.
 
-use core::fmt::Debug;
+use alloc::string::ToString;
+use core::fmt::{Debug, Display};
+
+/// Checks that parameters are valid, and that each change makes them refused with a message that begins as stated: with
+/// the name and the value that are out of range.
+///
+/// # Panics
+/// If they are not valid, valid after a change, or refused otherwise.
+pub fn check_refusals<P: Clone, E: Display>(
+    valid: &P,
+    validate: impl Fn(&P) -> Result<(), E>,
+    refusals: &[(&str, fn(&mut P))],
+) {
+    assert!(validate(valid).is_ok(), "the parameters are refused before a change");
+    for (expected, change) in refusals {
+        let message = refusal(valid, &validate, change).to_string();
+        let rest = message.strip_prefix(expected);
+        assert!(rest.is_some_and(|rest| !rest.starts_with(char::is_numeric)), "{expected}: {message}");
+    }
+}
+
+/// Checks refusals as [`check_refusals`](crate::testing::parameters::check_refusals) does: those of the bounds of
+/// batches, which the parameters of every scheme have, and others.
+#[macro_export]
+macro_rules! check_refusals {
+    ($valid:expr $(, $refusal:expr)* $(,)?) => {
+        $crate::testing::parameters::check_refusals(&$valid, |parameters| parameters.validate(), &[
+            ("capacity is 0", |parameters| parameters.capacity = 0),
+            ("block_bytes is 16777217", |parameters| parameters.block_bytes = (1 << 24) + 1),
+            ("max_batch is 0", |parameters| parameters.max_batch = 0),
+            $($refusal),*
+        ])
+    };
+}
+
+/// Checks refusals as [`check_refusals!`] does, and those of the levels of a tree.
+#[cfg(test)]
+macro_rules! check_tree_refusals {
+    ($valid:expr $(, $refusal:expr)* $(,)?) => {
+        crate::check_refusals!(
+            $valid,
+            ("leaf_level is 32", |parameters| parameters.leaf_level = Level(32)),
+            ("top is", |parameters| parameters.top = Level(parameters.leaf_level.0 + 1)),
+            $($refusal),*
+        )
+    };
+}
+#[cfg(test)]
+pub(crate) use check_tree_refusals;
 
 /// Returns the reason why parameters are refused after a change.
 ///

@@ -218,7 +218,7 @@ impl PathParameters {
             return Err(PathParametersError::BucketsTooSmall { blocks_per_bucket: self.blocks_per_bucket });
         }
         let (levels, blocks) = ((self.leaf_level, self.top), (self.blocks_per_bucket, MIN_BLOCKS));
-        range::check_tree(levels, blocks, self.block_bytes, self.max_batch, self.capacity)?;
+        range::check_tree(levels, blocks, self.bounds())?;
         let levels = self.path_buckets();
         if self.blocks_per_bucket == 3 && levels > MAX_LEVELS_OF_THREE {
             return Err(PathParametersError::TreeTooHigh { levels });
@@ -273,7 +273,7 @@ fn max_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::parameters::{check_plans, planned_paths, refusal};
+    use crate::testing::parameters::{check_plans, check_tree_refusals, planned_paths};
 
     #[test]
     fn planned_parameters_are_valid_and_at_most_three_quarters_full_at_every_size() {
@@ -299,19 +299,12 @@ mod tests {
     #[test]
     fn each_parameter_out_of_range_is_refused_by_name() {
         let good = PathParameters::for_capacity(4096, 64, 512, 16).unwrap();
-        let refused = |change: fn(&mut PathParameters)| refusal(&good, PathParameters::validate, change);
-        let named = |change| match refused(change) {
-            PathParametersError::OutOfRange(out) => out.name,
-            other => panic!("{other}"),
-        };
-        assert_eq!(named(|p| p.leaf_level = Level(32)), "leaf_level");
-        assert_eq!(named(|p| p.top = Level(p.leaf_level.0 + 1)), "top");
-        assert_eq!(named(|p| p.blocks_per_bucket = 0), "blocks_per_bucket");
-        assert_eq!(named(|p| p.block_bytes = (1 << 24) + 1), "block_bytes");
-        assert_eq!(named(|p| p.max_batch = 0), "max_batch");
-        assert_eq!(named(|p| p.capacity = 0), "capacity");
-        assert!(matches!(refused(|p| p.blocks_per_bucket = 2), PathParametersError::BucketsTooSmall { .. }));
-        assert!(matches!(refused(|p| p.capacity = 4097), PathParametersError::TreeTooSmall { .. }));
-        assert!(matches!(refused(|p| p.stash_bound = 16), PathParametersError::StashTooSmall { .. }));
+        check_tree_refusals!(
+            good,
+            ("blocks_per_bucket is 0", |p| p.blocks_per_bucket = 0),
+            ("buckets of 2 blocks fill the stash", |p| p.blocks_per_bucket = 2),
+            ("a tree for 4096 blocks is too small for 4097", |p| p.capacity = 4097),
+            ("a stash of 16 blocks cannot take", |p| p.stash_bound = 16),
+        );
     }
 }

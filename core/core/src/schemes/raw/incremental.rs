@@ -2,13 +2,14 @@
 //! schedule the rest.
 
 use super::snapshot::{Progress, RawSnapshotError};
-use super::{RawOram, RawParameters, RawParametersError};
+use super::{RawOram, RawParameters};
 use crate::position_map::flat::FlatPositionMap;
 use crate::snapshot::full::SnapshotError;
 use crate::snapshot::incremental::{IncrementalSnapshot, Parts};
 use crate::snapshot::word_table::WordTable;
 use crate::stash::Stash;
 use crate::store::Store;
+use crate::tree::planning::HalfFullTreeError;
 use crate::types::Bucket;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -19,7 +20,7 @@ use rand_core::RngCore;
 impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RawOram<S, FlatPositionMap<S::Error>, R> {
     type Store = S;
     type Parameters = RawParameters;
-    type ParametersError = RawParametersError;
+    type ParametersError = HalfFullTreeError;
 
     fn tables(parameters: &RawParameters) -> Vec<u64> {
         vec![parameters.capacity]

@@ -4,9 +4,9 @@
 
 use super::setup::*;
 use ameles_core::oram::Oram;
-use ameles_core::range::OutOfRange;
 use ameles_core::schemes::oblivistore::ObliviStoreParameters;
 use ameles_core::testing::oblivious::{Batches, Sequence};
+use ameles_core::testing::parameters::check_refusals;
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
 
 fn parameters() -> ObliviStoreParameters {
@@ -88,16 +88,15 @@ fn the_peak_of_the_trusted_side_has_the_buffers_of_rebuilds() {
 
 #[test]
 fn parameters_out_of_range_are_refused_by_name() {
-    let refused = |change: &dyn Fn(&mut ObliviStoreParameters)| {
-        let mut changed = parameters();
-        change(&mut changed);
-        let OutOfRange { name, value, .. } = changed.validate().unwrap_err();
-        (name, value)
-    };
-    assert_eq!(parameters().validate(), Ok(()));
-    assert_eq!(refused(&|of| of.partitions.partitions = 0), ("partitions", 0));
-    assert_eq!(refused(&|of| of.partition.levels = 0), ("levels", 0));
-    assert_eq!(refused(&|of| of.partition.levels = 25), ("levels", 25));
-    assert_eq!(refused(&|of| of.partition.capacity = 15), ("capacity", 15));
-    assert_eq!(refused(&|of| of.partition.block_bytes = 1 << 25), ("block_bytes", 1 << 25));
+    check_refusals(
+        &parameters(),
+        ObliviStoreParameters::validate,
+        &[
+            ("partitions is 0", |p| p.partitions.partitions = 0),
+            ("levels is 0", |p| p.partition.levels = 0),
+            ("levels is 25", |p| p.partition.levels = 25),
+            ("capacity is 15", |p| p.partition.capacity = 15),
+            ("block_bytes is 33554432", |p| p.partition.block_bytes = 1 << 25),
+        ],
+    );
 }
