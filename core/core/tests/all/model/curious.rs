@@ -16,6 +16,7 @@ use ameles_core::tree::layout::Layout;
 use ameles_core::types::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
+use std::rc::Rc;
 
 fn parameters() -> CuriousParameters {
     CuriousParameters::for_capacity(400, 5, MAX_BATCH)
@@ -60,15 +61,11 @@ fn the_trees_are_those_of_the_authors_for_the_sizes_of_the_thesis() {
 
 #[test]
 fn the_planned_trusted_side_is_enough_for_sequences_that_come_back() {
-    for (capacity, count) in [(16, 2000), (100, 2000), (1024, 1500)] {
+    check_planned_cache(5, |capacity| {
         let parameters = CuriousParameters::for_capacity(capacity, 0, MAX_BATCH);
-        let common = &parameters.partitions;
-        assert_eq!(common.cache_bound, 2 * (common.min_cache(5) + MAX_BATCH));
-        check_sequences_that_come_back(common, count, |sequence, batches| {
-            let store = TraceStore::new(parameters.layout());
-            peak_of_cache(&curious_oram(&parameters, &store, 1), &store, sequence, batches)
-        });
-    }
+        let (common, layout) = (parameters.partitions.clone(), parameters.layout());
+        (common, layout, move |store: &Rc<TraceStore>| curious_oram(&parameters, Rc::clone(store), 1))
+    });
 }
 
 #[test]

@@ -8,6 +8,7 @@ use ameles_core::schemes::oblivistore::ObliviStoreParameters;
 use ameles_core::testing::oblivious::{Batches, Sequence};
 use ameles_core::testing::parameters::check_refusals;
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
+use std::rc::Rc;
 
 fn parameters() -> ObliviStoreParameters {
     ObliviStoreParameters::for_capacity(400, 5, MAX_BATCH)
@@ -57,15 +58,11 @@ fn the_partitions_are_those_of_the_code_for_the_sizes_of_the_thesis() {
 
 #[test]
 fn the_planned_trusted_side_is_enough_for_sequences_that_come_back() {
-    for (capacity, count) in [(16, 2000), (100, 2000), (1024, 1500)] {
+    check_planned_cache(1, |capacity| {
         let parameters = ObliviStoreParameters::for_capacity(capacity, 0, MAX_BATCH);
-        let common = &parameters.partitions;
-        assert_eq!(common.cache_bound, 2 * (common.min_cache(1) + MAX_BATCH));
-        check_sequences_that_come_back(common, count, |sequence, batches| {
-            let store = TraceStore::new(parameters.layout());
-            peak_of_cache(&oblivistore_oram(&parameters, &store, 1), &store, sequence, batches)
-        });
-    }
+        let (common, layout) = (parameters.partitions.clone(), parameters.layout());
+        (common, layout, move |store: &Rc<TraceStore>| oblivistore_oram(&parameters, Rc::clone(store), 1))
+    });
 }
 
 #[test]
