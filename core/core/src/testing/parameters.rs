@@ -71,11 +71,17 @@ pub fn refusal<P: Clone, E>(
 type Plan<P, E> = fn(u64, u32, u64, u32) -> Result<P, E>;
 
 /// Checks that what is planned is valid, for capacities, numbers of trusted blocks and largest batches from the least
-/// to the most.
+/// to the most, that nothing is planned beyond them, and that more trusted blocks never make the paths of 2^20 blocks
+/// longer: they have these lengths.
 ///
 /// # Panics
 /// If it is not.
-pub fn check_plans<P: Debug, E: Debug>(plan: Plan<P, E>, validate: fn(&P) -> Result<(), E>) {
+pub fn check_plans<P: Debug, E: Debug>(
+    plan: Plan<P, E>,
+    validate: fn(&P) -> Result<(), E>,
+    path_buckets: fn(&P) -> usize,
+    paths: [usize; 5],
+) {
     let capacities = (1..70).chain([1000, 4096, 16_384, 100_000, 1 << 20, 1 << 28, u64::from(u32::MAX)]);
     for capacity in capacities {
         for (share, max_batch) in
@@ -85,10 +91,12 @@ pub fn check_plans<P: Debug, E: Debug>(plan: Plan<P, E>, validate: fn(&P) -> Res
             validate(&planned).unwrap_or_else(|refusal| panic!("{planned:?}: {refusal:?}"));
         }
     }
-}
-
-/// The lengths of the paths that are planned for 2^20 blocks, for more and more trusted blocks.
-pub fn planned_paths<P, E: Debug>(plan: Plan<P, E>, path_buckets: fn(&P) -> usize) -> [usize; 5] {
-    [0, 100, 1000, 1 << 15, 1 << 30]
-        .map(|trusted| path_buckets(&plan(1 << 20, 64, trusted, 1).expect("there are such parameters")))
+    for (capacity, block_bytes, max_batch) in
+        [(0, 64, 1), (u64::MAX, 64, 1), (1, u32::MAX, 1), (1, 64, 0), (1, 64, u32::MAX)]
+    {
+        assert!(plan(capacity, block_bytes, 0, max_batch).is_err(), "{capacity} {block_bytes} {max_batch}");
+    }
+    let planned = [0, 100, 1000, 1 << 15, 1 << 30]
+        .map(|trusted| path_buckets(&plan(1 << 20, 64, trusted, 1).expect("there are such parameters")));
+    assert_eq!(planned, paths);
 }

@@ -218,9 +218,7 @@ async fn what_was_written_is_there_after_reopening() {
     let path = home.path().join("store");
     let again = Objects::open(path.to_str().unwrap(), &OpenOptions::default()).await.unwrap();
     assert_eq!(again.get("header", 5).await.unwrap().unwrap(), b"hello");
-    let mut into = [0; 16];
-    again.with_layout(layout()).read(&[place(11, 5, 0)], &mut into).await.unwrap();
-    assert_eq!(into, bytes(of)[..16]);
+    assert_eq!(read::<16>(&again.with_layout(layout()), place(11, 5, 0)).await, bytes(of)[..16]);
 }
 
 #[tokio::test]

@@ -273,27 +273,16 @@ fn max_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::parameters::{check_plans, check_tree_refusals, planned_paths};
+    use crate::testing::parameters::{check_plans, check_tree_refusals};
 
     #[test]
-    fn planned_parameters_are_valid_and_at_most_three_quarters_full_at_every_size() {
-        check_plans(PathParameters::for_capacity, PathParameters::validate);
-    }
-
-    #[test]
-    fn more_trust_never_makes_a_path_longer() {
-        let planned = planned_paths(PathParameters::for_capacity, PathParameters::path_buckets);
-        assert_eq!(planned, [19, 13, 10, 5, 1]);
-    }
-
-    #[test]
-    fn planning_refuses_what_validation_refuses() {
-        let planned =
-            |capacity, block_bytes, batch| PathParameters::for_capacity(capacity, block_bytes, 0, batch);
-        assert!(planned(u64::MAX, 64, 1).is_err());
-        assert!(planned(0, 64, 1).is_err());
-        assert!(planned(1, u32::MAX, 1).is_err());
-        assert!(planned(1, 64, u32::MAX).is_err());
+    fn planned_parameters_are_valid_at_every_size_and_more_trust_never_makes_a_path_longer() {
+        check_plans(
+            PathParameters::for_capacity,
+            PathParameters::validate,
+            PathParameters::path_buckets,
+            [19, 13, 10, 5, 1],
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The shared set-up of the tests of schemes: small ORAMs over a store that records its trace, and random batches.
 
-use ameles_core::oram::{Access, Oram};
+use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::partitions::{Partitions, PartitionsParameters, SubOram};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
@@ -315,6 +315,16 @@ pub(crate) fn traffic(trace: &[TraceEntry]) -> (usize, usize) {
         TraceEntry::Read(slots) => (read + slots.len(), written),
         TraceEntry::Write(buckets) => (read, written + buckets.len()),
     })
+}
+
+/// Asserts that a step is due before another access, and that it reads and writes so many slots.
+pub(crate) fn assert_rebuilds<O: Oram<Error = TraceStoreError>>(oram: &O, store: &TraceStore, moved: usize) {
+    assert_eq!((oram.pending_steps(), oram.must_step()), (1, true));
+    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Backlogged)));
+    assert_eq!(store.take_trace(), []);
+    finish_now(oram.step()).unwrap();
+    assert_eq!(traffic(&store.take_trace()), (moved, moved));
+    assert_eq!(oram.pending_steps(), 0);
 }
 
 /// Runs a schedule as a driver does: at most one access and one step are in flight, and no access begins

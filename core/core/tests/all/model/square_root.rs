@@ -2,7 +2,6 @@
 
 use super::setup::*;
 use ameles_core::check_refusals;
-use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::schemes::square_root::SquareRootParameters;
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
 use ameles_core::types::BlockId;
@@ -20,15 +19,10 @@ fn costs_are_as_documented() {
         let trace = store.take_trace();
         assert_eq!((trace.len(), traffic(&trace)), (2, (before + batch, batch)));
     }
-    assert_eq!((oram.pending_steps(), oram.must_step()), (1, true));
-    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Backlogged)));
-    assert_eq!(store.take_trace(), []);
-    finish_now(oram.step()).unwrap();
     // Four runs of 30 records: each twice by itself, and twice in the five comparators of merge exchange.
     assert_eq!(PARAMETERS.runs(), 4);
     let moved = 2 * (4 + 2 * 5) * 30;
-    assert_eq!(traffic(&store.take_trace()), (moved, moved));
-    assert_eq!(oram.pending_steps(), 0);
+    assert_rebuilds(&oram, &store, moved);
     assert_eq!(oram.trusted_bytes(), 110 * 4 + 10 * 16);
 }
 
