@@ -7,6 +7,7 @@ use ameles_core::tree::layout::Layout;
 use ameles_core::types::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
+use std::ops::AddAssign;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The limits.
@@ -68,9 +69,9 @@ pub struct ProviderCounts {
     pub largest: u64,
 }
 
-impl ProviderCounts {
-    /// Adds those of another provider.
-    pub fn add(&mut self, other: ProviderCounts) {
+/// Adds the counts of another provider.
+impl AddAssign for ProviderCounts {
+    fn add_assign(&mut self, other: ProviderCounts) {
         self.requests += other.requests;
         self.further_pages += other.further_pages;
         self.too_large += other.too_large;

@@ -160,15 +160,21 @@ async fn fetch_and_rewrite<'a, U: VaultStore, L: Untrusted + 'static>(
 ) -> Result<Option<PreviousVault<'a, L>>, VaultError> {
     let (header, _) = keyed_header;
     let (receipt, shipped, mut logged) = fetch_newest(setup, keyed_header, options, chosen, next).await?;
-    let FoundCheckpoint { number, accesses, scheme, versions, rows, history, .. } = shipped;
-    let mut old =
-        PreviousVault::open(&options.copy, keyed_header, scheme, versions, accesses, &mut setup.entropy)?;
+    let FoundCheckpoint { point, scheme, versions, rows, history, .. } = shipped;
+    let mut old = PreviousVault::open(
+        &options.copy,
+        keyed_header,
+        scheme,
+        versions,
+        point.accesses,
+        &mut setup.entropy,
+    )?;
     old.verify().await?;
     let rows = logged.change(rows);
     old.overlay(logged.into_writes());
 
     // The first checkpoint of a vault has number 1.
-    let number = number.max(1);
+    let number = point.number.max(1);
     let base = Epoch { number: next, salt: setup.entropy.salt() };
     let previous = if let SchemeParameters::Ring(ring) = &header.parameters.scheme {
         rebuild_tree(setup, (header, ring), &old, (number, base), &*options.progress).await?;
@@ -211,7 +217,7 @@ async fn claim_epoch<U: VaultStore>(
 ) -> Result<(u32, Option<Instant>), VaultError> {
     let claims = Claims { blobs: &setup.store, ring: ring.clone(), vault: header.vault };
     // The gateway that shipped the checkpoint had claimed its epoch.
-    let shipped_in = chosen.epoch;
+    let shipped_in = chosen.point.epoch;
     let claimed = claims.newest(shipped_in).await?;
     let inventory = list_inventory(&setup.store).await?;
     check_epochs(&inventory, &claims, claimed).await?;
