@@ -40,7 +40,7 @@ use crate::concurrency::exclusive::Exclusive;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::position_map::copy_map::CopyMap;
 use crate::range::{self, OutOfRange};
-use crate::schemes::write_schedule::{Refreshes, WriteSchedule, WriteScheduleError};
+use crate::schemes::write_schedule::{Refreshes, WriteSchedule};
 use crate::store::{PageMoves, Store};
 use crate::tree::layout::{Extent, Layout};
 use crate::types::{BlockId, Bucket, Slot};
@@ -68,9 +68,6 @@ pub enum DetWoParametersError {
     /// A value outside of its range.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
-    /// M out of range.
-    #[error(transparent)]
-    Holding(#[from] WriteScheduleError),
     /// The trusted state does not fit the address space.
     #[error(
         "{bytes} bytes of position map and buffer do not fit the address space: raise holding or lower capacity"

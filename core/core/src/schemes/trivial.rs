@@ -181,9 +181,7 @@ impl<S: Store, R> FullSnapshot<R> for TrivialOram<S> {
 
 /// The store is its only state: it has no words, no stash, and no rest.
 impl<S: Store, R> IncrementalSnapshot<R> for TrivialOram<S> {
-    type Store = S;
     type Parameters = TrivialParameters;
-    type ParametersError = OutOfRange;
 
     fn tables(_parameters: &TrivialParameters) -> Vec<u64> {
         Vec::new()

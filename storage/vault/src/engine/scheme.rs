@@ -59,7 +59,7 @@ macro_rules! scheme {
 
         impl<O> Scheme for O
         where
-            O: FullSnapshot<ChaCha20Rng> + IncrementalSnapshot<ChaCha20Rng> + Oram<Error = Infallible>,
+            O: IncrementalSnapshot<ChaCha20Rng> + Oram<Error = Infallible>,
         {
             fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> StepFuture<'a> {
                 Box::pin(Oram::access(self, batch))

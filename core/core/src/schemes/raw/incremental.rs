@@ -9,7 +9,6 @@ use crate::snapshot::incremental::{IncrementalSnapshot, Parts};
 use crate::snapshot::word_table::WordTable;
 use crate::stash::Stash;
 use crate::store::Store;
-use crate::tree::planning::HalfFullTreeError;
 use crate::types::Bucket;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -18,9 +17,7 @@ use rand_core::RngCore;
 
 /// A RAW ORAM whose buckets are numbered from 0.
 impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RawOram<S, FlatPositionMap<S::Error>, R> {
-    type Store = S;
     type Parameters = RawParameters;
-    type ParametersError = HalfFullTreeError;
 
     fn tables(parameters: &RawParameters) -> Vec<u64> {
         vec![parameters.capacity]

@@ -289,7 +289,7 @@ fn parameters_out_of_range_are_refused_by_name() {
     check_refusals!(
         PAGES.areas(4, 2),
         ("capacity is 4294967296", |p| p.capacity = 1 << 32),
-        ("the holding area (5 slots)", |p| p.holding = 5),
+        ("holding is 5", |p| p.holding = 5),
     );
     parameters::check_refusals(
         &PAGES.eager(4, 2, 1),
