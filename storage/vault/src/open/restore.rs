@@ -161,14 +161,9 @@ async fn fetch_and_rewrite<'a, U: VaultStore, L: Untrusted + 'static>(
     let (header, _) = keyed_header;
     let (receipt, shipped, mut logged) = fetch_newest(setup, keyed_header, options, chosen, next).await?;
     let FoundCheckpoint { point, scheme, versions, rows, history, .. } = shipped;
-    let mut old = PreviousVault::open(
-        &options.copy,
-        keyed_header,
-        scheme,
-        versions,
-        point.accesses,
-        &mut setup.entropy,
-    )?;
+    let accesses = point.accesses;
+    let mut old =
+        PreviousVault::open(&options.copy, keyed_header, scheme, versions, accesses, &mut setup.entropy)?;
     old.verify().await?;
     let rows = logged.change(rows);
     old.overlay(logged.into_writes());
