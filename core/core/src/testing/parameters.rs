@@ -3,6 +3,9 @@
 use alloc::string::ToString;
 use core::fmt::{Debug, Display};
 
+/// The beginning of the message that refuses parameters, and the change that makes them refused.
+pub type Refusal<P> = (&'static str, fn(&mut P));
+
 /// Checks that parameters are valid, and that each change makes them refused with a message that begins as stated: with
 /// the name and the value that are out of range.
 ///
@@ -11,7 +14,7 @@ use core::fmt::{Debug, Display};
 pub fn check_refusals<P: Clone, E: Display>(
     valid: &P,
     validate: impl Fn(&P) -> Result<(), E>,
-    refusals: &[(&str, fn(&mut P))],
+    refusals: &[Refusal<P>],
 ) {
     assert!(validate(valid).is_ok(), "the parameters are refused before a change");
     for (expected, change) in refusals {
