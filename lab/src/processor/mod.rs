@@ -19,6 +19,7 @@ mod row;
 mod scaling;
 mod schemes;
 mod settings;
+mod user_traces;
 mod utilisation;
 
 pub use error::ProcessorError;
@@ -26,6 +27,9 @@ pub use options::{Options, Part};
 pub use preset::{FrameOrder, Preset, Start};
 pub use row::Row;
 pub use schemes::{names, pace_name};
+pub use user_traces::TraceOptions;
+
+pub use ameles_processor::trace::Format;
 
 use crate::bench::Progress;
 use crate::report::{Folder, ReportMetadata, Section};

@@ -4,15 +4,15 @@ use super::bytes::bytes;
 use super::error::ProcessorError;
 use super::options::Options;
 use super::settings::Setting;
+use super::user_traces::UserTrace;
 use crate::report::{Section, Sheet};
 use ameles_processor::trace::mix::Mix;
 use ameles_processor::trace::pages::{Frames, Order, PAGE_LINES, PlacedMisses};
 use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
-use ameles_processor::trace::{self, FileError, Kind, Miss, TraceError};
+use ameles_processor::trace::{self, Kind, Miss, TraceError};
 use ameles_processor::units::Line;
 use ameles_simulator::configuration::Configuration;
 use ameles_traces::{programs, short};
-use std::path::Path;
 
 /// A program's misses, in places of the memory.
 pub(super) struct Program {
@@ -91,8 +91,10 @@ pub(super) fn stands_for(name: &str) -> String {
 
 /// The selected programs, or all.
 fn selected_programs(options: &Options) -> Result<Vec<SelectedProgram>, ProcessorError> {
-    if let Some(path) = &options.trace {
-        return Ok(vec![user_trace(options, path)?]);
+    if let [path] = options.traces.paths.as_slice() {
+        let UserTrace { name, misses, warm_up } = UserTrace::read(options, path)?;
+        let source = Source::File { misses, warm_up };
+        return Ok(vec![SelectedProgram { name, stands_for: String::new(), source }]);
     }
     let tables = programs::tables().expect("the table of the repository is sound");
     let real = tables.programs.iter().map(|program| SelectedProgram {
@@ -119,20 +121,6 @@ fn selected_programs(options: &Options) -> Result<Vec<SelectedProgram>, Processo
     }
     all.retain(|known| options.programs.is_empty() || options.programs.contains(&known.name));
     Ok(all)
-}
-
-/// A trace of the user's, which is read once.
-fn user_trace(options: &Options, path: &Path) -> Result<SelectedProgram, ProcessorError> {
-    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let trace = trace::open(path)?;
-    let warm_up = trace.warm_up();
-    let max = options.misses.saturating_add(warm_up as usize);
-    let misses = trace.take(max).collect::<Result<Vec<Miss>, _>>()?;
-    if misses.len() as u64 <= warm_up {
-        return Err(FileError::Read { path: path.to_owned(), why: TraceError::NoMisses }.into());
-    }
-    let name = stem.unwrap_or_else(|| "trace".to_owned());
-    Ok(SelectedProgram { name, stands_for: String::new(), source: Source::File { misses, warm_up } })
 }
 
 impl SelectedProgram {

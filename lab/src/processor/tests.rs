@@ -5,6 +5,7 @@ use crate::bench::Silent;
 use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_simulator::pace::Pace;
 use std::fs;
+use std::path::Path;
 
 fn options(programs: &[&str], schemes: &[&str]) -> Options {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
@@ -16,6 +17,11 @@ fn options(programs: &[&str], schemes: &[&str]) -> Options {
         threads: 2,
         ..Options::quick(Preset::Machine)
     }
+}
+
+fn traces(paths: &[&Path]) -> TraceOptions {
+    let paths = paths.iter().map(|path| (*path).to_owned()).collect();
+    TraceOptions { paths, ..TraceOptions::default() }
 }
 
 fn run_one(options: &Options) -> Result<Report, ProcessorError> {
@@ -51,7 +57,7 @@ fn the_number_of_threads_changes_no_digit_and_the_seed_does() {
 fn a_trace_in_usimm_s_text_runs_and_a_bad_one_is_one_clear_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mine.trace");
-    let trace = Options { trace: Some(path.clone()), ..options(&[], &["baseline"]) };
+    let trace = Options { traces: traces(&[&path]), ..options(&[], &["baseline"]) };
     fs::write(&path, "10 R 0x7fff0040 0x400000\n3 W 0x10000\n").unwrap();
     assert!(csv(&trace).lines().nth(1).unwrap().starts_with("machine,mine,baseline,end:1000,"));
     fs::write(&path, "10 R 0x7fff0040 0x400000\n3 X 0x10000\n").unwrap();
@@ -66,7 +72,7 @@ fn a_trace_in_usimm_s_text_runs_and_a_bad_one_is_one_clear_error() {
 fn gaps_of_2_to_the_32_instructions_end_in_their_cycles() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gap.trace");
-    let trace = Options { trace: Some(path.clone()), paces: vec![Pace::Free], ..options(&[], &["baseline"]) };
+    let trace = Options { traces: traces(&[&path]), paces: vec![Pace::Free], ..options(&[], &["baseline"]) };
     fs::write(&path, "4294967295 R 0x40\n".repeat(3)).unwrap();
     // 2^30 cycles to each load. All but the first hit.
     let cycles: u64 = csv(&trace).lines().nth(1).unwrap().split(',').nth(5).unwrap().parse().unwrap();

@@ -10,7 +10,7 @@ use super::output;
 use super::progress::{PartialReport, ProgressDisplay};
 use crate::commands::usage_error::usage_error;
 use crate::runtime::exit::Exit;
-use ameles_lab::processor::{self, Options, Part, ProcessorError};
+use ameles_lab::processor::{self, Format, Options, Part, ProcessorError, TraceOptions};
 use ameles_simulator::pace::Pace;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -46,9 +46,14 @@ Examples:
 pub(super) struct Arguments {
     #[command(flatten)]
     machine: MachineFlags,
-    /// Use this trace instead of the programs: packed, or in USIMM's text format
+    /// Use this trace instead of the programs: of this lab, USIMM, ChampSim, gem5, DRAMsim3, DRAMSim2 or Ramulator, packed by
+    /// gzip or xz or not
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     trace: Option<PathBuf>,
+    /// The format of the trace, if its beginning does not tell it: packed, usimm, champsim, gem5, gem5-text, dramsim3,
+    /// dramsim2, ramulator-cpu, ramulator-memory or ramulator-load-store
+    #[arg(long, value_name = "NAME", requires = "trace")]
+    trace_format: Option<Format>,
     /// The programs, such as xz,rand [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     program: Vec<String>,
@@ -148,7 +153,7 @@ impl Arguments {
         let mut options = Options {
             parts: self.part.iter().map(|part| Part::from(*part)).collect(),
             levels: self.levels.unwrap_or(machine.levels),
-            trace: self.trace.clone(),
+            traces: TraceOptions { paths: self.trace.iter().cloned().collect(), format: self.trace_format },
             programs: self.program.clone(),
             schemes: self.scheme.clone(),
             seed: self.seed,
@@ -183,6 +188,7 @@ impl Arguments {
         };
         let flags = [
             flag("--trace", self.trace.is_some(), FIGURES),
+            flag("--trace-format", self.trace_format.is_some(), FIGURES),
             flag("--program", !self.program.is_empty(), FIGURES),
             flag("--scheme", !self.scheme.is_empty(), FIGURES),
             flag("--frames", self.machine.frames.is_some(), FIGURES_AND_UTILISATION),
