@@ -5,6 +5,7 @@ use ameles_processor::trace::{self, WrittenFormat};
 use ameles_traces::digests::{Comparison, Digests};
 use ameles_traces::error::RecordError;
 use ameles_traces::measure::Figures;
+use ameles_traces::notice;
 use ameles_traces::programs::{self, Program, Tables};
 use ameles_traces::record::{self, Recorder};
 use ameles_traces::report::{self, Row};
@@ -103,7 +104,7 @@ fn record_all(args: &RecordArgs) -> Result<()> {
         digests_of_length.insert(program.name.clone(), figures.digest.clone());
         if let (Some(crate_folder), false) = (&args.keep, args.full) {
             let copy = crate_folder.join("short").join(format!("{}.trace", program.name));
-            fs::copy(&into, &copy).with_context(|| format!("writing {}", copy.display()))?;
+            notice::copy(&into, &copy, &program.notice(&tables.trace_licence))?;
         }
         let bytes = fs::metadata(&into)?.len();
         rows.push(Row { program, figures, bytes, comparison });
@@ -138,5 +139,8 @@ fn show(path: &Path) -> Result<()> {
         println!("    {name:<13} {:.3} in a thousand instructions", figures.per_kilo(events));
     }
     println!("    SHA-256       {}", figures.digest);
+    if let Some(notice) = notice::read(path) {
+        println!("    notice        {notice}");
+    }
     Ok(())
 }

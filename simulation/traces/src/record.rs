@@ -170,6 +170,8 @@ mod tests {
         Program {
             name: "test".into(),
             package: package.into(),
+            version: String::new(),
+            licence: String::new(),
             does: String::new(),
             command: command.iter().map(|word| (*word).to_owned()).collect(),
             prepare: Vec::new(),
