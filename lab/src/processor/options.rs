@@ -3,7 +3,7 @@
 use super::error::ProcessorError;
 use super::preset::{FrameOrder, Preset, Start};
 use super::settings::Setting;
-use super::user_traces::TraceOptions;
+use super::trace_options::TraceOptions;
 use ameles_dram::{DramError, Specification};
 use ameles_simulator::configuration::Configuration;
 use ameles_simulator::pace::Pace;
@@ -160,6 +160,7 @@ impl Options {
                 memory.geometry.channels
             ));
         }
+        self.traces.check(self.lines())?;
         Ok(memory.check()?)
     }
 

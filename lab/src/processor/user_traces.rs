@@ -2,24 +2,8 @@
 
 use super::error::ProcessorError;
 use super::options::Options;
-use ameles_processor::trace::{self, FileError, Format, Miss, TraceError};
+use ameles_processor::trace::{self, FileError, Miss, TraceError};
 use std::path::{Path, PathBuf};
-
-/// The traces that run in place of the lab's programs.
-#[derive(Clone, Debug, Default)]
-pub struct TraceOptions {
-    /// The files: none for the lab's programs.
-    pub paths: Vec<PathBuf>,
-    /// Their format, if their first bytes are not to tell it.
-    pub format: Option<Format>,
-}
-
-impl TraceOptions {
-    /// Returns whether anything was chosen.
-    pub(super) fn is_chosen(&self) -> bool {
-        !self.paths.is_empty()
-    }
-}
 
 /// A trace of the user's.
 pub(super) struct UserTrace {
@@ -43,7 +27,11 @@ impl UserTrace {
         if misses.len() as u64 <= warm_up {
             return Err(FileError::Read { path: path.to_owned(), why: TraceError::NoMisses }.into());
         }
-        Ok(UserTrace { name: name(path), misses, warm_up })
+        // Two files of one name are told apart by their folders.
+        let is_alone = |other: &PathBuf| other == path || name(other) != name(path);
+        let is_unique = options.traces.paths.iter().all(is_alone);
+        let name = if is_unique { name(path) } else { path.display().to_string() };
+        Ok(UserTrace { name, misses, warm_up })
     }
 }
 

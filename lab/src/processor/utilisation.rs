@@ -10,7 +10,7 @@ use super::preset::Start;
 use super::programs::{self, Program};
 use super::published;
 use super::schemes::pace_name;
-use super::user_traces::TraceOptions;
+use super::trace_options::TraceOptions;
 use crate::bench::Progress;
 use crate::line_chart::Lines;
 use crate::report::{Picture, Section, Sheet};

@@ -40,6 +40,7 @@ Examples:
   ameles lab processor --out figures
   ameles lab processor --as authors,paper,machine --out figures
   ameles lab processor --program xz,lbm --scheme baseline,ir-alloc --csv figures.csv
+  ameles lab processor --trace a.trace,b.trace --scheme baseline,ir-oram
   ameles lab processor --part scaling --pace free
   ameles lab processor --trace mine.trace --scheme ir-oram --set z=10-16:2 --pace end:1000"
 )]
@@ -47,13 +48,17 @@ pub(super) struct Arguments {
     #[command(flatten)]
     machine: MachineFlags,
     /// Use this trace instead of the programs: of this lab, USIMM, ChampSim, gem5, DRAMsim3, DRAMSim2 or Ramulator, packed by
-    /// gzip or xz or not
-    #[arg(long, value_name = "FILE", conflicts_with = "program")]
-    trace: Option<PathBuf>,
+    /// gzip or xz or not. Several, such as a.trace,b.trace, run side by side, each on a core
+    #[arg(long, value_name = "FILES", value_delimiter = ',', conflicts_with = "program")]
+    trace: Vec<PathBuf>,
     /// The format of the trace, if its beginning does not tell it: packed, usimm, champsim, gem5, gem5-text, dramsim3,
     /// dramsim2, ramulator-cpu, ramulator-memory or ramulator-load-store
     #[arg(long, value_name = "NAME", requires = "trace")]
     trace_format: Option<Format>,
+    /// Cores that share the last-level cache and the ORAM: copies of each program, or of the traces in turn
+    /// [default: 1, or one for each trace]
+    #[arg(long, value_name = "NUMBER")]
+    cores: Option<usize>,
     /// The programs, such as xz,rand [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     program: Vec<String>,
@@ -153,7 +158,11 @@ impl Arguments {
         let mut options = Options {
             parts: self.part.iter().map(|part| Part::from(*part)).collect(),
             levels: self.levels.unwrap_or(machine.levels),
-            traces: TraceOptions { paths: self.trace.iter().cloned().collect(), format: self.trace_format },
+            traces: TraceOptions {
+                paths: self.trace.clone(),
+                format: self.trace_format,
+                cores: self.cores,
+            },
             programs: self.program.clone(),
             schemes: self.scheme.clone(),
             seed: self.seed,
@@ -187,8 +196,9 @@ impl Arguments {
             is_given.then(|| GivenFlag { flag: flag.to_owned(), used_by })
         };
         let flags = [
-            flag("--trace", self.trace.is_some(), FIGURES),
+            flag("--trace", !self.trace.is_empty(), FIGURES),
             flag("--trace-format", self.trace_format.is_some(), FIGURES),
+            flag("--cores", self.cores.is_some(), FIGURES),
             flag("--program", !self.program.is_empty(), FIGURES),
             flag("--scheme", !self.scheme.is_empty(), FIGURES),
             flag("--frames", self.machine.frames.is_some(), FIGURES_AND_UTILISATION),
@@ -246,6 +256,7 @@ fn with_flag(error: ProcessorError) -> anyhow::Error {
         ProcessorError::File(_) => "--trace ",
         ProcessorError::Unknown { .. } => "--",
         ProcessorError::Levels(_) => "--levels: ",
+        ProcessorError::Cores { .. } => "--cores: ",
         ProcessorError::Memory(_) => "--channels, --dram: ",
         _ => "",
     };

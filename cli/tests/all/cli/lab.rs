@@ -22,6 +22,7 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
         ("--trace small.trace", ["line 1 of the trace: \"0x40 write 1\" may be of several", "give --trace-format dramsim3 or"]),
         ("--trace small.trace --trace-format usimm", ["small.trace: line 1 of the trace", "write for example \"12 R"]),
         ("--trace small.trace --trace-format zip", ["--trace-format", "choose packed, usimm, champsim"]),
+        ("--program xz --cores 17", ["--cores: 17 cores are impossible", "choose 1 to 16"]),
         ("--program chess", ["--program chess is unknown", "choose cc1"]),
         ("--program xz --levels 14", ["xz: the 32768 lines of the memory", "choose --levels "]),
         ("--levels 9", ["--levels: the lab has no tree of 9 levels", "choose 11 to 26"]),

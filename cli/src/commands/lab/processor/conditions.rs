@@ -33,6 +33,7 @@ fn facts(options: &Options, settings: &[String], is_one_of_several: bool) -> Vec
             [] => ("Programs", list(&options.programs, "all")),
             traces => ("Trace", traces.join(", ")),
         });
+        facts.extend(options.traces.cores.map(|cores| ("Cores", cores.to_string())));
         facts.push(("Schemes", list(&options.schemes, "all")));
     }
     if has_figures || has_scaling {
