@@ -21,6 +21,7 @@ mod scaling;
 mod schemes;
 mod settings;
 mod side_by_side;
+mod synthetic_traces;
 mod trace_options;
 mod user_traces;
 mod utilisation;

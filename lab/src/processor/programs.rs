@@ -5,11 +5,11 @@ use super::error::ProcessorError;
 use super::options::Options;
 use super::settings::Setting;
 use super::user_traces::UserTrace;
-use super::side_by_side;
+use super::{side_by_side, synthetic_traces};
 use crate::report::{Section, Sheet};
 use ameles_processor::trace::mix::Mix;
 use ameles_processor::trace::pages::{Frames, Order, PAGE_LINES, PlacedMisses};
-use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
+use ameles_processor::trace::synthetic::Pattern;
 use ameles_processor::trace::{self, Kind, Miss, TraceError};
 use ameles_processor::units::Line;
 use ameles_simulator::configuration::Configuration;
@@ -30,9 +30,6 @@ pub(super) struct Program {
 
 /// The programs of the mix, all with the same warm-up.
 const MIX: [&str; 3] = ["xz", "picosat", "recommender"];
-
-/// Misses of a synthetic trace.
-const SYNTHETIC: usize = 40_000;
 
 /// The source of a program's misses.
 enum Source {
@@ -210,10 +207,8 @@ impl SelectedProgram {
                 (warm_up, Box::new(Mix::new(traces, Frames::new(lines, order))))
             }
             Source::Synthetic(pattern) => {
-                let shape =
-                    Shape { pattern: *pattern, lines, stores: 0.5, instructions: 40, seed: options.seed };
-                let trace = Synthetic::new(shape).expect("a sound shape").take(SYNTHETIC);
-                (0, Box::new(trace.map(Ok)))
+                let (warm_up, trace) = synthetic_traces::misses(options, *pattern, lines);
+                (warm_up, Box::new(trace.map(Ok)))
             }
         })
     }

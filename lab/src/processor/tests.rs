@@ -281,6 +281,29 @@ fn the_table_of_programs_counts_the_misses_of_the_last_level_cache_that_the_runs
 }
 
 #[test]
+fn a_program_without_misses_is_in_no_mean_of_speeds_and_the_report_says_so() {
+    let report =
+        run_one(&options(&["gzip", "xz"], &["baseline", "ir-alloc", "ir-alloc1", "ir-oram"])).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    report.write_into(&Folder::open(folder.path()).unwrap(), &ReportMetadata::default()).unwrap();
+    let cells = |table: &str, program: &str| -> Vec<String> {
+        let table = fs::read_to_string(folder.path().join(table)).unwrap();
+        let line = table.lines().find(|line| line.starts_with(&format!("{program},"))).unwrap();
+        line.split(',').skip(1).map(str::to_owned).collect()
+    };
+    for speeds in ["figure-10-end-1000.csv", "figure-12-end-1000.csv"] {
+        assert!(cells(speeds, "gzip").iter().all(String::is_empty), "{speeds}");
+        assert_eq!(cells(speeds, "mean"), cells(speeds, "xz"), "{speeds}");
+    }
+    // Its dummies still take energy.
+    assert!(cells("energy-end-1000.csv", "gzip").iter().all(|cell| !cell.is_empty()));
+    let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("Nothing of gzip misses the last-level cache after the warm-up"), "{page}");
+    let silent = report.rows().iter().filter(|row| row.is_silent());
+    assert!(silent.map(|row| row.program.as_str()).all(|program| program == "gzip"));
+}
+
+#[test]
 fn requests_are_found_in_the_top_of_the_tree_that_runs_and_not_of_the_paper_s() {
     let mut options = options(&["zipf"], &["sound-baseline"]);
     options.set("top=6").unwrap();

@@ -80,7 +80,8 @@ fn by_program(scheme: &str, logged: &LoggedRun, all: &[&TitledRuns<'_>]) -> Shee
 
 /// A program's speed over Baseline's, background evictions as a share of paths, and PosMap paths over Baseline's.
 fn measures_of(runs: &RunSet<'_>, scheme: &str, program: &str) -> Option<[f64; 3]> {
-    let (row, base) = (runs.row(program, scheme)?, runs.row(program, "baseline")?);
+    let (row, base) =
+        (runs.row(program, scheme)?, runs.row(program, "baseline").filter(|base| !base.is_silent())?);
     let posmap = row.counts().posmap_paths() as f64 / base.counts().posmap_paths().max(1) as f64;
     Some([base.cycles() / row.cycles(), row.share(row.counts().background), posmap])
 }
