@@ -22,6 +22,7 @@ mod schemes;
 mod settings;
 mod side_by_side;
 mod synthetic_traces;
+mod table_two;
 mod trace_options;
 mod user_traces;
 mod utilisation;

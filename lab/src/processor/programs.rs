@@ -5,7 +5,7 @@ use super::error::ProcessorError;
 use super::options::Options;
 use super::settings::Setting;
 use super::user_traces::UserTrace;
-use super::{side_by_side, synthetic_traces};
+use super::{side_by_side, synthetic_traces, table_two};
 use crate::report::{Section, Sheet};
 use ameles_processor::trace::mix::Mix;
 use ameles_processor::trace::pages::{Frames, Order, PAGE_LINES, PlacedMisses};
@@ -256,9 +256,11 @@ pub(super) fn section(options: &Options, programs: &[Program]) -> Section {
         "",
         ["program", "replaces", "misses of L1", "instructions", "load MPKI", "store MPKI", "written back"],
     );
+    let mut rates = Vec::new();
     for program in programs {
         let MissCounts { instructions, loads, stores, written_back } = count_misses(&machine, program);
         let kilo = |count: u64| format!("{:.2}", 1000.0 * count as f64 / instructions.max(1) as f64);
+        rates.push((program.stands_for.as_str(), [kilo(loads), kilo(stores)]));
         let row = [
             program.name.clone(),
             program.stands_for.clone(),
@@ -271,6 +273,9 @@ pub(super) fn section(options: &Options, programs: &[Program]) -> Section {
         sheet.rows.push(row.into());
     }
     section.add_table(sheet);
+    if options.traces.core_count() == 1 {
+        table_two::show(&mut section, programs.iter().map(|program| program.name.as_str()).zip(rates));
+    }
     section
 }
 
