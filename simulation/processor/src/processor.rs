@@ -233,6 +233,9 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
 
     /// The core whose clock is lowest among those that can go on.
     fn lowest(&self) -> Option<usize> {
+        if let [only] = self.cores.as_slice() {
+            return only.rest.is_none().then_some(0);
+        }
         let running = (0..).zip(&self.cores).filter(|(_, core)| core.rest.is_none());
         running.min_by_key(|(_, core)| core.clock(&self.shape)).map(|(nth, _)| nth)
     }

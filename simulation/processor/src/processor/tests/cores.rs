@@ -97,6 +97,22 @@ proptest! {
 }
 
 #[test]
+fn where_instructions_are_counted_a_long_gap_of_one_core_takes_no_turns_of_another() {
+    let often: Vec<Miss> = (0..100).map(|line| miss(9, Kind::Store, line)).collect();
+    let trace = merged(&[vec![miss(100_000, Kind::Load, 0)], often]);
+    let cache = Cache::new(64 * 512 * 64, 64).unwrap();
+    let mut processor = Processor::new(shape(2), cache, trace.into_iter());
+    let mut requests = 0;
+    // The gap would fit into the count, and leave half of the other core's instructions for later.
+    while let Next::Request(request) = processor.advance_to_fetch(100_500) {
+        assert_eq!(request.core, 1);
+        processor.answer(&request, Cycle(request.at.0 + 5));
+        requests += 1;
+    }
+    assert_eq!((requests, processor.counts().instructions), (100, 100_500));
+}
+
+#[test]
 fn cores_share_the_cache_and_each_writes_back_what_it_evicts() {
     // Sets of two lines: all of these are in one. The second core evicts the first one's line, which is dirty.
     let first = vec![miss(0, Kind::Store, 0), miss(400, Kind::Load, 0)];
