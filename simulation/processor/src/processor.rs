@@ -50,7 +50,7 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// One core with all of the memory.
+    /// A single core with all of the memory.
     pub const ONE: Cores = Cores { count: 1, lines: u64::MAX };
 
     /// The core of a line.
@@ -121,6 +121,8 @@ pub struct Processor<T> {
     cache: Cache,
     trace: T,
     cores: Vec<Core>,
+    /// The reason why each core does not go on at present.
+    rests: Vec<Option<Next>>,
     /// The turn in which the first core reached the last limit.
     reached: u64,
     requests: u64,
@@ -151,9 +153,18 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         assert!(shape.width > 0 && shape.reorder_buffer > 0 && shape.posted > 0, "{shape:?} does nothing");
         let Cores { count, lines } = shape.cores;
         assert!((1..=MAX_CORES).contains(&count) && lines > 0, "{shape:?} has no such cores");
-        let cores = (0..count).map(|_| Core::new(&shape)).collect();
-        let mut processor =
-            Processor { shape, cache, trace, cores, reached: 0, requests: 0, counts: Counts::default() };
+        let cores = (0..count).map(|_| Core::new(shape.width, shape.reorder_buffer)).collect();
+        let rests = vec![None; count];
+        let mut processor = Processor {
+            shape,
+            cache,
+            trace,
+            cores,
+            rests,
+            reached: 0,
+            requests: 0,
+            counts: Counts::default(),
+        };
         (0..count).for_each(|core| processor.read(core));
         processor
     }
@@ -209,41 +220,42 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
 
     fn advance_within(&mut self, limit: Cycle, instructions: u64) -> Next {
         let limit = limit.0.saturating_mul(self.shape.width);
-        self.cores.iter_mut().for_each(|core| core.rest = None);
+        self.rests.fill(None);
         let mut reached = None;
         while let Some(core) = self.lowest() {
             match self.step(core, limit, instructions) {
                 Some(request @ Next::Request(_)) => return request,
-                rest => self.cores[core].rest = rest,
+                rest => self.rests[core] = rest,
             }
-            if self.cores[core].rest == Some(Next::Reached) {
+            if self.rests[core] == Some(Next::Reached) {
                 reached.get_or_insert(self.cores[core].state.fetched);
             }
         }
         self.reached = reached.unwrap_or(self.reached);
         // A core that has reached the limit may go on later, and one that waits is answered later.
-        let rests = || self.cores.iter().filter_map(|core| core.rest);
-        let ends = rests().filter_map(|rest| if let Next::Done(end) = rest { Some(end) } else { None });
+        let rests = || self.rests.iter().flatten();
+        let ends = rests().filter_map(|rest| if let Next::Done(end) = rest { Some(*end) } else { None });
         match ends.max() {
-            _ if rests().any(|rest| rest == Next::Reached) => Next::Reached,
+            _ if rests().any(|rest| *rest == Next::Reached) => Next::Reached,
             Some(end) if rests().all(|rest| matches!(rest, Next::Done(_))) => Next::Done(end),
             _ => Next::Waits,
         }
     }
 
+    /// The cores that can go on, each with its clock.
+    fn running(&self) -> impl Iterator<Item = (usize, u64)> {
+        let running = (0..).zip(&self.cores).zip(&self.rests).filter(|(_, rest)| rest.is_none());
+        running.map(|((nth, core), _)| (nth, core.clock(self.shape.width)))
+    }
+
     /// The core whose clock is lowest among those that can go on.
     fn lowest(&self) -> Option<usize> {
-        if let [only] = self.cores.as_slice() {
-            return only.rest.is_none().then_some(0);
-        }
-        let running = (0..).zip(&self.cores).filter(|(_, core)| core.rest.is_none());
-        running.min_by_key(|(_, core)| core.clock(&self.shape)).map(|(nth, _)| nth)
+        self.running().min_by_key(|(_, clock)| *clock).map(|(nth, _)| nth)
     }
 
     /// The lowest clock of the other cores that can go on.
     fn others(&self, than: usize) -> u64 {
-        let others = (0..).zip(&self.cores).filter(|(nth, core)| *nth != than && core.rest.is_none());
-        others.map(|(_, core)| core.clock(&self.shape)).min().unwrap_or(u64::MAX)
+        self.running().filter(|(nth, _)| *nth != than).map(|(_, clock)| clock).min().unwrap_or(u64::MAX)
     }
 
     /// Fetches an instruction of a core, or a whole number of rounds, before the turn `limit`, unless the count of
@@ -365,7 +377,7 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
     fn request(&mut self, nth: usize, line: Line, reason: Reason) -> Request {
         let number = self.requests;
         self.requests += 1;
-        let at = Cycle(self.cores[nth].clock(&self.shape) / self.shape.width);
+        let at = Cycle(self.cores[nth].clock(self.shape.width) / self.shape.width);
         Request { number, at, line, reason, core: nth }
     }
 

@@ -2,6 +2,7 @@
 
 mod conditions;
 mod machine_flags;
+mod trace_flags;
 mod unused_flags;
 
 use super::deferred_signals::DeferredSignals;
@@ -10,7 +11,7 @@ use super::output;
 use super::progress::{PartialReport, ProgressDisplay};
 use crate::commands::usage_error::usage_error;
 use crate::runtime::exit::Exit;
-use ameles_lab::processor::{self, Format, Options, Part, ProcessorError, TraceOptions};
+use ameles_lab::processor::{self, Options, Part, ProcessorError};
 use ameles_simulator::pace::Pace;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -18,6 +19,7 @@ use conditions::about;
 use machine_flags::MachineFlags;
 use std::path::PathBuf;
 use std::str::FromStr;
+use trace_flags::TraceFlags;
 use unused_flags::GivenFlag;
 
 #[derive(Args)]
@@ -47,18 +49,8 @@ Examples:
 pub(super) struct Arguments {
     #[command(flatten)]
     machine: MachineFlags,
-    /// Use this trace instead of the programs: of this lab, USIMM, ChampSim, gem5, DRAMsim3, DRAMSim2 or Ramulator, packed by
-    /// gzip or xz or not. Several, such as a.trace,b.trace, run side by side, each on a core
-    #[arg(long, value_name = "FILES", value_delimiter = ',', conflicts_with = "program")]
-    trace: Vec<PathBuf>,
-    /// The format of the trace, if its beginning does not tell it: packed, usimm, champsim, gem5, gem5-text, dramsim3,
-    /// dramsim2, ramulator-cpu, ramulator-memory or ramulator-load-store
-    #[arg(long, value_name = "NAME", requires = "trace")]
-    trace_format: Option<Format>,
-    /// Cores that share the last-level cache and the ORAM: copies of each program, or of the traces in turn
-    /// [default: 1, or one for each trace]
-    #[arg(long, value_name = "NUMBER")]
-    cores: Option<usize>,
+    #[command(flatten)]
+    traces: TraceFlags,
     /// The programs, such as xz,rand [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     program: Vec<String>,
@@ -158,11 +150,7 @@ impl Arguments {
         let mut options = Options {
             parts: self.part.iter().map(|part| Part::from(*part)).collect(),
             levels: self.levels.unwrap_or(machine.levels),
-            traces: TraceOptions {
-                paths: self.trace.clone(),
-                format: self.trace_format,
-                cores: self.cores,
-            },
+            traces: self.traces.options(),
             programs: self.program.clone(),
             schemes: self.scheme.clone(),
             seed: self.seed,
@@ -196,9 +184,9 @@ impl Arguments {
             is_given.then(|| GivenFlag { flag: flag.to_owned(), used_by })
         };
         let flags = [
-            flag("--trace", !self.trace.is_empty(), FIGURES),
-            flag("--trace-format", self.trace_format.is_some(), FIGURES),
-            flag("--cores", self.cores.is_some(), FIGURES),
+            flag("--trace", !self.traces.trace.is_empty(), FIGURES),
+            flag("--trace-format", self.traces.trace_format.is_some(), FIGURES),
+            flag("--cores", self.traces.cores.is_some(), FIGURES),
             flag("--program", !self.program.is_empty(), FIGURES),
             flag("--scheme", !self.scheme.is_empty(), FIGURES),
             flag("--frames", self.machine.frames.is_some(), FIGURES_AND_UTILISATION),

@@ -19,8 +19,14 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
         ("--trace bad.trace", ["--trace bad.trace: line 2 of the trace", "write for example"]),
         ("--trace garbage.trace", ["byte 0 is of no text", "name a trace"]),
         ("--trace cut.trace", ["the head of the packed trace (byte 0", "copy the trace again"]),
-        ("--trace small.trace", ["line 1 of the trace: \"0x40 write 1\" may be of several", "give --trace-format dramsim3 or"]),
-        ("--trace small.trace --trace-format usimm", ["small.trace: line 1 of the trace", "write for example \"12 R"]),
+        (
+            "--trace small.trace",
+            ["line 1 of the trace: \"0x40 write 1\" may be of several", "give --trace-format dramsim3 or"],
+        ),
+        (
+            "--trace small.trace --trace-format usimm",
+            ["small.trace: line 1 of the trace", "write for example \"12 R"],
+        ),
         ("--trace small.trace --trace-format zip", ["--trace-format", "choose packed, usimm, champsim"]),
         ("--program xz --cores 17", ["--cores: 17 cores are impossible", "choose 1 to 16"]),
         ("--program chess", ["--program chess is unknown", "choose cc1"]),

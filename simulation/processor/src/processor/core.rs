@@ -1,7 +1,6 @@
 //! A core: its reorder buffer, its posted requests, and what it has read of the trace.
 
 use super::rounds::{Instruction, PipelineState, RoundSkipper};
-use super::{Next, Shape};
 use crate::cache::Victim;
 use crate::trace::Miss;
 use std::collections::VecDeque;
@@ -18,8 +17,6 @@ pub(super) struct Core {
     /// Requests for lines that it evicted from the cache, to be sent before anything else.
     pub(super) evicted: VecDeque<Victim>,
     pub(super) posted: PostedRequests,
-    /// The reason why it does not go on at present.
-    pub(super) rest: Option<Next>,
 }
 
 /// The requests for which no instruction waits.
@@ -31,23 +28,22 @@ pub(super) struct PostedRequests {
 }
 
 impl Core {
-    /// A core at rest.
-    pub(super) fn new(shape: &Shape) -> Self {
-        let buffer = VecDeque::with_capacity(shape.reorder_buffer);
+    /// A core at rest, of a processor of that width.
+    pub(super) fn new(width: u64, reorder_buffer: usize) -> Self {
+        let buffer = VecDeque::with_capacity(reorder_buffer);
         Core {
             next: None,
             unread: VecDeque::new(),
             state: PipelineState { buffer, ..PipelineState::default() },
-            rounds: RoundSkipper::new(shape.width, shape.reorder_buffer),
+            rounds: RoundSkipper::new(width, reorder_buffer),
             evicted: VecDeque::new(),
             posted: PostedRequests::default(),
-            rest: None,
         }
     }
 
     /// The turn that its next fetch follows.
-    pub(super) fn clock(&self, shape: &Shape) -> u64 {
-        self.state.fetched.max(self.posted.free_at.saturating_mul(shape.width))
+    pub(super) fn clock(&self, width: u64) -> u64 {
+        self.state.fetched.max(self.posted.free_at.saturating_mul(width))
     }
 
     /// Retires the oldest instruction, if it is known when it is done. Whatever is fetched next comes no earlier.

@@ -59,7 +59,7 @@ fn addresses(bytes: &[u8]) -> impl Iterator<Item = Line> {
     words.filter(|address| *address != 0).map(|address| Line(address / LINE_BYTES))
 }
 
-/// Whether the first bytes of a file are such records: the flags are 0 or 1, a branch that is not one is not taken, and
+/// Returns whether the first bytes of a file are such records: the flags are 0 or 1, a branch that is not one is not taken, and
 /// each instruction has an address.
 pub(super) fn claims(first: &[u8]) -> bool {
     let (records, _) = first.as_chunks::<RECORD>();

@@ -41,7 +41,7 @@ pub(super) fn read(
     lines::records(from, EXAMPLES, move |text| parse(text, simulator, &mut pauses))
 }
 
-/// Whether a first line is of that simulator's trace. `READ` and `WRITE` mean the same to both, and count as DRAMsim3's;
+/// Returns whether a first line is of that simulator's trace. `READ` and `WRITE` mean the same to both, and count as DRAMsim3's;
 /// other words but `read` and `write` are DRAMSim2's own.
 pub(super) fn claims(text: &str, simulator: Simulator) -> bool {
     let is_its_own = match (simulator, text.split_whitespace().nth(1)) {

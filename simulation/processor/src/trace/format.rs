@@ -100,7 +100,7 @@ impl Format {
         })
     }
 
-    /// Whether a line of text can begin a trace of this format.
+    /// Returns whether a line of text can begin a trace of this format.
     fn claims(self, line: &str) -> bool {
         match self {
             Format::Packed | Format::ChampSim | Format::Gem5 => false,

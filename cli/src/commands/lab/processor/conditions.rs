@@ -28,7 +28,8 @@ fn facts(options: &Options, settings: &[String], is_one_of_several: bool) -> Vec
     };
     let mut facts = vec![("Parts", parts.iter().map(Part::to_string).collect::<Vec<_>>().join(", "))];
     if has_figures {
-        let traces: Vec<String> = options.traces.paths.iter().map(|path| path.display().to_string()).collect();
+        let traces: Vec<String> =
+            options.traces.paths.iter().map(|path| path.display().to_string()).collect();
         facts.push(match traces.as_slice() {
             [] => ("Programs", list(&options.programs, "all")),
             traces => ("Trace", traces.join(", ")),
