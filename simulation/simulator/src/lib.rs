@@ -6,6 +6,7 @@
 //! [`Configuration`](configuration::Configuration) selects their options.
 
 pub mod allocation;
+mod clocks;
 pub mod configuration;
 pub mod configuration_error;
 pub mod counts;

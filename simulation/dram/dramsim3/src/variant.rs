@@ -1,0 +1,467 @@
+//! Our scheduler with some of its rules replaced by those of DRAMsim3, to see which of them makes a difference.
+
+use crate::ini::same_group;
+use ameles_dram::scheduler::{Listener, Request, Scheduler};
+use ameles_dram::{Command, Cycle, Direction, Kind, SameGroup, Specification};
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+/// Reads and writes move, one a cycle, into a queue of 16 for each bank, and stand there together; writes move while
+/// the write buffer is full, or has more than 8 and all queues are empty.
+pub(crate) const COMMAND_QUEUES: u8 = 1;
+/// Banks take turns; of a bank the first request comes whose next command can be issued, whatever that is.
+pub(crate) const TURNS: u8 = 2;
+/// A row is closed for the oldest request of its bank after 4 hits, though more are queued.
+pub(crate) const FOUR_HITS: u8 = 4;
+/// Writes of two ranks follow each other without t_rtrs.
+pub(crate) const WRITES_OF_RANKS: u8 = 8;
+/// HBM has a bus for row commands, and another for reads and writes.
+pub(crate) const TWO_BUSES: u8 = 16;
+
+/// The capacity of a bank's queue.
+const BANK_QUEUE: usize = 16;
+/// Hits after which a row is closed.
+const HITS: u32 = 4;
+
+/// A scheduler with the given rules of DRAMsim3, cycle by cycle.
+pub(crate) struct Variant<const RULES: u8> {
+    specification: Specification,
+    same_group: SameGroup,
+    channel: u32,
+    now: Cycle,
+    banks: Vec<Bank>,
+    ranks: Vec<Rank>,
+    reads: Vec<Request>,
+    writes: Vec<Request>,
+    waiting: VecDeque<Request>,
+    is_draining: bool,
+    /// The writes that are still to move into the banks' queues.
+    draining: usize,
+    /// The bank whose turn it was last.
+    turn: usize,
+}
+
+#[derive(Clone, Default)]
+struct Bank {
+    row: Option<u32>,
+    hits: u32,
+    /// The first cycle in which it takes each kind of command.
+    earliest: [Cycle; 5],
+    queue: Vec<Request>,
+}
+
+#[derive(Clone, Default)]
+struct Rank {
+    pending_refreshes: u32,
+    activates: VecDeque<Cycle>,
+}
+
+impl<const RULES: u8> Scheduler for Variant<RULES> {
+    fn new(specification: &Specification, channel: u32) -> Self {
+        let (ranks, banks) = (specification.geometry.ranks, specification.geometry.banks);
+        Variant {
+            same_group: same_group(specification),
+            specification: specification.clone(),
+            channel,
+            now: Cycle(0),
+            banks: vec![Bank::default(); (ranks * banks) as usize],
+            ranks: vec![Rank::default(); ranks as usize],
+            reads: Vec::new(),
+            writes: Vec::new(),
+            waiting: VecDeque::new(),
+            is_draining: false,
+            draining: 0,
+            turn: 0,
+        }
+    }
+
+    fn push(&mut self, request: Request) {
+        self.waiting.push_back(request);
+    }
+
+    fn run(&mut self, limit: Cycle, listener: &mut impl Listener) {
+        while self.now < limit {
+            if self.is_idle() {
+                let refresh = &self.specification.refresh;
+                let step = refresh.interval.0 / self.ranks.len() as u64;
+                // Nothing happens before the next refresh falls due.
+                self.now = limit.min(Cycle(self.now.0.next_multiple_of(step)));
+                if self.now == limit {
+                    break;
+                }
+            }
+            self.add_due_refreshes();
+            let mut flow = self.admit(listener);
+            let first = self.choose();
+            let mut commands = vec![first];
+            if let Some((kind, bank, request)) = first {
+                flow = merge(flow, self.issue(kind, bank, request, listener));
+                if Self::has(TWO_BUSES) && self.specification.timing.t_rcd_write.is_some() {
+                    commands
+                        .push(self.choose().filter(|(second, ..)| is_transfer(*second) != is_transfer(kind)));
+                }
+            }
+            if let Some(Some((kind, bank, request))) = commands.get(1).copied() {
+                flow = merge(flow, self.issue(kind, bank, request, listener));
+            }
+            if Self::has(COMMAND_QUEUES) {
+                self.move_one();
+            }
+            self.now += Cycle(1);
+            if flow.is_break() {
+                break;
+            }
+        }
+    }
+}
+
+fn is_transfer(kind: Kind) -> bool {
+    matches!(kind, Kind::Read | Kind::Write)
+}
+
+fn merge(one: ControlFlow<()>, other: ControlFlow<()>) -> ControlFlow<()> {
+    if one.is_break() { one } else { other }
+}
+
+/// A command, its bank and, of a read or write, the request.
+type Choice = (Kind, usize, Option<Request>);
+
+impl<const RULES: u8> Variant<RULES> {
+    fn has(rule: u8) -> bool {
+        RULES & rule != 0
+    }
+
+    fn is_idle(&self) -> bool {
+        let queued = self.banks.iter().map(|bank| bank.queue.len()).sum::<usize>();
+        self.reads.len() + self.writes.len() + self.waiting.len() + queued == 0
+            && self.ranks.iter().all(|rank| rank.pending_refreshes == 0)
+    }
+
+    fn add_due_refreshes(&mut self) {
+        let refresh = &self.specification.refresh;
+        for (nth, rank) in self.ranks.iter_mut().enumerate() {
+            let lag = refresh.stagger * nth as u64;
+            if self.now > lag && (self.now - lag).0.is_multiple_of(refresh.interval.0) {
+                rank.pending_refreshes += 1;
+            }
+        }
+    }
+
+    fn admit(&mut self, listener: &mut impl Listener) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        let (mut reads, mut writes) = (self.reads.len(), self.writes.len());
+        let queues = self.specification.queues.clone();
+        let mut left = VecDeque::new();
+        while let Some(request) = self.waiting.pop_front() {
+            let (number, max) = match request.direction {
+                Direction::Read => (&mut reads, queues.read),
+                Direction::Write => (&mut writes, queues.write),
+            };
+            if request.arrival > self.now || *number >= max as usize {
+                left.push_back(request);
+                continue;
+            }
+            let is_same = |other: &&Request| {
+                other.direction == Direction::Write
+                    && other.id < request.id
+                    && place(other) == place(&request)
+            };
+            let queued = self.banks.iter().flat_map(|bank| &bank.queue).chain(&self.writes).chain(&left);
+            if request.direction == Direction::Read && queued.into_iter().any(|other| is_same(&other)) {
+                flow = merge(flow, listener.on_done(&request, self.now + Cycle(1)));
+                continue;
+            }
+            *number += 1;
+            match request.direction {
+                Direction::Read => self.reads.push(request),
+                Direction::Write => self.writes.push(request),
+            }
+        }
+        self.waiting = left;
+        flow
+    }
+
+    /// Moves a request into its bank's queue.
+    fn move_one(&mut self) {
+        let is_empty = || self.banks.iter().all(|bank| bank.queue.is_empty());
+        let waiting = self.writes.len();
+        if self.draining == 0
+            && (waiting >= self.specification.queues.write as usize || waiting > 8 && is_empty())
+        {
+            self.draining = waiting;
+        }
+        let from = if self.draining > 0 { &self.writes } else { &self.reads };
+        let fits = |request: &Request| self.banks[self.nth_bank(request)].queue.len() < BANK_QUEUE;
+        let Some(nth) = from.iter().position(fits) else { return };
+        let request = if self.draining > 0 {
+            let request = self.writes[nth];
+            let mut reads = self.reads.iter().chain(self.banks.iter().flat_map(|bank| &bank.queue));
+            if reads.any(|read| read.direction == Direction::Read && place(read) == place(&request)) {
+                self.draining = 0;
+                return;
+            }
+            self.draining -= 1;
+            self.writes.remove(nth)
+        } else {
+            self.reads.remove(nth)
+        };
+        let bank = self.nth_bank(&request);
+        self.banks[bank].queue.push(request);
+    }
+
+    fn nth_bank(&self, request: &Request) -> usize {
+        usize::from(request.rank) * self.specification.geometry.banks as usize + usize::from(request.bank)
+    }
+
+    fn rank_of(&self, bank: usize) -> usize {
+        bank / self.specification.geometry.banks as usize
+    }
+
+    fn choose(&mut self) -> Option<Choice> {
+        if let Some(choice) = self.refresh() {
+            return Some(choice);
+        }
+        let candidates = self.candidates();
+        if candidates.is_empty() {
+            return None;
+        }
+        let choice = if Self::has(TURNS) {
+            self.choose_in_turn(&candidates)
+        } else {
+            self.choose_hits_first(&candidates)
+        };
+        if let Some((_, bank, _)) = choice {
+            self.turn = self.place_in_turn(bank);
+        }
+        choice
+    }
+
+    fn refresh(&self) -> Option<Choice> {
+        let banks = self.specification.geometry.banks as usize;
+        let closed = (0..self.ranks.len()).filter(|rank| self.ranks[*rank].pending_refreshes > 0);
+        closed.into_iter().find_map(|rank| {
+            let mut banks = rank * banks..(rank + 1) * banks;
+            if banks.clone().all(|bank| self.banks[bank].row.is_none()) {
+                let is_ready = banks.clone().all(|bank| self.is_ready(Kind::Refresh, bank));
+                return is_ready.then_some((Kind::Refresh, banks.start, None));
+            }
+            let is_closable =
+                |bank: &usize| self.banks[*bank].row.is_some() && self.is_ready(Kind::Precharge, *bank);
+            Some((Kind::Precharge, banks.find(is_closable)?, None))
+        })
+    }
+
+    /// The requests to choose from, oldest first, of ranks without pending refreshes.
+    fn candidates(&mut self) -> Vec<Request> {
+        let mut all: Vec<Request> = if Self::has(COMMAND_QUEUES) {
+            self.banks.iter().flat_map(|bank| &bank.queue).copied().collect()
+        } else {
+            let queues = &self.specification.queues;
+            if self.writes.len() <= queues.low as usize {
+                self.is_draining = false;
+            } else if self.writes.len() >= queues.high as usize {
+                self.is_draining = true;
+            }
+            let is_writing = self.is_draining || self.reads.is_empty();
+            if is_writing { self.writes.clone() } else { self.reads.clone() }
+        };
+        all.retain(|request| self.ranks[usize::from(request.rank)].pending_refreshes == 0);
+        // A bank's queue is in the order in which requests came into it.
+        if !Self::has(COMMAND_QUEUES) || !Self::has(TURNS) {
+            all.sort_by_key(|request| request.id);
+        }
+        all
+    }
+
+    fn choose_hits_first(&self, candidates: &[Request]) -> Option<Choice> {
+        let next = |request: &Request| (self.next(request), self.nth_bank(request), *request);
+        let hit = candidates
+            .iter()
+            .map(next)
+            .find(|(kind, bank, _)| is_transfer(*kind) && self.is_ready(*kind, *bank));
+        if let Some((kind, bank, request)) = hit {
+            return Some((kind, bank, Some(request)));
+        }
+        candidates.iter().map(next).find_map(|(kind, bank, request)| {
+            let is_allowed =
+                !is_transfer(kind) && self.is_ready(kind, bank) && self.may_close(kind, &request, candidates);
+            is_allowed.then_some((kind, bank, Some(request)))
+        })
+    }
+
+    fn choose_in_turn(&self, candidates: &[Request]) -> Option<Choice> {
+        let number = self.banks.len();
+        let mut busy = vec![Vec::new(); number];
+        candidates.iter().for_each(|request| busy[self.nth_bank(request)].push(*request));
+        (1..=number).map(|ahead| self.bank_in_turn((self.turn + ahead) % number)).find_map(|bank| {
+            busy[bank].iter().find_map(|request| {
+                let kind = self.next(request);
+                let is_allowed = self.is_ready(kind, bank) && self.may_close(kind, request, &busy[bank]);
+                is_allowed.then_some((kind, bank, Some(*request)))
+            })
+        })
+    }
+
+    /// The place of a bank in the order of turns: by rank, bank group and bank of the group.
+    fn place_in_turn(&self, bank: usize) -> usize {
+        let (banks, groups) =
+            (self.specification.geometry.banks as usize, self.specification.geometry.groups as usize);
+        bank / banks * banks + bank % groups * (banks / groups) + bank % banks / groups
+    }
+
+    /// The bank at a place in the order of turns.
+    fn bank_in_turn(&self, place: usize) -> usize {
+        let (banks, groups) =
+            (self.specification.geometry.banks as usize, self.specification.geometry.groups as usize);
+        let (group, bank) = (place % banks / (banks / groups), place % (banks / groups));
+        place / banks * banks + bank * groups + group
+    }
+
+    /// Returns false for a precharge of a row that is still wanted.
+    fn may_close(&self, kind: Kind, request: &Request, candidates: &[Request]) -> bool {
+        let bank = self.nth_bank(request);
+        if kind != Kind::Precharge {
+            return true;
+        }
+        let mut of_bank = candidates.iter().filter(|other| self.nth_bank(other) == bank);
+        let is_oldest = of_bank.clone().next().is_some_and(|first| first.id == request.id);
+        let is_wanted = of_bank.any(|other| Some(other.row) == self.banks[bank].row);
+        !is_wanted || Self::has(FOUR_HITS) && is_oldest && self.banks[bank].hits >= HITS
+    }
+
+    /// The next command for a request.
+    fn next(&self, request: &Request) -> Kind {
+        match self.banks[self.nth_bank(request)].row {
+            None => Kind::Activate,
+            Some(row) if row != request.row => Kind::Precharge,
+            Some(_) if request.direction == Direction::Read => Kind::Read,
+            Some(_) => Kind::Write,
+        }
+    }
+
+    fn is_ready(&self, kind: Kind, bank: usize) -> bool {
+        let activates = &self.ranks[self.rank_of(bank)].activates;
+        let window = activates.len() == 4 && self.now < activates[0] + self.specification.timing.t_faw;
+        self.now >= self.banks[bank].earliest[kind as usize] && !(kind == Kind::Activate && window)
+    }
+
+    fn issue(
+        &mut self,
+        kind: Kind,
+        nth: usize,
+        request: Option<Request>,
+        listener: &mut impl Listener,
+    ) -> ControlFlow<()> {
+        let rank = self.rank_of(nth);
+        let row =
+            if kind == Kind::Activate { request.map(|request| request.row) } else { self.banks[nth].row };
+        let (row, column) =
+            (row.unwrap_or(0), request.filter(|_| is_transfer(kind)).map_or(0, |request| request.column));
+        let bank = (nth % self.specification.geometry.banks as usize) as u32;
+        let (cycle, channel) = (self.now, self.channel);
+        listener.on_command(&Command { cycle, kind, channel, rank: rank as u32, bank, row, column });
+        self.delay(kind, nth);
+        let state = &mut self.banks[nth];
+        match kind {
+            Kind::Activate => {
+                (state.row, state.hits) = (Some(row), 0);
+                let activates = &mut self.ranks[rank].activates;
+                activates.push_back(cycle);
+                if activates.len() > 4 {
+                    activates.pop_front();
+                }
+            }
+            Kind::Precharge => state.row = None,
+            Kind::Refresh => self.ranks[rank].pending_refreshes -= 1,
+            Kind::Read | Kind::Write => {
+                state.hits += 1;
+                let Some(request) = request else { return ControlFlow::Continue(()) };
+                for queue in [&mut state.queue, &mut self.reads, &mut self.writes] {
+                    queue.retain(|other| other.id != request.id);
+                }
+                let timing = &self.specification.timing;
+                let latency = if kind == Kind::Read { timing.t_cas } else { timing.t_cwd };
+                return listener.on_done(&request, cycle + latency + timing.burst);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Delays later commands of all banks.
+    fn delay(&mut self, kind: Kind, issued: usize) {
+        let (now, rank) = (self.now, self.rank_of(issued));
+        let geometry = &self.specification.geometry;
+        let (banks, groups) = (geometry.banks as usize, geometry.groups as usize);
+        let relations =
+            [(false, false, false), (true, false, false), (true, true, false), (true, true, true)];
+        let gaps = relations
+            .map(|(is_in_rank, is_in_group, is_same)| self.gaps(kind, is_in_rank, is_in_group, is_same));
+        for (nth, bank) in self.banks.iter_mut().enumerate() {
+            let relation = match nth {
+                _ if nth / banks != rank => 0,
+                _ if nth % banks % groups != issued % banks % groups => 1,
+                _ if nth != issued => 2,
+                _ => 3,
+            };
+            for (later, gap) in &gaps[relation] {
+                let earliest = &mut bank.earliest[*later as usize];
+                *earliest = (*earliest).max(now + *gap);
+            }
+        }
+    }
+
+    fn gaps(&self, kind: Kind, is_in_rank: bool, is_in_group: bool, is_same: bool) -> Vec<(Kind, Cycle)> {
+        let timing = &self.specification.timing;
+        let (group, burst, rtrs) = (&self.same_group, timing.burst, timing.t_rtrs);
+        let (read, write) = (timing.t_cas + burst, timing.t_cwd + burst);
+        let later = |end: Cycle, latency: Cycle| Cycle(end.0.saturating_sub(latency.0));
+        let pick =
+            |in_group: Cycle, in_rank: Cycle| if is_in_group { in_group.max(in_rank) } else { in_rank };
+        let mut gaps = match (kind, is_in_rank) {
+            (Kind::Read, true) => vec![
+                (Kind::Read, pick(group.t_ccd, timing.t_ccd).max(burst)),
+                (Kind::Write, later(read + rtrs, timing.t_cwd)),
+            ],
+            (Kind::Write, true) => vec![
+                (Kind::Read, write + pick(group.t_wtr, timing.t_wtr)),
+                (Kind::Write, pick(group.t_ccd, timing.t_ccd).max(burst)),
+            ],
+            (Kind::Read, false) => {
+                vec![(Kind::Read, burst + rtrs), (Kind::Write, later(read + rtrs, timing.t_cwd))]
+            }
+            (Kind::Write, false) => {
+                let free = Self::has(WRITES_OF_RANKS);
+                vec![
+                    (Kind::Read, later(write + rtrs, timing.t_cas)),
+                    (Kind::Write, if free { burst } else { burst + rtrs }),
+                ]
+            }
+            (Kind::Activate, true) => vec![(Kind::Activate, pick(group.t_rrd, timing.t_rrd))],
+            (Kind::Refresh, true) => {
+                let duration = self.specification.refresh.duration;
+                vec![(Kind::Activate, duration), (Kind::Refresh, duration)]
+            }
+            _ => Vec::new(),
+        };
+        if is_same {
+            gaps.extend(match kind {
+                Kind::Activate => vec![
+                    (Kind::Activate, timing.t_rc),
+                    (Kind::Refresh, timing.t_rc),
+                    (Kind::Read, timing.t_rcd),
+                    (Kind::Write, timing.t_rcd_write.unwrap_or(timing.t_rcd)),
+                    (Kind::Precharge, timing.t_ras),
+                ],
+                Kind::Precharge => vec![(Kind::Activate, timing.t_rp), (Kind::Refresh, timing.t_rp)],
+                Kind::Read => vec![(Kind::Precharge, timing.t_rtp)],
+                Kind::Write => vec![(Kind::Precharge, write + timing.t_wr)],
+                Kind::Refresh => Vec::new(),
+            });
+        }
+        gaps
+    }
+}
+
+fn place(request: &Request) -> (u8, u8, u32, u32) {
+    (request.rank, request.bank, request.row, request.column)
+}
