@@ -1,13 +1,13 @@
 //! Prints, for each named memory and several numbers of channels, how long a random path of the tree of 25 levels takes
 //! that is read and then written back, before the next begins: in cycles of a processor of 3.2 GHz. A path has 60
 //! blocks, or 36 with the bucket sizes of IR-Alloc. If only the data bus took time, the second would take 0.60 of the
-//! first.
+//! first. Super-rows lie in all bank groups; the last columns are those of super-rows in one group.
 //!
 //!     cargo run --release -p ameles-dram --example memories -- [paths]
 
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
 
-use ameles_dram::{DramError, Layout, Memory, Specification, SubtreeLayout};
+use ameles_dram::{DramError, Field, Layout, Memory, Specification, SubtreeLayout};
 
 /// The clock of the processor, in megahertz.
 const PROCESSOR_MHZ: f64 = 3200.0;
@@ -53,27 +53,53 @@ fn path(specification: &Specification, slots: fn(usize) -> u32, count: u64) -> R
     Ok((cycles / count as f64, memory.energy().total().0 / 1e6 / count as f64))
 }
 
+/// A memory that has room for the tree, with super-rows in all bank groups.
+fn memory(name: &str, channels: u32) -> Specification {
+    let mut memory = Specification::preset(name).expect("a name of the table").with_super_rows();
+    memory.geometry.channels = channels;
+    while memory.geometry.bytes().0 < ROOM {
+        memory.geometry.rows *= 2;
+    }
+    memory
+}
+
+/// Gigabytes a second.
+fn bandwidth(memory: &Specification) -> f64 {
+    let cycles = u64::from(memory.geometry.bursts) * memory.timing.burst.0;
+    let bytes = memory.geometry.block_bytes.0 * u64::from(memory.geometry.channels);
+    bytes as f64 / cycles as f64 * f64::from(memory.clock.mhz) / 1000.0
+}
+
 fn main() -> Result<(), DramError> {
     let count = std::env::args().nth(1).map_or(5000, |text| text.parse().expect("a number of paths"));
     println!(
-        "{:<8} {:>8} {:>6} {:>10} {:>10} {:>7} {:>9} {:>9}",
-        "memory", "channels", "GB/s", "60 blocks", "36 blocks", "36/60", "uJ of 60", "uJ of 36"
+        "{:<8} {:>8} {:>6} {:>10} {:>10} {:>6} {:>6} {:>6} {:>12} {:>6}",
+        "memory",
+        "channels",
+        "GB/s",
+        "60 blocks",
+        "36 blocks",
+        "36/60",
+        "uJ 60",
+        "uJ 36",
+        "60, 1 group",
+        "36/60"
     );
     for name in Specification::PRESETS {
         for channels in [1, 2, 4, 8, 16, 32] {
-            let mut memory = Specification::preset(name).expect("a name of the table").with_super_rows();
-            memory.geometry.channels = channels;
-            while memory.geometry.bytes().0 < ROOM {
-                memory.geometry.rows *= 2;
-            }
-            let cycles = u64::from(memory.geometry.bursts) * memory.timing.burst.0;
-            let bytes_a_cycle = memory.geometry.block_bytes.0 as f64 / cycles as f64;
-            let bandwidth = f64::from(channels) * f64::from(memory.clock.mhz) / 1000.0 * bytes_a_cycle;
+            let spread = memory(name, channels);
+            let mut one_group = spread.clone();
+            one_group.geometry.order.retain(|field| *field != Field::Group);
             let ((all, energy), (fewer, less)) =
-                (path(&memory, path_oram, count)?, path(&memory, ir_alloc, count)?);
+                (path(&spread, path_oram, count)?, path(&spread, ir_alloc, count)?);
+            let ((all_in_one, _), (fewer_in_one, _)) =
+                (path(&one_group, path_oram, count)?, path(&one_group, ir_alloc, count)?);
             println!(
-                "{name:<8} {channels:>8} {bandwidth:>6.1} {all:>10.0} {fewer:>10.0} {:>7.2} {energy:>9.2} {less:>9.2}",
-                fewer / all
+                "{name:<8} {channels:>8} {:>6.1} {all:>10.0} {fewer:>10.0} {:>6.2} {energy:>6.2} {less:>6.2} \
+                 {all_in_one:>12.0} {:>6.2}",
+                bandwidth(&spread),
+                fewer / all,
+                fewer_in_one / all_in_one
             );
         }
     }

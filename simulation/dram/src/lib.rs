@@ -1,6 +1,6 @@
-//! A timing and energy model of a DDR3 memory system, for simulators of ORAM controllers.
+//! A timing and energy model of DRAM, for simulators of ORAM controllers: DDR3, DDR4, DDR5, LPDDR5, HBM2 and HBM3.
 //!
-//! A [`Specification`] (a TOML file; [`Specification::usimm`] is built in) describes the memory. A [`Memory`] takes
+//! A [`Specification`] (a TOML file; [`Specification::preset`] has those that are built in) describes the memory. A [`Memory`] takes
 //! batches of blocks to read and write, and says in which [`Cycle`] a batch is done. It carries no data.
 //!
 //! ```
