@@ -9,10 +9,10 @@ use std::io::Write;
 
 /// The requests of a step: writes are submitted, after a pause the reads, and the next step begins when these are done.
 pub(crate) struct Step {
-    writes: Vec<Block>,
+    pub(crate) writes: Vec<Block>,
     /// Cycles between the two.
-    pause: u64,
-    reads: Vec<Block>,
+    pub(crate) pause: u64,
+    pub(crate) reads: Vec<Block>,
 }
 
 /// The cycles that a read spends in DRAMsim3 before and after its commands, when nothing else is there.

@@ -1,8 +1,10 @@
-//! Our scheduler with some of its rules replaced by those of DRAMsim3, to see which of them makes a difference.
+//! Our scheduler with some of its rules replaced by those of DRAMsim3 or Ramulator, to see which of them makes a
+//! difference.
 
+use crate::gaps::{Gaps, Relation};
 use crate::ini::same_group;
 use ameles_dram::scheduler::{Listener, Request, Scheduler};
-use ameles_dram::{Command, Cycle, Direction, Kind, SameGroup, Specification};
+use ameles_dram::{Command, Cycle, Direction, Kind, Specification};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
@@ -17,16 +19,20 @@ pub(crate) const FOUR_HITS: u8 = 4;
 pub(crate) const WRITES_OF_RANKS: u8 = 8;
 /// HBM has a bus for row commands, and another for reads and writes.
 pub(crate) const TWO_BUSES: u8 = 16;
+/// Ramulator: writes that have begun, also because there is no read, go on down to fewer than the low mark.
+pub(crate) const LONG_DRAINS: u8 = 32;
+/// Ramulator: the oldest request comes whose next command can be issued, whatever that is. First come the requests for
+/// which a row was opened, of both directions: no other closes that row, and they count no more as queued.
+pub(crate) const FIRST_READY: u8 = 64;
 
 /// The capacity of a bank's queue.
 const BANK_QUEUE: usize = 16;
 /// Hits after which a row is closed.
 const HITS: u32 = 4;
 
-/// A scheduler with the given rules of DRAMsim3, cycle by cycle.
+/// A scheduler with the given rules, cycle by cycle.
 pub(crate) struct Variant<const RULES: u8> {
-    specification: Specification,
-    same_group: SameGroup,
+    gaps: Gaps,
     channel: u32,
     now: Cycle,
     banks: Vec<Bank>,
@@ -48,6 +54,8 @@ struct Bank {
     /// The first cycle in which it takes each kind of command.
     earliest: [Cycle; 5],
     queue: Vec<Request>,
+    /// The request for which the row was opened, until it is served.
+    opener: Option<Request>,
 }
 
 #[derive(Clone, Default)]
@@ -60,8 +68,11 @@ impl<const RULES: u8> Scheduler for Variant<RULES> {
     fn new(specification: &Specification, channel: u32) -> Self {
         let (ranks, banks) = (specification.geometry.ranks, specification.geometry.banks);
         Variant {
-            same_group: same_group(specification),
-            specification: specification.clone(),
+            gaps: Gaps {
+                specification: specification.clone(),
+                same_group: same_group(specification),
+                has_free_writes: Self::has(WRITES_OF_RANKS),
+            },
             channel,
             now: Cycle(0),
             banks: vec![Bank::default(); (ranks * banks) as usize],
@@ -82,7 +93,7 @@ impl<const RULES: u8> Scheduler for Variant<RULES> {
     fn run(&mut self, limit: Cycle, listener: &mut impl Listener) {
         while self.now < limit {
             if self.is_idle() {
-                let refresh = &self.specification.refresh;
+                let refresh = &self.gaps.specification.refresh;
                 let step = refresh.interval.0 / self.ranks.len() as u64;
                 // Nothing happens before the next refresh falls due.
                 self.now = limit.min(Cycle(self.now.0.next_multiple_of(step)));
@@ -96,7 +107,7 @@ impl<const RULES: u8> Scheduler for Variant<RULES> {
             let mut commands = vec![first];
             if let Some((kind, bank, request)) = first {
                 flow = merge(flow, self.issue(kind, bank, request, listener));
-                if Self::has(TWO_BUSES) && self.specification.timing.t_rcd_write.is_some() {
+                if Self::has(TWO_BUSES) && self.gaps.specification.timing.t_rcd_write.is_some() {
                     commands
                         .push(self.choose().filter(|(second, ..)| is_transfer(*second) != is_transfer(kind)));
                 }
@@ -138,7 +149,7 @@ impl<const RULES: u8> Variant<RULES> {
     }
 
     fn add_due_refreshes(&mut self) {
-        let refresh = &self.specification.refresh;
+        let refresh = &self.gaps.specification.refresh;
         for (nth, rank) in self.ranks.iter_mut().enumerate() {
             let lag = refresh.stagger * nth as u64;
             if self.now > lag && (self.now - lag).0.is_multiple_of(refresh.interval.0) {
@@ -150,7 +161,7 @@ impl<const RULES: u8> Variant<RULES> {
     fn admit(&mut self, listener: &mut impl Listener) -> ControlFlow<()> {
         let mut flow = ControlFlow::Continue(());
         let (mut reads, mut writes) = (self.reads.len(), self.writes.len());
-        let queues = self.specification.queues.clone();
+        let queues = self.gaps.specification.queues.clone();
         let mut left = VecDeque::new();
         while let Some(request) = self.waiting.pop_front() {
             let (number, max) = match request.direction {
@@ -186,7 +197,7 @@ impl<const RULES: u8> Variant<RULES> {
         let is_empty = || self.banks.iter().all(|bank| bank.queue.is_empty());
         let waiting = self.writes.len();
         if self.draining == 0
-            && (waiting >= self.specification.queues.write as usize || waiting > 8 && is_empty())
+            && (waiting >= self.gaps.specification.queues.write as usize || waiting > 8 && is_empty())
         {
             self.draining = waiting;
         }
@@ -210,11 +221,12 @@ impl<const RULES: u8> Variant<RULES> {
     }
 
     fn nth_bank(&self, request: &Request) -> usize {
-        usize::from(request.rank) * self.specification.geometry.banks as usize + usize::from(request.bank)
+        usize::from(request.rank) * self.gaps.specification.geometry.banks as usize
+            + usize::from(request.bank)
     }
 
     fn rank_of(&self, bank: usize) -> usize {
-        bank / self.specification.geometry.banks as usize
+        bank / self.gaps.specification.geometry.banks as usize
     }
 
     fn choose(&mut self) -> Option<Choice> {
@@ -222,8 +234,11 @@ impl<const RULES: u8> Variant<RULES> {
             return Some(choice);
         }
         let candidates = self.candidates();
-        if candidates.is_empty() {
+        if candidates.is_empty() && !Self::has(FIRST_READY) {
             return None;
+        }
+        if Self::has(FIRST_READY) {
+            return self.choose_first_ready(&candidates);
         }
         let choice = if Self::has(TURNS) {
             self.choose_in_turn(&candidates)
@@ -237,7 +252,7 @@ impl<const RULES: u8> Variant<RULES> {
     }
 
     fn refresh(&self) -> Option<Choice> {
-        let banks = self.specification.geometry.banks as usize;
+        let banks = self.gaps.specification.geometry.banks as usize;
         let closed = (0..self.ranks.len()).filter(|rank| self.ranks[*rank].pending_refreshes > 0);
         closed.into_iter().find_map(|rank| {
             let mut banks = rank * banks..(rank + 1) * banks;
@@ -256,13 +271,24 @@ impl<const RULES: u8> Variant<RULES> {
         let mut all: Vec<Request> = if Self::has(COMMAND_QUEUES) {
             self.banks.iter().flat_map(|bank| &bank.queue).copied().collect()
         } else {
-            let queues = &self.specification.queues;
-            if self.writes.len() <= queues.low as usize {
+            let queues = &self.gaps.specification.queues;
+            let (low, high) = (queues.low as usize, queues.high as usize);
+            let opened = |request: &&Request| {
+                Self::has(FIRST_READY)
+                    && self.banks[self.nth_bank(request)].opener.is_some_and(|opener| opener.id == request.id)
+            };
+            let waiting = self.writes.iter().filter(|request| !opened(request)).count();
+            let has_reads = self.reads.iter().any(|request| !opened(&request));
+            if Self::has(LONG_DRAINS) {
+                let begins = waiting > high || !has_reads;
+                let goes_on = self.is_draining && (waiting >= low || !has_reads);
+                self.is_draining = begins || goes_on;
+            } else if waiting <= low {
                 self.is_draining = false;
-            } else if self.writes.len() >= queues.high as usize {
+            } else if waiting >= high {
                 self.is_draining = true;
             }
-            let is_writing = self.is_draining || self.reads.is_empty();
+            let is_writing = self.is_draining || !has_reads;
             if is_writing { self.writes.clone() } else { self.reads.clone() }
         };
         all.retain(|request| self.ranks[usize::from(request.rank)].pending_refreshes == 0);
@@ -289,6 +315,18 @@ impl<const RULES: u8> Variant<RULES> {
         })
     }
 
+    fn choose_first_ready(&self, candidates: &[Request]) -> Option<Choice> {
+        let openers = self.banks.iter().filter_map(|bank| bank.opener.as_ref());
+        let others = candidates.iter().filter(|request| {
+            let opener = &self.banks[self.nth_bank(request)].opener;
+            opener.is_none() || self.next(request) != Kind::Precharge
+        });
+        openers.chain(others).find_map(|request| {
+            let (kind, bank) = (self.next(request), self.nth_bank(request));
+            self.is_ready(kind, bank).then_some((kind, bank, Some(*request)))
+        })
+    }
+
     fn choose_in_turn(&self, candidates: &[Request]) -> Option<Choice> {
         let number = self.banks.len();
         let mut busy = vec![Vec::new(); number];
@@ -304,15 +342,19 @@ impl<const RULES: u8> Variant<RULES> {
 
     /// The place of a bank in the order of turns: by rank, bank group and bank of the group.
     fn place_in_turn(&self, bank: usize) -> usize {
-        let (banks, groups) =
-            (self.specification.geometry.banks as usize, self.specification.geometry.groups as usize);
+        let (banks, groups) = (
+            self.gaps.specification.geometry.banks as usize,
+            self.gaps.specification.geometry.groups as usize,
+        );
         bank / banks * banks + bank % groups * (banks / groups) + bank % banks / groups
     }
 
     /// The bank at a place in the order of turns.
     fn bank_in_turn(&self, place: usize) -> usize {
-        let (banks, groups) =
-            (self.specification.geometry.banks as usize, self.specification.geometry.groups as usize);
+        let (banks, groups) = (
+            self.gaps.specification.geometry.banks as usize,
+            self.gaps.specification.geometry.groups as usize,
+        );
         let (group, bank) = (place % banks / (banks / groups), place % (banks / groups));
         place / banks * banks + bank * groups + group
     }
@@ -341,7 +383,7 @@ impl<const RULES: u8> Variant<RULES> {
 
     fn is_ready(&self, kind: Kind, bank: usize) -> bool {
         let activates = &self.ranks[self.rank_of(bank)].activates;
-        let window = activates.len() == 4 && self.now < activates[0] + self.specification.timing.t_faw;
+        let window = activates.len() == 4 && self.now < activates[0] + self.gaps.specification.timing.t_faw;
         self.now >= self.banks[bank].earliest[kind as usize] && !(kind == Kind::Activate && window)
     }
 
@@ -357,7 +399,7 @@ impl<const RULES: u8> Variant<RULES> {
             if kind == Kind::Activate { request.map(|request| request.row) } else { self.banks[nth].row };
         let (row, column) =
             (row.unwrap_or(0), request.filter(|_| is_transfer(kind)).map_or(0, |request| request.column));
-        let bank = (nth % self.specification.geometry.banks as usize) as u32;
+        let bank = (nth % self.gaps.specification.geometry.banks as usize) as u32;
         let (cycle, channel) = (self.now, self.channel);
         listener.on_command(&Command { cycle, kind, channel, rank: rank as u32, bank, row, column });
         self.delay(kind, nth);
@@ -365,21 +407,23 @@ impl<const RULES: u8> Variant<RULES> {
         match kind {
             Kind::Activate => {
                 (state.row, state.hits) = (Some(row), 0);
+                state.opener = request;
                 let activates = &mut self.ranks[rank].activates;
                 activates.push_back(cycle);
                 if activates.len() > 4 {
                     activates.pop_front();
                 }
             }
-            Kind::Precharge => state.row = None,
+            Kind::Precharge => (state.row, state.opener) = (None, None),
             Kind::Refresh => self.ranks[rank].pending_refreshes -= 1,
             Kind::Read | Kind::Write => {
                 state.hits += 1;
                 let Some(request) = request else { return ControlFlow::Continue(()) };
+                state.opener = state.opener.filter(|opener| opener.id != request.id);
                 for queue in [&mut state.queue, &mut self.reads, &mut self.writes] {
                     queue.retain(|other| other.id != request.id);
                 }
-                let timing = &self.specification.timing;
+                let timing = &self.gaps.specification.timing;
                 let latency = if kind == Kind::Read { timing.t_cas } else { timing.t_cwd };
                 return listener.on_done(&request, cycle + latency + timing.burst);
             }
@@ -390,12 +434,10 @@ impl<const RULES: u8> Variant<RULES> {
     /// Delays later commands of all banks.
     fn delay(&mut self, kind: Kind, issued: usize) {
         let (now, rank) = (self.now, self.rank_of(issued));
-        let geometry = &self.specification.geometry;
+        let geometry = &self.gaps.specification.geometry;
         let (banks, groups) = (geometry.banks as usize, geometry.groups as usize);
-        let relations =
-            [(false, false, false), (true, false, false), (true, true, false), (true, true, true)];
-        let gaps = relations
-            .map(|(is_in_rank, is_in_group, is_same)| self.gaps(kind, is_in_rank, is_in_group, is_same));
+        let relations = [Relation::OtherRank, Relation::SameRank, Relation::SameGroup, Relation::SameBank];
+        let gaps = relations.map(|relation| self.gaps.after(kind, relation));
         for (nth, bank) in self.banks.iter_mut().enumerate() {
             let relation = match nth {
                 _ if nth / banks != rank => 0,
@@ -408,57 +450,6 @@ impl<const RULES: u8> Variant<RULES> {
                 *earliest = (*earliest).max(now + *gap);
             }
         }
-    }
-
-    fn gaps(&self, kind: Kind, is_in_rank: bool, is_in_group: bool, is_same: bool) -> Vec<(Kind, Cycle)> {
-        let timing = &self.specification.timing;
-        let (group, burst, rtrs) = (&self.same_group, timing.burst, timing.t_rtrs);
-        let (read, write) = (timing.t_cas + burst, timing.t_cwd + burst);
-        let later = |end: Cycle, latency: Cycle| Cycle(end.0.saturating_sub(latency.0));
-        let pick =
-            |in_group: Cycle, in_rank: Cycle| if is_in_group { in_group.max(in_rank) } else { in_rank };
-        let mut gaps = match (kind, is_in_rank) {
-            (Kind::Read, true) => vec![
-                (Kind::Read, pick(group.t_ccd, timing.t_ccd).max(burst)),
-                (Kind::Write, later(read + rtrs, timing.t_cwd)),
-            ],
-            (Kind::Write, true) => vec![
-                (Kind::Read, write + pick(group.t_wtr, timing.t_wtr)),
-                (Kind::Write, pick(group.t_ccd, timing.t_ccd).max(burst)),
-            ],
-            (Kind::Read, false) => {
-                vec![(Kind::Read, burst + rtrs), (Kind::Write, later(read + rtrs, timing.t_cwd))]
-            }
-            (Kind::Write, false) => {
-                let free = Self::has(WRITES_OF_RANKS);
-                vec![
-                    (Kind::Read, later(write + rtrs, timing.t_cas)),
-                    (Kind::Write, if free { burst } else { burst + rtrs }),
-                ]
-            }
-            (Kind::Activate, true) => vec![(Kind::Activate, pick(group.t_rrd, timing.t_rrd))],
-            (Kind::Refresh, true) => {
-                let duration = self.specification.refresh.duration;
-                vec![(Kind::Activate, duration), (Kind::Refresh, duration)]
-            }
-            _ => Vec::new(),
-        };
-        if is_same {
-            gaps.extend(match kind {
-                Kind::Activate => vec![
-                    (Kind::Activate, timing.t_rc),
-                    (Kind::Refresh, timing.t_rc),
-                    (Kind::Read, timing.t_rcd),
-                    (Kind::Write, timing.t_rcd_write.unwrap_or(timing.t_rcd)),
-                    (Kind::Precharge, timing.t_ras),
-                ],
-                Kind::Precharge => vec![(Kind::Activate, timing.t_rp), (Kind::Refresh, timing.t_rp)],
-                Kind::Read => vec![(Kind::Precharge, timing.t_rtp)],
-                Kind::Write => vec![(Kind::Precharge, write + timing.t_wr)],
-                Kind::Refresh => Vec::new(),
-            });
-        }
-        gaps
     }
 }
 
