@@ -14,7 +14,7 @@ pub enum DramError {
         line: usize,
         /// Its section, if it has one.
         section: String,
-        /// What is wrong, with the field's name.
+        /// The fault, with the field's name.
         why: String,
     },
     /// A value, or two of them together, are invalid.
@@ -37,7 +37,7 @@ pub enum DramError {
 }
 
 impl DramError {
-    /// What is wrong with a text that is not the description of a memory, and where.
+    /// Says where a text is not the description of a memory, and why.
     pub(crate) fn unreadable(text: &str, error: &toml::de::Error) -> Self {
         let start = error.span().map_or(0, |span| span.start.min(text.len()));
         let before = text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count();

@@ -46,8 +46,8 @@ pub struct Clock {
 /// bank groups they are those between groups: tRRD_S, tWTR_S and tCCD_S.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-// Wide: a table of the description's times, each of which is looked up on its own.
 pub struct Timing {
+    // Wide: a table of the standard's times, each of which is looked up on its own.
     /// Activate to a read of that bank and, unless `t_rcd_write` is given, to a write.
     pub t_rcd: Cycle,
     /// Activate to a write of that bank (tRCDWR of HBM).
@@ -290,10 +290,10 @@ impl SameGroup {
             ("t_ccd", self.t_ccd, timing.t_ccd),
             ("t_ccd_write", self.write_to_write(), self.t_ccd),
         ];
-        match named.iter().find(|(_, time, least)| time < least || *time > LONGEST) {
-            Some((name, time, least)) => invalid(format!(
+        match named.iter().find(|(_, time, min)| time < min || *time > LONGEST) {
+            Some((name, time, min)) => invalid(format!(
                 "same_group.{name} is {}: choose {} to {}, for a group is no faster than its rank",
-                time.0, least.0, LONGEST.0
+                time.0, min.0, LONGEST.0
             )),
             None => Ok(()),
         }

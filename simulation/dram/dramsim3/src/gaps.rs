@@ -1,8 +1,8 @@
-//! The least times between commands of a channel, by where the second one goes.
+//! The least times between commands of a channel, by the place of the second one.
 
 use ameles_dram::{Cycle, Kind, SameGroup, Specification};
 
-/// Where a command goes, seen from an earlier one.
+/// The place of a command, seen from an earlier one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Relation {
     OtherRank,

@@ -92,31 +92,23 @@ impl<const RULES: u8> Scheduler for Variant<RULES> {
 
     fn run(&mut self, limit: Cycle, listener: &mut impl Listener) {
         while self.now < limit {
-            if self.is_idle() {
-                let refresh = &self.gaps.specification.refresh;
-                let step = refresh.interval.0 / self.ranks.len() as u64;
-                // Nothing happens before the next refresh falls due.
-                self.now = limit.min(Cycle(self.now.0.next_multiple_of(step)));
-                if self.now == limit {
-                    break;
-                }
-            }
             self.add_due_refreshes();
             let mut flow = self.admit(listener);
             let first = self.choose();
-            let mut commands = vec![first];
             if let Some((kind, bank, request)) = first {
                 flow = merge(flow, self.issue(kind, bank, request, listener));
-                if Self::has(TWO_BUSES) && self.gaps.specification.timing.t_rcd_write.is_some() {
-                    commands
-                        .push(self.choose().filter(|(second, ..)| is_transfer(*second) != is_transfer(kind)));
+                let second = if self.has_two_buses() { self.choose() } else { None };
+                if let Some((second, bank, request)) =
+                    second.filter(|(second, ..)| is_transfer(*second) != is_transfer(kind))
+                {
+                    flow = merge(flow, self.issue(second, bank, request, listener));
                 }
             }
-            if let Some(Some((kind, bank, request))) = commands.get(1).copied() {
-                flow = merge(flow, self.issue(kind, bank, request, listener));
-            }
-            if Self::has(COMMAND_QUEUES) {
+            let may_move = Self::has(COMMAND_QUEUES) && self.reads.len() + self.writes.len() > 0;
+            if may_move {
                 self.move_one();
+            } else if first.is_none() && self.waiting.is_empty() {
+                self.skip(limit);
             }
             self.now += Cycle(1);
             if flow.is_break() {
@@ -142,10 +134,19 @@ impl<const RULES: u8> Variant<RULES> {
         RULES & rule != 0
     }
 
-    fn is_idle(&self) -> bool {
-        let queued = self.banks.iter().map(|bank| bank.queue.len()).sum::<usize>();
-        self.reads.len() + self.writes.len() + self.waiting.len() + queued == 0
-            && self.ranks.iter().all(|rank| rank.pending_refreshes == 0)
+    fn has_two_buses(&self) -> bool {
+        Self::has(TWO_BUSES) && self.gaps.specification.timing.t_rcd_write.is_some()
+    }
+
+    /// Skips the cycles in which nothing can happen, except the last of them.
+    fn skip(&mut self, limit: Cycle) {
+        let refresh = &self.gaps.specification.refresh;
+        let due = Cycle((self.now.0 + 1).next_multiple_of(refresh.interval.0 / self.ranks.len() as u64));
+        let windows = self.ranks.iter().filter_map(|rank| rank.activates.front());
+        let windows = windows.map(|activate| *activate + self.gaps.specification.timing.t_faw);
+        let gaps = self.banks.iter().flat_map(|bank| bank.earliest);
+        let next = gaps.chain(windows).filter(|cycle| *cycle > self.now).min().unwrap_or(limit);
+        self.now = next.min(due).min(limit) - Cycle(1);
     }
 
     fn add_due_refreshes(&mut self) {

@@ -125,7 +125,7 @@ fn timing() -> impl Strategy<Value = Timing> {
     })
 }
 
-/// What memories after DDR3 have: bank groups of which each takes longer for its own commands, blocks of several
+/// A memory as they are after DDR3: bank groups of which each takes longer for its own commands, blocks of several
 /// bursts, and commands of several cycles.
 fn with_groups(mut memory: Specification, (groups, bursts): (u32, u32), more: [u64; 8]) -> Specification {
     let [rrd, wtr, ccd, ccd_write, rcd_write, rtw, activate, column] = more;
