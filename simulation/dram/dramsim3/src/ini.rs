@@ -6,7 +6,8 @@ use ameles_dram::{Place, SameGroup, Specification};
 const MAPPING: &str = "rorababgchco";
 
 /// The description. DRAMsim3 knows neither DDR5 nor LPDDR5 nor HBM3: it gets their times under the name of a standard
-/// with the same rules.
+/// with the same rules. HBM has one command bus: with two, DRAMsim3 loses a read that can be issued in the cycle of a
+/// write to another rank.
 pub(crate) fn ini(specification: &Specification) -> String {
     let Specification { timing, geometry, refresh, .. } = specification;
     let SameGroup { t_rrd, t_wtr, t_ccd, .. } = same_group(specification);
@@ -19,7 +20,7 @@ pub(crate) fn ini(specification: &Specification) -> String {
     let megabytes = (geometry.bytes().0 / u64::from(geometry.channels)) >> 20;
     format!(
         "[dram_structure]\nprotocol = {protocol}\nbankgroups = {}\nbanks_per_group = {}\nrows = {}\n\
-         columns = {columns}\ndevice_width = {bus_width}\nBL = {beats}\n[timing]\ntCK = {}\nAL = 0\nCL = {}\nCWL = {}\n\
+         columns = {columns}\ndevice_width = {bus_width}\nBL = {beats}\nhbm_dual_cmd = false\n[timing]\ntCK = {}\nAL = 0\nCL = {}\nCWL = {}\n\
          tRCD = {}\ntRCDRD = {}\ntRCDWR = {}\ntRP = {}\ntRAS = {}\ntRFC = {}\ntREFI = {}\nREFI = {}\ntRPRE = 0\n\
          tWPRE = 0\ntRRD_S = {}\ntRRD_L = {}\ntWTR_S = {}\ntWTR_L = {}\ntFAW = {}\ntWR = {}\ntRTP = {}\ntCCD_S = {}\n\
          tCCD_L = {}\ntRTRS = {}\n[system]\nchannel_size = {megabytes}\nchannels = {}\nbus_width = {bus_width}\n\

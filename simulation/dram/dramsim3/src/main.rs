@@ -96,8 +96,7 @@ fn streams(banks: &Specification, count: u64) -> Result<Vec<Stream>, DramError> 
 /// The time of a stream in our model with some rules of DRAMsim3. A request takes a cycle to come into a bank's queue,
 /// which is one of those that are taken off DRAMsim3's time.
 fn with_rules(rules: u8, memory: &Specification, steps: &[Step]) -> Result<u64, DramError> {
-    const NOT_QUEUES: u8 = TURNS | FOUR_HITS | WRITES_OF_RANKS | TWO_BUSES;
-    const ALL: u8 = COMMAND_QUEUES | NOT_QUEUES;
+    const ALL: u8 = COMMAND_QUEUES | TURNS | FOUR_HITS | WRITES_OF_RANKS;
     const RAMULATOR: u8 = LONG_DRAINS | FIRST_READY | WRITES_OF_RANKS | TWO_BUSES;
     let time = match rules {
         0 => ours::<Variant<0>>(memory, steps),
@@ -116,14 +115,13 @@ fn with_rules(rules: u8, memory: &Specification, steps: &[Step]) -> Result<u64, 
 }
 
 /// The rules of DRAMsim3 that are tried.
-const RULES: [(&str, u8); 7] = [
+const RULES: [(&str, u8); 6] = [
     ("none", 0),
     ("queues", COMMAND_QUEUES),
     ("turns", TURNS),
     ("4 hits", FOUR_HITS),
     ("writes", WRITES_OF_RANKS),
-    ("2 buses", TWO_BUSES),
-    ("all", COMMAND_QUEUES | TURNS | FOUR_HITS | WRITES_OF_RANKS | TWO_BUSES),
+    ("all", COMMAND_QUEUES | TURNS | FOUR_HITS | WRITES_OF_RANKS),
 ];
 
 /// The rules of Ramulator that are tried.
@@ -146,7 +144,6 @@ The two times are with the rules that both have; the percentages compare our tim
 - turns: banks take turns, and of a bank the first request comes whose next command can be issued
 - 4 hits: a row is closed after 4 hits, though more are queued, for the oldest request of its bank
 - writes: writes of two ranks follow each other without t_rtrs
-- 2 buses: HBM has a bus for row commands and one for reads and writes
 A read of DRAMsim3 takes 2 cycles more, one before its first command and one after its burst: taken off. Its writes are
 done in the cycle after their submission, so the time ends with the last read.
 ";
