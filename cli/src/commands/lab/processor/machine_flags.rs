@@ -125,7 +125,8 @@ fn read_memory(path: &Path) -> Result<Specification> {
         Err(error) => {
             let named = path.to_str().and_then(Specification::preset);
             let names = Specification::PRESETS.join(", ");
-            return named.ok_or_else(|| failed(format!("{error}: name a file, or choose {names}")));
+            let why = || failed(format!("{error}: name a file, or choose {names}"));
+            return Ok(named.ok_or_else(why)?);
         }
     };
     Ok(text.parse().map_err(|error: DramError| failed(error.to_string()))?)
