@@ -1,6 +1,7 @@
 //! The schemes of the figures, by name.
 
 use super::error::ProcessorError;
+use super::newer_schemes::{self, NewerScheme};
 use super::options::Options;
 use super::preset::Preset;
 use super::settings::Setting;
@@ -24,9 +25,13 @@ pub(super) enum LabScheme {
     Sound(Scheme),
     /// The same with delayed remapping.
     SoundDelayed(Scheme),
+    /// A scheme that is newer than the figures.
+    Newer(NewerScheme),
+    /// The same in which every path is read.
+    SoundNewer(NewerScheme),
 }
 
-/// The names of the schemes.
+/// The names of the schemes of the figures.
 pub(super) const NAMES: [(&str, LabScheme); 25] = [
     ("baseline", LabScheme::Paper(Scheme::Baseline)),
     ("ir-alloc", LabScheme::Paper(Scheme::IrAlloc)),
@@ -69,7 +74,8 @@ pub(super) struct NamedConfiguration {
 
 /// The names of all schemes, in a sentence.
 pub fn names() -> String {
-    NAMES.map(|(name, _)| name).join(", ")
+    let newer = newer_schemes::NAMES.iter().map(|(name, _)| *name);
+    NAMES.iter().map(|(name, _)| *name).chain(newer).collect::<Vec<_>>().join(", ")
 }
 
 /// The scheme of a name.
@@ -77,9 +83,14 @@ pub fn names() -> String {
 /// # Errors
 /// [`ProcessorError::Unknown`].
 fn scheme_by_name(name: &str) -> Result<LabScheme, ProcessorError> {
-    match NAMES.iter().find(|(known, _)| *known == name) {
-        Some((_, scheme)) => Ok(*scheme),
-        None => Err(ProcessorError::Unknown { what: "scheme", name: name.to_owned(), known: names() }),
+    let newer = newer_schemes::NAMES.iter().find(|(known, _)| *known == name).map(|(_, scheme)| *scheme);
+    match (NAMES.iter().find(|(known, _)| *known == name), newer) {
+        (Some((_, scheme)), _) => Ok(*scheme),
+        (None, Some(scheme)) if name.starts_with("sound-") => Ok(LabScheme::SoundNewer(scheme)),
+        (None, Some(scheme)) => Ok(LabScheme::Newer(scheme)),
+        (None, None) => {
+            Err(ProcessorError::Unknown { what: "scheme", name: name.to_owned(), known: names() })
+        }
     }
 }
 
@@ -103,7 +114,8 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<NamedConfiguration
     for pace in &options.paces {
         for name in selected_names(options, *pace) {
             let scheme = scheme_by_name(&name)?;
-            let is_sound = matches!(scheme, LabScheme::Sound(_) | LabScheme::SoundDelayed(_));
+            let is_sound =
+                matches!(scheme, LabScheme::Sound(_) | LabScheme::SoundDelayed(_) | LabScheme::SoundNewer(_));
             if is_sound && options.settings.iter().any(Setting::saves_paths) {
                 return Err(ProcessorError::Unsound { scheme: name });
             }
@@ -177,6 +189,8 @@ fn with_scheme(scheme: LabScheme, baseline: Configuration) -> Configuration {
         LabScheme::Delayed(scheme) => delayed(baseline.with_scheme(scheme)),
         LabScheme::Sound(scheme) => sound(baseline.with_scheme(scheme)),
         LabScheme::SoundDelayed(scheme) => sound(delayed(baseline.with_scheme(scheme))),
+        LabScheme::Newer(scheme) => scheme.configuration(baseline),
+        LabScheme::SoundNewer(scheme) => sound(scheme.configuration(baseline)),
     }
 }
 

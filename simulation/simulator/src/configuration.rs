@@ -2,6 +2,7 @@
 
 use crate::configuration_error::{ConfigurationError, MAX_REST};
 use crate::early_write_back::EarlyLine;
+use crate::fork_path::{AGES, ForkPathConfiguration, QUEUES};
 use crate::oram_configuration::OramConfiguration;
 use crate::pace::Pace;
 use crate::small_tree::{SmallTreeConfiguration, SmallTreeError};
@@ -10,6 +11,7 @@ use ameles_core::schemes::freecursive::{BackendParameters, TrustedHits};
 use ameles_dram::Specification;
 use ameles_processor::cache::{Cache, CacheShape};
 use ameles_processor::processor::Shape;
+use std::ops::RangeInclusive;
 
 /// A processor, an ORAM and a memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +35,8 @@ pub struct Configuration {
     pub early_line: EarlyLine,
     /// LLC-D: true if a line leaves the tree when the cache gets it, and comes into the tree when it leaves the cache.
     pub delayed_remapping: bool,
+    /// Fork Path: merged paths, and their order.
+    pub fork_path: Option<ForkPathConfiguration>,
     /// Cycles until a request is answered that needs no path.
     pub hit_cycles: u64,
     /// The memory.
@@ -106,6 +110,7 @@ impl Configuration {
             early_write_backs: false,
             early_line: EarlyLine::NextVictim,
             delayed_remapping: false,
+            fork_path: None,
             hit_cycles: 20,
             memory,
             subtree_levels: Some(7),
@@ -207,6 +212,7 @@ impl Configuration {
                 return Err(ConfigurationError::SmallTreeAlone);
             }
         }
+        self.check_fork_path()?;
         if self.pace == Pace::Instructions(0) {
             return Err(ConfigurationError::NoInstructions);
         }
@@ -220,6 +226,36 @@ impl Configuration {
             }
         }
         Ok(())
+    }
+
+    /// Checks the ranges of Fork Path, and that nothing else decides what comes next.
+    fn check_fork_path(&self) -> Result<(), ConfigurationError> {
+        let Some(fork) = &self.fork_path else { return Ok(()) };
+        let is_alone = self.oram.scheme == TreeScheme::Path
+            && self.small_tree.is_none()
+            && !self.early_write_backs
+            && !self.delayed_remapping;
+        if !is_alone {
+            return Err(ConfigurationError::ForkPathAlone);
+        }
+        let outside = |what, value, range: &RangeInclusive<u32>| ConfigurationError::ForkPath {
+            what,
+            value,
+            min: *range.start(),
+            max: *range.end(),
+        };
+        let levels = self.oram.top_levels..=self.oram.levels - 1;
+        let (first, last) = fork.cached_levels.unwrap_or((*levels.start(), *levels.end()));
+        let numbers = [
+            ("leaves in the queue", fork.queue, QUEUES),
+            ("paths that a leaf waits", fork.max_age, AGES),
+            ("the first cached level", first, levels.clone()),
+            ("the last cached level", last, first..=*levels.end()),
+        ];
+        match numbers.iter().find(|(_, value, range)| !range.contains(value)) {
+            Some((what, value, range)) => Err(outside(*what, *value, range)),
+            None => Ok(()),
+        }
     }
 
     /// Checks that the levels of small buckets are in memory. Their sizes would otherwise be refused for a reason that

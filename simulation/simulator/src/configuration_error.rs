@@ -99,6 +99,23 @@ pub enum ConfigurationError {
         "buckets by level, an index of the tree top and a small tree go with Path ORAM only: leave them out, or choose it"
     )]
     PathAlone,
+    /// A number of Fork Path is out of its range.
+    #[error("Fork Path with {value} for {what}: choose {min} to {max}")]
+    ForkPath {
+        /// The number.
+        what: &'static str,
+        /// Its value.
+        value: u32,
+        /// Its minimum.
+        min: u32,
+        /// Its maximum.
+        max: u32,
+    },
+    /// Fork Path is combined with what it is not built for.
+    #[error(
+        "Fork Path goes with Path ORAM only, without a small tree, early write-backs and delayed remapping: leave them out"
+    )]
+    ForkPathAlone,
     /// A small tree is combined with what it is not built for.
     #[error("a small tree goes with neither early write-backs nor delayed remapping: choose one of them")]
     SmallTreeAlone,

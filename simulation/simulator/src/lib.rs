@@ -10,6 +10,7 @@ pub mod configuration;
 pub mod configuration_error;
 pub mod counts;
 pub mod early_write_back;
+pub mod fork_path;
 mod hierarchy;
 pub mod machine;
 mod main_oram;

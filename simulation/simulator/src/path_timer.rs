@@ -3,6 +3,7 @@
 
 use crate::configuration::Configuration;
 use crate::configuration_error::ConfigurationError;
+use crate::fork_path::{ForkPathConfiguration, shared_levels};
 use crate::pattern::Tree;
 use crate::tree::store::MovedSlots;
 use crate::tree_scheme::{Headers, TreeScheme};
@@ -42,6 +43,8 @@ pub(crate) struct PathTimer {
     multiplier: u64,
     /// The blocks of a path that an access to the main tree writes.
     written: WrittenPart,
+    /// The merging of paths in Fork Path.
+    merging: Option<Merging>,
     /// Lines of a block.
     block_lines: u64,
     /// True if the first block of a bucket has Ring ORAM's metadata.
@@ -53,6 +56,14 @@ pub(crate) struct PathTimer {
     /// The blocks that it writes, if those are not all of `blocks`.
     changed: Vec<Block>,
     changes_all: bool,
+}
+
+/// Merged paths: the one that was read last, whose buckets are written once the next one is known.
+struct Merging {
+    fork_path: ForkPathConfiguration,
+    /// The first level in memory, and that of the leaves.
+    levels: (u32, u32),
+    held: Option<Leaf>,
 }
 
 /// The blocks of a path that an access writes.
@@ -162,6 +173,8 @@ impl PathTimer {
             }
             TreeScheme::Raw { headers: Headers::OnChip, .. } | TreeScheme::Ring { .. } => WrittenPart::None,
         };
+        let levels = (oram.top_levels, oram.levels - 1);
+        let merging = configuration.fork_path.map(|fork_path| Merging { fork_path, levels, held: None });
         let has_metadata = matches!(oram.scheme, TreeScheme::Ring { metadata: Headers::InMemory, .. });
         Ok(PathTimer {
             memory,
@@ -169,6 +182,7 @@ impl PathTimer {
             small,
             multiplier,
             written,
+            merging,
             block_lines: configuration.block_lines,
             has_metadata,
             first: Vec::new(),
@@ -186,6 +200,9 @@ impl PathTimer {
         moved: MovedBlocks<'_>,
     ) -> Result<PathTimes, DramError> {
         match moved {
+            MovedBlocks::Access(leaf) | MovedBlocks::Eviction(leaf) if self.merging.is_some() => {
+                self.list_merged(leaf);
+            }
             MovedBlocks::Access(leaf) => {
                 self.list_path(tree, leaf, if tree == Tree::Small { WrittenPart::All } else { self.written })
             }
@@ -224,6 +241,30 @@ impl PathTimer {
         if let WrittenPart::Firsts { lines, bucket } = written {
             self.changed.extend(self.blocks.chunks_exact(bucket).flat_map(|bucket| &bucket[..lines]));
         }
+    }
+
+    /// Lists the blocks of a path that the one before does not share, and the blocks of that one which are not shared.
+    fn list_merged(&mut self, leaf: Leaf) {
+        let (region, Some(merging)) = (&self.main, &mut self.merging) else { return };
+        let Merging { fork_path, levels: (top, leaf_level), held } = merging;
+        self.first.clear();
+        self.changes_all = false;
+        let shared = held.map_or(0, |held| shared_levels(held, leaf, *leaf_level));
+        let list = |path: Leaf, blocks: &mut Vec<Block>| {
+            blocks.clear();
+            for level in shared.max(*top)..=*leaf_level {
+                if !fork_path.caches(level) {
+                    let (index, level) = (path.0 >> (*leaf_level - level), Level(level));
+                    blocks.extend(region.bucket(level, index, 0..region.slots(level)));
+                }
+            }
+        };
+        list(leaf, &mut self.blocks);
+        match *held {
+            Some(held) => list(held, &mut self.changed),
+            None => self.changed.clear(),
+        }
+        *held = Some(leaf);
     }
 
     /// Lists the blocks of slots of the main tree, the metadata that identify them, and the buckets that are written.

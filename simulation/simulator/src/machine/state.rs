@@ -38,6 +38,9 @@ impl State {
         configuration.check()?;
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let memory = Hierarchy::over(&configuration, tree.into_parts(), &mut random)?;
+        if configuration.fork_path.is_some() {
+            memory.main.oram.tree().merge_paths();
+        }
         let timer = PathTimer::new(&configuration)?;
         let (last, faults) = (LastPath::default(), Faults::default());
         let pattern = Pattern::new(configuration.small_tree.as_ref().map_or(0, |small| small.paths));

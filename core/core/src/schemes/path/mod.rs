@@ -44,6 +44,7 @@ mod buckets;
 mod incremental;
 #[cfg(feature = "inspect")]
 mod inspect;
+mod merging;
 mod parameters;
 mod snapshot;
 mod tree_top;
@@ -95,6 +96,8 @@ struct State<R> {
     tree_top: TreeTop,
     /// Paths that were read and are not yet written back, in the order of their reading.
     held: Vec<Leaf>,
+    /// Paths that stay held when nothing is pending: one if consecutive paths are merged.
+    kept: usize,
     /// Paths that are being written back.
     in_flight: Vec<Leaf>,
     placement: Placement,
@@ -183,6 +186,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
                 stash,
                 tree_top,
                 held: Vec::new(),
+                kept: 0,
                 in_flight: Vec::new(),
                 placement: Placement::default(),
                 emergencies: 0,
@@ -270,24 +274,29 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     /// An access begins only then, so a background eviction fits as well: a write-back leaves at most a block more for
     /// each access than there were before, and a path brings fewer than a largest batch.
     fn has_room(&self) -> bool {
-        let max = self.parameters.stash_bound as usize;
-        self.stash_blocks() + self.parameters.blocks_per_batch() as usize <= max
+        self.stash_blocks() + self.parameters.blocks_per_batch() as usize <= self.hard_bound()
     }
 
     /// Makes room where there is too little, outside of the schedule: what is held is written back early; or else a
     /// path is read that was drawn for nothing else, and held.
     async fn make_room(&self) -> Result<(), OramError<S::Error>> {
-        let held = self.state.borrow().held.len();
-        if self.has_room() || held >= self.max_batch() {
+        let pending = self.pending_paths();
+        if self.has_room() || pending >= self.max_batch() {
             return Ok(());
         }
         self.state.borrow_mut().emergencies += 1;
-        if held > 0 {
+        if pending > 0 {
             return Ok(());
         }
+        let path = sampling::leaf(&mut self.state.borrow_mut().random, &self.tree);
+        self.read_path(path).await
+    }
+
+    /// Reads a path for no block, and holds it.
+    async fn read_path(&self, path: Leaf) -> Result<(), OramError<S::Error>> {
         let mut reading = mem::take(&mut self.state.borrow_mut().spare_reading);
         reading.paths.clear();
-        reading.paths.push(sampling::leaf(&mut self.state.borrow_mut().random, &self.tree));
+        reading.paths.push(path);
         self.plan_read(&mut reading);
         self.store.read_buffer(&reading.slots, &mut reading.bytes).await?;
         self.add_to_stash(&reading)?;
@@ -414,14 +423,13 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for PathOram<S
 
     /// Returns 1 while paths are held or the stash lacks room, and adds the pending steps of the position map.
     fn pending_steps(&self) -> u64 {
-        let is_due = !self.state.borrow().held.is_empty() || !self.has_room();
+        let is_due = self.pending_paths() > 0 || !self.has_room();
         u64::from(is_due) + self.positions.pending_steps()
     }
 
     /// True as soon as a largest batch's worth of paths is held, and while the next batch might not fit the stash.
     fn must_step(&self) -> bool {
-        let held = self.state.borrow().held.len();
-        held >= self.max_batch() || !self.has_room() || self.positions.must_step()
+        self.pending_paths() >= self.max_batch() || !self.has_room() || self.positions.must_step()
     }
 
     /// Writes all held paths back; when no path is held, does a background eviction if the stash lacks room, and one

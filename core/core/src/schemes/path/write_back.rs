@@ -14,19 +14,22 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         self.state.borrow_mut().placement.set_order(order);
     }
 
-    /// Lines 10 to 15 for all held paths, up to the writing itself. `None` if no path is held.
+    /// Lines 10 to 15 for all held paths but those that are kept, up to the writing itself. `None` if there are none.
     pub(super) fn place(&self) -> Option<Writing> {
         let state = &mut *self.state.borrow_mut();
-        if state.held.is_empty() {
+        if state.held.len() <= state.kept {
             return None;
         }
         let mut writing = mem::take(&mut state.spare_writing);
+        let kept = state.held.split_off(state.held.len() - state.kept);
         mem::swap(&mut state.in_flight, &mut state.held);
+        state.held.extend(kept);
         writing.buckets.clear();
         let mut at = 0;
         for (nth, path) in state.in_flight.iter().enumerate() {
             // The last path through a bucket fills it: by then all that could go deeper has gone.
             let later = self.shared_levels(*path, &state.in_flight[nth + 1..]);
+            let later = later.max(self.shared_levels(*path, &state.held));
             let first = self.tree.top().0 + later as u32;
             let room = |level: Level| {
                 if level.0 < first { 0 } else { self.tree.shape(level).blocks as usize }
