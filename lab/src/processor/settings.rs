@@ -215,7 +215,7 @@ impl Setting {
             | Key::RhoWays
             | Key::RhoOnEviction => (configuration.small_tree.is_some(), "rho"),
             Key::ForkQueue | Key::ForkAge | Key::ForkOneByOne | Key::ForkFirst | Key::ForkLast => {
-                (configuration.fork_path.is_some(), "Fork Path")
+                (configuration.variant.fork_path().is_some(), "Fork Path")
             }
             _ => (true, ""),
         };
@@ -274,7 +274,7 @@ impl Setting {
                     set_scheme_number(*key, small(*number), &mut oram.scheme);
                 }
                 Key::ForkQueue | Key::ForkAge | Key::ForkOneByOne | Key::ForkFirst | Key::ForkLast => {
-                    let fork_path = configuration.fork_path.iter_mut();
+                    let fork_path = configuration.variant.fork_path_mut().into_iter();
                     fork_path.for_each(|fork_path| set_fork_number(*key, small(*number), fork_path));
                 }
                 Key::RhoOnEviction => {
@@ -346,6 +346,7 @@ fn small_tree_field(key: Key, tree: &mut SmallTreeConfiguration) -> Option<&mut 
 mod tests {
     use super::*;
     use ameles_simulator::configuration::Scheme;
+    use ameles_simulator::path_variant::PathVariant;
 
     #[test]
     fn settings_are_read_or_refused_with_what_can_be_written() {
@@ -378,7 +379,7 @@ mod tests {
                 _ => Scheme::Rho,
             };
             let mut before = Configuration::baseline(25).with_scheme(scheme);
-            before.fork_path = Some(ForkPathConfiguration::MERGING);
+            before.variant = PathVariant::ForkPath(ForkPathConfiguration::MERGING);
             let number = match key {
                 Key::Block => 256,
                 Key::RawHeaders => 0,

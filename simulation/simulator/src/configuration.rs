@@ -2,9 +2,10 @@
 
 use crate::configuration_error::{ConfigurationError, MAX_REST};
 use crate::early_write_back::EarlyLine;
-use crate::fork_path::{AGES, ForkPathConfiguration, QUEUES};
+use crate::fork_path::{AGES, QUEUES};
 use crate::oram_configuration::OramConfiguration;
 use crate::pace::Pace;
+use crate::path_variant::PathVariant;
 use crate::small_tree::{SmallTreeConfiguration, SmallTreeError};
 use crate::tree_scheme::TreeScheme;
 use ameles_core::schemes::freecursive::{BackendParameters, TrustedHits};
@@ -35,8 +36,8 @@ pub struct Configuration {
     pub early_line: EarlyLine,
     /// LLC-D: true if a line leaves the tree when the cache gets it, and comes into the tree when it leaves the cache.
     pub delayed_remapping: bool,
-    /// Fork Path: merged paths, and their order.
-    pub fork_path: Option<ForkPathConfiguration>,
+    /// What the controller does beside the protocol of Path ORAM.
+    pub variant: PathVariant,
     /// Cycles until a request is answered that needs no path.
     pub hit_cycles: u64,
     /// The memory.
@@ -110,7 +111,7 @@ impl Configuration {
             early_write_backs: false,
             early_line: EarlyLine::NextVictim,
             delayed_remapping: false,
-            fork_path: None,
+            variant: PathVariant::Plain,
             hit_cycles: 20,
             memory,
             subtree_levels: Some(7),
@@ -212,7 +213,7 @@ impl Configuration {
                 return Err(ConfigurationError::SmallTreeAlone);
             }
         }
-        self.check_fork_path()?;
+        self.check_variant()?;
         if self.pace == Pace::Instructions(0) {
             return Err(ConfigurationError::NoInstructions);
         }
@@ -228,14 +229,14 @@ impl Configuration {
         Ok(())
     }
 
-    /// Checks the ranges of Fork Path, and that nothing else decides what comes next.
-    fn check_fork_path(&self) -> Result<(), ConfigurationError> {
-        let Some(fork) = &self.fork_path else { return Ok(()) };
-        let is_alone = self.oram.scheme == TreeScheme::Path
-            && self.small_tree.is_none()
-            && !self.early_write_backs
-            && !self.delayed_remapping;
-        if !is_alone {
+    /// Checks that a variant of Path ORAM is of that, and the ranges of Fork Path, which alone decides what comes next.
+    fn check_variant(&self) -> Result<(), ConfigurationError> {
+        let is_path = self.oram.scheme == TreeScheme::Path && self.small_tree.is_none();
+        if self.variant != PathVariant::Plain && !is_path {
+            return Err(ConfigurationError::PathAlone);
+        }
+        let Some(fork) = self.variant.fork_path() else { return Ok(()) };
+        if self.early_write_backs || self.delayed_remapping {
             return Err(ConfigurationError::ForkPathAlone);
         }
         let outside = |what, value, range: &RangeInclusive<u32>| ConfigurationError::ForkPath {
@@ -290,7 +291,15 @@ impl Configuration {
     /// # Errors
     /// [`ConfigurationError`].
     pub fn path_blocks(&self) -> Result<u64, ConfigurationError> {
-        Ok(blocks(&self.slots()?))
+        Ok(blocks(&self.moved(self.slots()?)))
+    }
+
+    /// The slots that a path moves in one direction, by level, of a tree with these slots: PageORAM's with siblings.
+    fn moved(&self, mut slots: Vec<u32>) -> Vec<u32> {
+        if self.variant == PathVariant::Siblings {
+            slots.iter_mut().skip(1).for_each(|slots| *slots *= 2);
+        }
+        slots
     }
 
     /// The slots of a bucket of the main tree by level, in lines of memory.
@@ -308,8 +317,12 @@ impl Configuration {
         let small =
             self.small_tree.as_ref().map(SmallTreeConfiguration::slots).transpose()?.unwrap_or_default();
         let small = 2 * blocks(&self.in_lines(small));
-        let written = blocks(&self.in_lines(self.oram.slots(tree)));
-        let moved = (self.oram.read_by_eviction(tree) * self.block_lines + written).max(small);
+        let written = blocks(&self.moved(self.in_lines(self.oram.slots(tree))));
+        let read = match self.variant {
+            PathVariant::Siblings => written,
+            _ => self.oram.read_by_eviction(tree) * self.block_lines,
+        };
+        let moved = (read + written).max(small);
         let channels = u64::from(self.memory.geometry.channels);
         Ok(moved.div_ceil(channels) * self.memory.timing.burst.0 * self.multiplier())
     }

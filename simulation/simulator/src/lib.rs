@@ -17,6 +17,7 @@ mod main_oram;
 pub mod oram_configuration;
 pub mod pace;
 mod path_timer;
+pub mod path_variant;
 pub mod pattern;
 mod small_oram;
 pub mod small_tree;

@@ -4,6 +4,7 @@
 use crate::configuration::Configuration;
 use crate::configuration_error::ConfigurationError;
 use crate::fork_path::{ForkPathConfiguration, shared_levels};
+use crate::path_variant::PathVariant;
 use crate::pattern::Tree;
 use crate::tree::store::MovedSlots;
 use crate::tree_scheme::{Headers, TreeScheme};
@@ -45,6 +46,10 @@ pub(crate) struct PathTimer {
     written: WrittenPart,
     /// The merging of paths in Fork Path.
     merging: Option<Merging>,
+    /// True if siblings are moved with each bucket, in PageORAM.
+    has_siblings: bool,
+    /// Levels on the trusted side.
+    top_levels: u32,
     /// Lines of a block.
     block_lines: u64,
     /// True if the first block of a bucket has Ring ORAM's metadata.
@@ -120,6 +125,15 @@ impl Region {
             }
     }
 
+    /// The level of the leaves.
+    fn leaf_level(&self) -> u32 {
+        let levels = match &self.layout {
+            TreeLayout::Subtrees(layout) => layout.slots().len(),
+            TreeLayout::Plain(layout) => layout.slots().len(),
+        };
+        levels as u32 - 1
+    }
+
     /// Lines of a bucket of a level.
     fn slots(&self, level: Level) -> u64 {
         let slots = match &self.layout {
@@ -174,7 +188,8 @@ impl PathTimer {
             TreeScheme::Raw { headers: Headers::OnChip, .. } | TreeScheme::Ring { .. } => WrittenPart::None,
         };
         let levels = (oram.top_levels, oram.levels - 1);
-        let merging = configuration.fork_path.map(|fork_path| Merging { fork_path, levels, held: None });
+        let merging = configuration.variant.fork_path().copied();
+        let merging = merging.map(|fork_path| Merging { fork_path, levels, held: None });
         let has_metadata = matches!(oram.scheme, TreeScheme::Ring { metadata: Headers::InMemory, .. });
         Ok(PathTimer {
             memory,
@@ -183,6 +198,8 @@ impl PathTimer {
             multiplier,
             written,
             merging,
+            has_siblings: configuration.variant == PathVariant::Siblings,
+            top_levels: oram.top_levels,
             block_lines: configuration.block_lines,
             has_metadata,
             first: Vec::new(),
@@ -237,6 +254,14 @@ impl PathTimer {
         self.first.clear();
         self.changed.clear();
         region.path(leaf, &mut self.blocks);
+        if self.has_siblings {
+            let leaf_level = region.leaf_level();
+            for level in self.top_levels.max(1)..=leaf_level {
+                let sibling = (leaf.0 >> (leaf_level - level)) ^ 1;
+                let slots = region.slots(Level(level));
+                self.blocks.extend(region.bucket(Level(level), sibling, 0..slots));
+            }
+        }
         self.changes_all = matches!(written, WrittenPart::All);
         if let WrittenPart::Firsts { lines, bucket } = written {
             self.changed.extend(self.blocks.chunks_exact(bucket).flat_map(|bucket| &bucket[..lines]));

@@ -8,7 +8,7 @@ use crate::configuration::Configuration;
 use crate::counts::PathKind;
 use crate::pattern::Tree;
 use crate::tree_backend::{Step, TreeBackend};
-use ameles_core::schemes::freecursive::Reservation;
+use ameles_core::schemes::freecursive::{NextPath, Reservation};
 use ameles_core::types::{BlockId, Leaf};
 use ameles_processor::trace::Miss;
 use ameles_processor::units::Cycle;
@@ -56,16 +56,22 @@ impl<T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'_, T, W> {
             if !labels.has_room() || is_in || waits || request.at > start {
                 continue;
             }
+            let (block, oram) = (BlockId(request.line.0), &self.machine.memory.main.oram);
+            // A block that is in the queue must stay where it is until its turn.
+            let missing = oram.missing(block)?;
+            if labels.work().any(|work| missing.contains(&work.reservation.block())) {
+                continue;
+            }
+            let next = match oram.next(block)? {
+                NextPath::PosMap(missing) => missing,
+                NextPath::Block => block,
+            };
             if self.is_answered(&request)? {
                 self.answer_from_queue(start, nth)?;
                 return Ok(true);
             }
             let State { memory, random, configuration, .. } = &mut *self.machine;
             let Some(labels) = &mut self.labels else { return Ok(false) };
-            let next = memory.main.oram.next_block(BlockId(request.line.0))?;
-            if labels.work().any(|work| work.reservation.block() == next) {
-                continue;
-            }
             let reservation = memory.main.oram.reserve(next)?;
             let leaf = reservation.leaf().unwrap_or_else(|| random_leaf(configuration, random));
             labels.push(leaf, ForkWork { request: request.number, reservation });

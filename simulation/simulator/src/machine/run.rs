@@ -55,7 +55,8 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
             EarlyWriteBack::new(processor.cache(), configuration.delayed_remapping, configuration.early_line)
         });
         let leaf_bits = configuration.oram.levels - 1;
-        let labels = configuration.fork_path.map(|fork_path| LabelQueue::new(fork_path, leaf_bits));
+        let labels =
+            configuration.variant.fork_path().map(|fork_path| LabelQueue::new(*fork_path, leaf_bits));
         Run { machine, processor, begin, queue: VecDeque::new(), early, labels, fetched: 0, observer }
     }
 

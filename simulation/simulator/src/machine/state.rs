@@ -7,6 +7,7 @@ use crate::configuration_error::ConfigurationError;
 use crate::hierarchy::Hierarchy;
 use crate::pace::LastPath;
 use crate::path_timer::PathTimer;
+use crate::path_variant::PathVariant;
 use crate::pattern::Pattern;
 use crate::tree::filled::FilledTree;
 use ameles_core::types::BlockId;
@@ -38,8 +39,10 @@ impl State {
         configuration.check()?;
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let memory = Hierarchy::over(&configuration, tree.into_parts(), &mut random)?;
-        if configuration.fork_path.is_some() {
-            memory.main.oram.tree().merge_paths();
+        match configuration.variant {
+            PathVariant::Plain => {}
+            PathVariant::ForkPath(_) => memory.main.oram.tree().merge_paths(),
+            PathVariant::Siblings => memory.main.oram.tree().evict_to_siblings(),
         }
         let timer = PathTimer::new(&configuration)?;
         let (last, faults) = (LastPath::default(), Faults::default());

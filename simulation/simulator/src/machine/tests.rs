@@ -4,6 +4,7 @@
 mod fork;
 mod mutants;
 mod schedule;
+mod siblings;
 
 use super::*;
 use crate::configuration::Scheme;

@@ -162,6 +162,11 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         self.as_path().into_iter().for_each(PathOram::merge_paths);
     }
 
+    /// Reads and writes the siblings of a path's buckets from now on. Path ORAM alone does.
+    pub fn evict_to_siblings(&self) {
+        self.as_path().into_iter().for_each(PathOram::evict_to_siblings);
+    }
+
     /// The path that was read last, if it is held. Path ORAM alone holds one.
     pub fn held_path(&self) -> Option<Leaf> {
         self.as_path().and_then(PathOram::held_path)

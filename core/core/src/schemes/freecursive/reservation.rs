@@ -9,6 +9,7 @@ use super::{FreecursiveOram, PositionEntry, check_block};
 use crate::oram::OramError;
 use crate::store::Store;
 use crate::types::{BlockId, Leaf};
+use alloc::vec::Vec;
 use rand_core::{RngCore, SeedableRng};
 
 /// A block that was remapped, and has not moved.
@@ -32,24 +33,25 @@ impl Reservation {
 }
 
 impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
-    /// The block whose path an access to `block` needs next: that block, or a PosMap block that it lacks. Nothing
-    /// changes.
+    /// The PosMap blocks that are missing for a block, the lowest first: [`next`](Self::next) looks for these on the
+    /// trusted side. Nothing changes.
     ///
     /// # Errors
     /// [`OramError::OutOfRange`].
-    pub fn next_block(&self, block: BlockId) -> Result<BlockId, OramError<S::Error>> {
+    pub fn missing(&self, block: BlockId) -> Result<Vec<BlockId>, OramError<S::Error>> {
         check_block(block, self.parameters().capacity)?;
-        let mut next = block;
-        while let PositionEntry::Block(above, _) = self.address_space().position_entry(next) {
+        let (mut missing, mut at) = (Vec::new(), block);
+        while let PositionEntry::Block(above, _) = self.address_space().position_entry(at) {
             if self.is_buffered(above) {
                 break;
             }
-            next = above;
+            missing.push(above);
+            at = above;
         }
-        Ok(next)
+        Ok(missing)
     }
 
-    /// Gives a [next block](Self::next_block) its new position, and leaves it where it is.
+    /// Gives a block for which nothing is missing its new position, and leaves it where it is.
     ///
     /// # Errors
     /// [`OramError::Contradiction`] if a PosMap block is missing for it; [`OramError::Backlogged`] as for

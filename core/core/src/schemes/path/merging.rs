@@ -18,7 +18,7 @@
 //! **What the trace shows**: the paths, each without the buckets that it shares with the one before. That follows from
 //! the paths themselves. **Costs**: room for another path in the stash.
 
-use super::PathOram;
+use super::{PathOram, State};
 use crate::oram::{OramError, admission};
 use crate::position_map::PositionMap;
 use crate::store::Store;
@@ -60,7 +60,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
 
     /// The maximum of blocks in the stash, with what is held.
     pub(super) fn hard_bound(&self) -> usize {
-        let kept = self.state.borrow().kept * self.parameters.blocks_per_batch() as usize;
-        self.parameters.stash_bound as usize + kept
+        let State { kept, has_siblings, .. } = &*self.state.borrow();
+        let more_paths = *kept + usize::from(*has_siblings);
+        self.parameters.stash_bound as usize + more_paths * self.parameters.blocks_per_batch() as usize
     }
 }

@@ -46,6 +46,7 @@ mod incremental;
 mod inspect;
 mod merging;
 mod parameters;
+mod siblings;
 mod snapshot;
 mod tree_top;
 mod trusted_blocks;
@@ -98,6 +99,8 @@ struct State<R> {
     held: Vec<Leaf>,
     /// Paths that stay held when nothing is pending: one if consecutive paths are merged.
     kept: usize,
+    /// True if the siblings of a path's buckets are read and written with it.
+    has_siblings: bool,
     /// Paths that are being written back.
     in_flight: Vec<Leaf>,
     placement: Placement,
@@ -187,6 +190,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
                 tree_top,
                 held: Vec::new(),
                 kept: 0,
+                has_siblings: false,
                 in_flight: Vec::new(),
                 placement: Placement::default(),
                 emergencies: 0,
@@ -339,8 +343,10 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         for path in &reading.paths {
             let below = self.shared_levels(*path, &state.held).max(state.tree_top.levels() as usize);
             for level in self.tree.levels().skip(below) {
-                reading.slots.push(Slot::only(self.tree.bucket(level, *path)));
-                bytes += self.bucket_bytes(level);
+                for bucket in self.buckets(level, *path, state.has_siblings) {
+                    reading.slots.push(Slot::only(bucket));
+                    bytes += self.bucket_bytes(level);
+                }
             }
             state.held.push(*path);
         }

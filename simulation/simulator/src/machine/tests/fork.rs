@@ -3,12 +3,13 @@
 use super::super::fault::Fault;
 use super::*;
 use crate::fork_path::{Choice, ForkPathConfiguration, shared_levels};
+use crate::path_variant::PathVariant;
 use ameles_core::testing::oblivious::statistics::fair_signs;
 
 fn with_fork(fork_path: ForkPathConfiguration, pace: Pace) -> Configuration {
     let mut configuration = configuration(Scheme::Baseline, pace);
     configuration.oram.hits = TrustedHits::ReadThePath;
-    configuration.fork_path = Some(fork_path);
+    configuration.variant = PathVariant::ForkPath(fork_path);
     configuration
 }
 
@@ -123,17 +124,21 @@ fn fork_path_with_numbers_out_of_range_or_with_another_scheme_is_one_clear_error
         configuration.check().unwrap_err().to_string()
     };
     let fork = |configuration: &mut Configuration, change: fn(&mut ForkPathConfiguration)| {
-        configuration.fork_path.iter_mut().for_each(change);
+        configuration.variant.fork_path_mut().into_iter().for_each(change);
     };
     assert!(
-        message(|bad| bad.fork_path = Some(queue(0, Choice::OneByOne))).contains("0 for leaves in the queue")
+        message(|bad| bad.variant = PathVariant::ForkPath(queue(0, Choice::OneByOne)))
+            .contains("0 for leaves in the queue")
     );
-    assert!(message(|bad| bad.fork_path = Some(queue(2000, Choice::OneByOne))).contains("choose 1 to 1024"));
+    assert!(
+        message(|bad| bad.variant = PathVariant::ForkPath(queue(2000, Choice::OneByOne)))
+            .contains("choose 1 to 1024")
+    );
     let mut bad = with_fork(ForkPathConfiguration::STANDARD, Pace::Free);
     fork(&mut bad, |fork_path| fork_path.cached_levels = Some((4, 9)));
     assert!(bad.check().unwrap_err().to_string().contains("4 for the first cached level: choose 5 to 12"));
     fork(&mut bad, |fork_path| fork_path.cached_levels = Some((9, 8)));
     assert!(bad.check().unwrap_err().to_string().contains("8 for the last cached level: choose 9 to 12"));
-    assert!(message(|bad| bad.delayed_remapping = true).contains("goes with Path ORAM only"));
-    assert!(message(|bad| *bad = bad.clone().with_scheme(Scheme::Ring)).contains("goes with Path ORAM only"));
+    assert!(message(|bad| bad.delayed_remapping = true).contains("Fork Path goes with neither"));
+    assert!(message(|bad| *bad = bad.clone().with_scheme(Scheme::Ring)).contains("go with Path ORAM only"));
 }
