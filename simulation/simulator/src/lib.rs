@@ -12,6 +12,7 @@ pub mod counts;
 pub mod early_write_back;
 pub mod fork_path;
 mod hierarchy;
+pub mod look_ahead;
 pub mod machine;
 mod main_oram;
 pub mod oram_configuration;
