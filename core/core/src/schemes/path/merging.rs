@@ -10,10 +10,9 @@
 //!  5  hold the path to x
 //! ```
 //!
-//! The buckets that two consecutive paths share stay in the stash between the two. In the paper line 4 comes before
-//! line 2, once x is known. Here it comes after, so that whatever is accessed next can be the next path, and no path
-//! is written back as if nothing came after it. The paper calls this the replacement of dummies: a request that comes
-//! in time takes the place of a dummy that was to be the next path.
+//! The buckets that two consecutive paths share stay in the stash between the two. Line 4 comes after line 2, so that
+//! whatever is accessed next can be the next path: no path is written back as if nothing came after it, and a dummy is
+//! the next path only if nothing else is there when it begins.
 //!
 //! **What the trace shows**: the paths, each without the buckets that it shares with the one before. That follows from
 //! the paths themselves. **Costs**: room for another path in the stash.
