@@ -243,6 +243,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_newer_scheme_is_a_machine_and_runs_only_if_it_is_named() {
+        for levels in [18, 22] {
+            let options = Options { levels, paces: vec![Pace::FromEnd(1000)], ..Options::standard() };
+            let by_default = configurations(&options).unwrap();
+            for (name, _) in newer_schemes::NAMES {
+                assert!(by_default.iter().all(|named| named.scheme != name), "{name}");
+                let named = Options { schemes: vec![name.to_owned()], ..options.clone() };
+                assert_eq!(configurations(&named).unwrap().len(), 1, "{name}");
+                assert!(names().contains(name));
+            }
+        }
+        let unsound = Options {
+            schemes: vec!["sound-fork".to_owned()],
+            settings: vec!["hits=save-the-path".parse().unwrap()],
+            ..Options::standard()
+        };
+        assert!(matches!(configurations(&unsound), Err(ProcessorError::Unsound { .. })));
+    }
+
     /// The room of the tree top and of the stash decides how a tree settles: other schemes of the same run change no
     /// digit.
     #[test]
