@@ -36,7 +36,7 @@ pub struct Configuration {
     pub early_line: EarlyLine,
     /// LLC-D: true if a line leaves the tree when the cache gets it, and comes into the tree when it leaves the cache.
     pub delayed_remapping: bool,
-    /// What the controller does beside the protocol of Path ORAM.
+    /// The variant of Path ORAM.
     pub variant: PathVariant,
     /// Cycles until a request is answered that needs no path.
     pub hit_cycles: u64,

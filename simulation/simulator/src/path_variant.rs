@@ -1,4 +1,4 @@
-//! What a controller over Path ORAM does beside its protocol.
+//! The variants of Path ORAM: tasks of the controller beside its protocol.
 
 use crate::fork_path::ForkPathConfiguration;
 

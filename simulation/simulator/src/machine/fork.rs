@@ -2,24 +2,17 @@
 
 use super::fault::Fault;
 use super::outcome::{RunError, VisiblePath};
-use super::run::Run;
+use super::run::{ForkWork, Run};
 use super::state::State;
 use crate::configuration::Configuration;
 use crate::counts::PathKind;
 use crate::pattern::Tree;
 use crate::tree_backend::{Step, TreeBackend};
-use ameles_core::schemes::freecursive::{NextPath, Reservation};
+use ameles_core::schemes::freecursive::NextPath;
 use ameles_core::types::{BlockId, Leaf};
 use ameles_processor::trace::Miss;
 use ameles_processor::units::Cycle;
 use rand_core::RngCore;
-
-/// The work of a path that is not a dummy's.
-pub(super) struct ForkWork {
-    /// The number of the request.
-    request: u64,
-    reservation: Reservation,
-}
 
 impl<T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'_, T, W> {
     /// Does the next path of the queue. Returns without one if a request was answered without a path, or an eviction

@@ -1,7 +1,6 @@
 //! A machine at work: which path comes next, and when.
 
 use super::fault::Fault;
-use super::fork::ForkWork;
 use super::outcome::{Outcome, RunError, VisiblePath};
 use super::state::State;
 use crate::counts::PathKind;
@@ -15,6 +14,7 @@ use crate::small_oram::SmallOram;
 use crate::tree::store::MovedSlots;
 use crate::tree_backend::Step;
 use crate::tree_scheme::TreeScheme;
+use ameles_core::schemes::freecursive::Reservation;
 use ameles_core::types::{BlockId, Leaf};
 use ameles_processor::processor::{Next, Processor, Reason, Request};
 use ameles_processor::trace::Miss;
@@ -29,6 +29,13 @@ enum Received {
     End(Cycle),
     /// So many instructions were fetched in this cycle that a dummy is due.
     Fetched(Cycle),
+}
+
+/// The work of a path in Fork Path's queue that is not a dummy's.
+pub(super) struct ForkWork {
+    /// The number of the request.
+    pub(super) request: u64,
+    pub(super) reservation: Reservation,
 }
 
 /// A machine at work.

@@ -109,7 +109,7 @@ fn a_request_that_jumps_the_queue_is_found() {
     assert!(finding.log2_p < ALARM_LOG2, "{finding}");
 }
 
-/// What the paths of the fast order tell: how many requests wait.
+/// The paths of the fast order tell how many requests wait.
 #[test]
 fn requests_that_wait_for_no_dummy_show_how_many_they_are() {
     let finding = judge(Choice::RequestsFirst, None);
