@@ -8,7 +8,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
-use syn::{Attribute, Item, UseTree};
+use syn::{Attribute, Item, UseName, UseRename, UseTree};
 
 /// The path of a module from the root of its crate: `crate::a::b` is `["a", "b"]`.
 type Module = Vec<String>;
@@ -195,39 +195,27 @@ impl PathCollector<'_> {
     }
 
     fn add_use(&mut self, prefix: &mut Module, tree: &UseTree) {
-        match tree {
-            UseTree::Path(path) => {
-                prefix.push(path.ident.to_string());
-                self.add_use(prefix, &path.tree);
-                prefix.pop();
-            }
+        visit_ends(prefix, tree, &mut |prefix, end| match end {
             UseTree::Name(name) if name.ident == "self" => {
                 let local = prefix.last().cloned();
                 local.into_iter().for_each(|local| self.add_alias(prefix, local));
             }
             UseTree::Name(name) => self.add_alias(&append(prefix, &name.ident), name.ident.to_string()),
             UseTree::Rename(name) => self.add_alias(&append(prefix, &name.ident), name.rename.to_string()),
-            UseTree::Glob(_) => {
+            _ => {
                 let module = self.absolute(prefix);
                 self.file.globs.extend(module);
             }
-            UseTree::Group(group) => group.items.iter().for_each(|tree| self.add_use(prefix, tree)),
-        }
+        });
     }
 
     /// Adds all paths of a private `use`.
     fn add_imports(&mut self, prefix: &mut Module, tree: &UseTree) {
-        match tree {
-            UseTree::Path(path) => {
-                prefix.push(path.ident.to_string());
-                self.add_imports(prefix, &path.tree);
-                prefix.pop();
+        visit_ends(prefix, tree, &mut |prefix, end| {
+            if let UseTree::Name(UseName { ident }) | UseTree::Rename(UseRename { ident, .. }) = end {
+                self.add_path(&append(prefix, ident));
             }
-            UseTree::Name(name) => self.add_path(&append(prefix, &name.ident)),
-            UseTree::Rename(name) => self.add_path(&append(prefix, &name.ident)),
-            UseTree::Glob(_) => {}
-            UseTree::Group(group) => group.items.iter().for_each(|tree| self.add_imports(prefix, tree)),
-        }
+        });
     }
 
     fn add_alias(&mut self, path: &[String], local: String) {
@@ -260,6 +248,19 @@ impl PathCollector<'_> {
             }
         }
         self.add_path(&path);
+    }
+}
+
+/// Visits the ends of a `use`, which are names, renamed names and globs, each with the path before it.
+fn visit_ends(prefix: &mut Module, tree: &UseTree, visit: &mut dyn FnMut(&Module, &UseTree)) {
+    match tree {
+        UseTree::Path(path) => {
+            prefix.push(path.ident.to_string());
+            visit_ends(prefix, &path.tree, visit);
+            prefix.pop();
+        }
+        UseTree::Group(group) => group.items.iter().for_each(|tree| visit_ends(prefix, tree, visit)),
+        end => visit(prefix, end),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Ranges of parameters, and the refusal of a value outside of one.
 
+use crate::oram::Bounds;
 use crate::types::Level;
 
 /// A parameter outside of its range.
@@ -27,9 +28,16 @@ pub(crate) fn check(rows: &[(&'static str, u64, u64, u64)]) -> Result<(), OutOfR
     }
 }
 
-/// The name of the first value that is 0, where 1 is the least.
-pub(crate) fn find_zero(rows: &[(&'static str, u64)]) -> Option<&'static str> {
-    rows.iter().find(|(_, value)| *value == 0).map(|(name, _)| *name)
+/// Refuses a capacity or a batch that is zero or above its maximum, and blocks of more than 2^24 bytes.
+///
+/// # Errors
+/// [`OutOfRange`].
+pub(crate) fn check_bounds(bounds: Bounds, max_capacity: u64, max_batch: u32) -> Result<(), OutOfRange> {
+    check(&[
+        ("capacity", bounds.capacity, 1, max_capacity),
+        ("block_bytes", bounds.block_bytes as u64, 0, 1 << 24),
+        ("max_batch", bounds.max_batch as u64, 1, max_batch.into()),
+    ])
 }
 
 /// Refuses the first parameter of a tree of whole buckets that lies outside of its range. `blocks_per_bucket` comes
@@ -40,18 +48,14 @@ pub(crate) fn find_zero(rows: &[(&'static str, u64)]) -> Option<&'static str> {
 pub(crate) fn check_tree(
     (leaf_level, top): (Level, Level),
     (blocks_per_bucket, min_blocks): (u32, u32),
-    block_bytes: u32,
-    max_batch: u32,
-    capacity: u64,
+    bounds: Bounds,
 ) -> Result<(), OutOfRange> {
     check(&[
         ("leaf_level", leaf_level.0.into(), 0, 31),
         ("top", top.0.into(), 0, leaf_level.0.into()),
         ("blocks_per_bucket", blocks_per_bucket.into(), min_blocks.into(), 64),
-        ("block_bytes", block_bytes.into(), 0, 1 << 24),
-        ("max_batch", max_batch.into(), 1, 1024),
-        ("capacity", capacity, 1, u32::MAX.into()),
-    ])
+    ])?;
+    check_bounds(bounds, u32::MAX.into(), 1024)
 }
 
 #[cfg(test)]

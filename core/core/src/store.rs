@@ -105,6 +105,24 @@ pub struct BucketVersion {
     pub version: Version,
 }
 
+/// The buckets of a write, each with its bytes.
+///
+/// # Panics
+/// If the buffer is not exactly as long as the buckets.
+pub fn split_buckets<'a>(
+    layout: &'a Layout,
+    buckets: &'a [BucketVersion],
+    mut from: &'a [u8],
+) -> impl Iterator<Item = (BucketVersion, &'a [u8])> {
+    let lengths = buckets.iter().map(|of| layout.bucket_bytes(of.bucket));
+    assert_eq!(lengths.clone().sum::<usize>(), from.len(), "the buffer must be exactly the buckets' lengths");
+    buckets.iter().zip(lengths).map(move |(of, length)| {
+        let (bytes, rest) = from.split_at(length);
+        from = rest;
+        (*of, bytes)
+    })
+}
+
 /// Memory as the adversary holds it: sealed bytes, several versions of each bucket.
 ///
 /// Implementations move bytes and know nothing of keys. Every byte that `read` returns may be forged.

@@ -5,7 +5,7 @@
 //! microsecond. General pools are built for other work: they queue jobs on the heap, keep state in the caller's
 //! thread-locals, or wake threads through a condition variable.
 //!
-//! [`Pool::run`] on the calling side
+//! A [`Pool`] on the calling side
 //! - allocates nothing, touches no thread-local and takes no lock. Its only system calls are the wake-up of a sleeping
 //!   thread, and a yield if another thread lost its processor in the middle of a part;
 //! - does its share itself, and then whatever others have not begun: it ends even if no other thread runs (in a child

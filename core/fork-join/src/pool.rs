@@ -1,7 +1,6 @@
 //! The pool: its public interface.
 
 use crate::core::Core;
-use crate::share;
 use crate::workers::Workers;
 use std::fmt;
 use std::io;
@@ -9,7 +8,10 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, Thread};
 use std::time::Duration;
 
-/// Threads that are ready to share a caller's work.
+/// Threads that are ready to share a caller's work, through [`dyn Workers`](Workers).
+///
+/// The caller does its share itself, and neighbouring parts mostly go to the same thread, and to the same thread again in
+/// the next call. A part that panics makes the call panic, after every part that another thread has begun is done.
 ///
 /// Dropping it ends its threads. In a child after `fork` there are none to end.
 pub struct Pool {
@@ -72,37 +74,6 @@ impl Pool {
     /// Wakes the threads that sleep, before work that comes within their spin time.
     pub fn wake(&self) {
         self.core.wake(&self.threads);
-    }
-
-    /// Calls `work(state, part)` once for every part in `0..parts`, and returns when all are done. `state` is one of
-    /// `states` (scratch memory, for example), which no other thread uses meanwhile.
-    ///
-    /// Neighbouring parts mostly go to the same thread, and to the same thread again in the next call.
-    ///
-    /// # Panics
-    /// If there are fewer `states` than lanes; or if a part panics, after every part that another thread has begun is
-    /// done.
-    pub fn run<T: Send>(&self, parts: usize, states: &mut [T], work: impl Fn(&mut T, usize) + Sync) {
-        assert!(states.len() >= self.lanes(), "each lane needs a state of its own");
-        // SAFETY: the core calls with lanes below `lanes()`, of each of which one thread at a time is the owner.
-        self.core.run(parts, &self.threads, &unsafe { share::with_state(states, work) });
-    }
-
-    /// As [`run`](Self::run), where part i also gets the i-th `chunk_bytes` of `buffer`.
-    ///
-    /// # Panics
-    /// As [`run`](Self::run); or if `buffer` is not a whole number of chunks, or a chunk has no bytes.
-    pub fn run_chunks<T: Send>(
-        &self,
-        buffer: &mut [u8],
-        chunk_bytes: usize,
-        states: &mut [T],
-        work: impl Fn(&mut T, usize, &mut [u8]) + Sync,
-    ) {
-        assert!(states.len() >= self.lanes(), "each lane needs a state of its own");
-        let parts = share::chunks(buffer, chunk_bytes);
-        // SAFETY: as above, and the core does each part once.
-        self.core.run(parts, &self.threads, &unsafe { share::with_chunk(buffer, chunk_bytes, states, work) });
     }
 }
 

@@ -4,7 +4,7 @@ use crate::share;
 
 /// A platform's own processors that share a caller's work: the harts of a machine, for example.
 ///
-/// Callers use the methods of `dyn Workers`, which are those of a `Pool` of threads.
+/// Callers use the methods of `dyn Workers`.
 ///
 /// # Safety
 /// [`do_parts`](Self::do_parts) calls `work(lane, part)` once for every part in `0..parts` and for no other, with lanes
@@ -20,7 +20,7 @@ pub unsafe trait Workers: Sync {
 
 impl dyn Workers + '_ {
     /// Calls `work(state, part)` once for every part in `0..parts`, and returns when all are done. `state` is one of
-    /// `states`, which no other lane uses meanwhile.
+    /// `states` (scratch memory, for example), which no other lane uses meanwhile.
     ///
     /// # Panics
     /// If there are fewer `states` than lanes.

@@ -1,6 +1,6 @@
 //! Tests of a pool, also under Miri (`cargo +nightly miri test -p ameles-fork-join`).
 
-use ameles_fork_join::Pool;
+use ameles_fork_join::{Pool, Workers};
 use proptest::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,6 +10,11 @@ use std::time::Duration;
 const SPIN_TIME: Duration = Duration::from_micros(50);
 const ROUNDS: usize = if cfg!(miri) { 20 } else { 20_000 };
 
+/// The pool as its callers use it.
+fn shared(pool: &Pool) -> &dyn Workers {
+    pool
+}
+
 fn pool(lanes: usize, spin_time: Duration) -> Pool {
     Pool::new(lanes, spin_time).expect("threads")
 }
@@ -17,7 +22,7 @@ fn pool(lanes: usize, spin_time: Duration) -> Pool {
 /// The number of times that each part was done.
 fn count(pool: &Pool, parts: usize) -> Vec<usize> {
     let counts: Vec<AtomicUsize> = (0..parts).map(|_| AtomicUsize::new(0)).collect();
-    pool.run(parts, &mut vec![(); pool.lanes()], |(), part| {
+    shared(pool).run(parts, &mut vec![(); pool.lanes()], |(), part| {
         counts[part].fetch_add(1, Ordering::Relaxed);
     });
     counts.into_iter().map(AtomicUsize::into_inner).collect()
@@ -47,7 +52,7 @@ fn a_chunk_and_a_lanes_state_are_used_by_one_thread_at_a_time() {
     let mut states = vec![0u64; 3];
     for _ in 0..ROUNDS {
         // Neither is atomic: a race would lose an increment, and Miri would report it.
-        pool.run_chunks(&mut buffer, 64, &mut states, |state, part, chunk| {
+        shared(&pool).run_chunks(&mut buffer, 64, &mut states, |state, part, chunk| {
             *state += 1;
             chunk.iter_mut().for_each(|byte| *byte = byte.wrapping_add(part as u8));
         });
@@ -65,7 +70,7 @@ fn what_was_written_before_is_seen_by_the_parts_and_what_they_wrote_is_seen_afte
     for round in 1..=ROUNDS {
         let before = values;
         let mut bytes = [0u8; 8 * 8];
-        pool.run_chunks(&mut bytes, 8, &mut [(); 2], |(), part, chunk| {
+        shared(&pool).run_chunks(&mut bytes, 8, &mut [(); 2], |(), part, chunk| {
             chunk.copy_from_slice(&(before[part] + part).to_le_bytes());
         });
         for (part, chunk) in bytes.chunks(8).enumerate() {
@@ -88,7 +93,7 @@ fn several_callers_and_a_call_from_within_all_get_their_work_done() {
         }
     });
     let inner = AtomicUsize::new(0);
-    pool.run(4, &mut [(); 2], |(), _| {
+    shared(&pool).run(4, &mut [(); 2], |(), _| {
         inner.fetch_add(count(&pool, 3).iter().sum(), Ordering::Relaxed);
     });
     assert_eq!(inner.into_inner(), 12);
@@ -101,7 +106,7 @@ fn a_panicking_part_panics_the_caller_after_the_others_are_done_and_the_pool_goe
         for bad in 0..6 {
             let done = AtomicUsize::new(0);
             let outcome = catch_unwind(AssertUnwindSafe(|| {
-                pool.run(6, &mut vec![(); lanes], |(), part| {
+                shared(&pool).run(6, &mut vec![(); lanes], |(), part| {
                     if part == bad {
                         std::panic::resume_unwind(Box::new("bad"));
                     }
@@ -123,7 +128,7 @@ fn the_other_threads_take_a_share() {
     let mut shares = [0usize; 2];
     // On a busy machine the other thread runs late. The test hangs only if it never runs.
     while shares[1] == 0 {
-        pool.run(2, &mut shares, |share, _| {
+        shared(&pool).run(2, &mut shares, |share, _| {
             *share += 1;
             thread::sleep(Duration::from_micros(20));
         });
@@ -133,13 +138,13 @@ fn the_other_threads_take_a_share() {
 #[test]
 #[should_panic(expected = "each lane needs a state of its own")]
 fn too_few_states_are_refused() {
-    pool(2, SPIN_TIME).run(2, &mut [()], |(), _| {});
+    shared(&pool(2, SPIN_TIME)).run(2, &mut [()], |(), _| {});
 }
 
 #[test]
 #[should_panic(expected = "whole number of chunks")]
 fn a_part_of_a_chunk_is_refused() {
-    pool(1, SPIN_TIME).run_chunks(&mut [0; 9], 4, &mut [()], |(), _, _| {});
+    shared(&pool(1, SPIN_TIME)).run_chunks(&mut [0; 9], 4, &mut [()], |(), _, _| {});
 }
 
 proptest! {

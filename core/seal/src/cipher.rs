@@ -9,7 +9,7 @@ use core::fmt;
 use core::str::FromStr;
 use zeroize::Zeroizing;
 
-pub use crate::aead::terms::{Forged, KEY_BYTES, NONCE_BYTES, TAG_BYTES};
+pub use crate::aead::terms::{Forged, KEY_BYTES, NONCE_BYTES, Nonce, TAG_BYTES, Tag};
 
 /// The choice of the authenticated cipher that seals a vault. Public, and fixed when the vault is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
@@ -106,20 +106,20 @@ impl CipherKey {
         CipherKey { inner }
     }
 
-    /// Encrypts `text` in place and returns the tag over it and `associated`.
+    /// Encrypts `text` in place and returns the tag over it and `aad`, the additional data.
     ///
     /// The caller never uses one nonce for two different texts under one key.
     ///
     /// # Panics
     /// If `text` is longer than the cipher takes at once (64 GiB for AES-GCM, 256 GiB for ChaCha20-Poly1305).
-    pub fn seal(&self, nonce: &[u8; NONCE_BYTES], associated: &[u8], text: &mut [u8]) -> [u8; TAG_BYTES] {
+    pub fn seal(&self, nonce: &Nonce, aad: &[u8], text: &mut [u8]) -> Tag {
         match &self.inner {
-            Inner::Aead(key) => key.seal(nonce, associated, text),
+            Inner::Aead(key) => key.seal(nonce, aad, text),
             Inner::Aegis128L(key) => {
-                Aegis128L::<TAG_BYTES>::new(key, &widen(nonce)).encrypt_in_place(text, associated)
+                Aegis128L::<TAG_BYTES>::new(key, &widen(nonce)).encrypt_in_place(text, aad)
             }
             Inner::Aegis256(key) => {
-                Aegis256::<TAG_BYTES>::new(key, &widen(nonce)).encrypt_in_place(text, associated)
+                Aegis256::<TAG_BYTES>::new(key, &widen(nonce)).encrypt_in_place(text, aad)
             }
         }
     }
@@ -128,20 +128,14 @@ impl CipherKey {
     ///
     /// # Errors
     /// [`Forged`]; the contents of `text` are then meaningless.
-    pub fn open(
-        &self,
-        nonce: &[u8; NONCE_BYTES],
-        associated: &[u8],
-        text: &mut [u8],
-        tag: &[u8; TAG_BYTES],
-    ) -> Result<(), Forged> {
+    pub fn open(&self, nonce: &Nonce, aad: &[u8], text: &mut [u8], tag: &Tag) -> Result<(), Forged> {
         match &self.inner {
-            Inner::Aead(key) => key.open(nonce, associated, text, tag),
+            Inner::Aead(key) => key.open(nonce, aad, text, tag),
             Inner::Aegis128L(key) => Aegis128L::<TAG_BYTES>::new(key, &widen(nonce))
-                .decrypt_in_place(text, tag, associated)
+                .decrypt_in_place(text, tag, aad)
                 .map_err(|_| Forged),
             Inner::Aegis256(key) => Aegis256::<TAG_BYTES>::new(key, &widen(nonce))
-                .decrypt_in_place(text, tag, associated)
+                .decrypt_in_place(text, tag, aad)
                 .map_err(|_| Forged),
         }
     }
@@ -153,7 +147,7 @@ impl fmt::Debug for CipherKey {
     }
 }
 
-fn widen<const N: usize>(nonce: &[u8; NONCE_BYTES]) -> [u8; N] {
+fn widen<const N: usize>(nonce: &Nonce) -> [u8; N] {
     let mut wide = [0; N];
     wide[..NONCE_BYTES].copy_from_slice(nonce);
     wide

@@ -17,10 +17,15 @@ pub struct Salt(pub [u8; 32]);
 impl Salt {
     /// Draws a salt. Two draws are equal with probability 2^-256.
     pub fn draw<R: CryptoRng + ?Sized>(rng: &mut R) -> Self {
-        let mut bytes = [0; 32];
-        rng.fill_bytes(&mut bytes);
-        Salt(bytes)
+        Salt(draw_bytes(rng))
     }
+}
+
+/// Draws random bytes.
+pub(crate) fn draw_bytes<const N: usize, R: CryptoRng + ?Sized>(rng: &mut R) -> [u8; N] {
+    let mut bytes = [0; N];
+    rng.fill_bytes(&mut bytes);
+    bytes
 }
 
 impl fmt::Debug for Salt {

@@ -1,5 +1,6 @@
 //! The trusted version table: the newest version of every bucket. An older slot is an error.
 
+use crate::derive::draw_bytes;
 use crate::epoch::Epochs;
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -20,9 +21,7 @@ pub struct VaultId(pub [u8; 16]);
 impl VaultId {
     /// Draws an identity.
     pub fn draw<R: CryptoRng + ?Sized>(rng: &mut R) -> Self {
-        let mut bytes = [0; 16];
-        rng.fill_bytes(&mut bytes);
-        VaultId(bytes)
+        VaultId(draw_bytes(rng))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Fault injection: seeded random errors, time-outs, torn and lost writes.
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
-use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError, split_buckets};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::Bytes;
 use rand_chacha::ChaCha8Rng;
@@ -274,14 +274,11 @@ impl<S: Untrusted> Faults<S> {
         from: &[u8],
         written: &[bool],
     ) -> Result<(), UntrustedError> {
-        let mut rest = from;
         let mut some = Vec::new();
         let mut bytes = Vec::new();
-        for (bucket, written) in buckets.iter().zip(written) {
-            let (this, after) = rest.split_at(self.layout().bucket_bytes(bucket.bucket));
-            rest = after;
+        for ((bucket, this), written) in split_buckets(self.layout(), buckets, from).zip(written) {
             if *written {
-                some.push(*bucket);
+                some.push(bucket);
                 bytes.extend_from_slice(this);
             }
         }

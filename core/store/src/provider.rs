@@ -2,11 +2,12 @@
 //! of `SlowDown` answers.
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
-use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError, split_buckets};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
+use std::ops::AddAssign;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The limits.
@@ -68,9 +69,9 @@ pub struct ProviderCounts {
     pub largest: u64,
 }
 
-impl ProviderCounts {
-    /// Adds those of another provider.
-    pub fn add(&mut self, other: ProviderCounts) {
+/// Adds the counts of another provider.
+impl AddAssign for ProviderCounts {
+    fn add_assign(&mut self, other: ProviderCounts) {
         self.requests += other.requests;
         self.further_pages += other.further_pages;
         self.too_large += other.too_large;
@@ -202,13 +203,11 @@ impl<S: Untrusted> Untrusted for Provider<S> {
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
         let (mut some, mut bytes) = (Vec::new(), Vec::new());
-        let (mut rest, mut refused) = (from, None);
-        for of in buckets {
-            let (this, after) = rest.split_at(self.layout().bucket_bytes(of.bucket));
-            rest = after;
+        let mut refused = None;
+        for (of, this) in split_buckets(self.layout(), buckets, from) {
             match self.control.admit_put(this.len()) {
                 Ok(()) => {
-                    some.push(*of);
+                    some.push(of);
                     bytes.extend_from_slice(this);
                 }
                 Err(refusal) => refused = refused.or(Some(refusal)),

@@ -2,7 +2,7 @@
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
 use crate::requests::{RangeRequest, range_requests};
-use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError, split_buckets};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::Bytes;
 use sha2::{Digest, Sha256};
@@ -225,11 +225,8 @@ impl<S: Untrusted> Untrusted for Recorder<S> {
     }
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        let mut rest = from;
-        let noted = self.note(buckets.iter().map(|written| {
-            let (bytes, after) = rest.split_at(self.layout().bucket_bytes(written.bucket));
-            rest = after;
-            (Request::Write(*written), Bytes(bytes.len() as u64), self.digest(bytes))
+        let noted = self.note(split_buckets(self.layout(), buckets, from).map(|(written, bytes)| {
+            (Request::Write(written), Bytes(bytes.len() as u64), self.digest(bytes))
         }));
         let answer = self.inner.write(buckets, from).await;
         noted.answered();

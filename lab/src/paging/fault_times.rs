@@ -4,7 +4,7 @@ use std::ops::Add;
 use std::time::Duration;
 
 /// The cost of the measured faults together, those of all runs of a program added up.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultTimes {
     /// The number of faults.
     pub faults: u64,

@@ -4,9 +4,9 @@
 use ameles_core::range::OutOfRange;
 use ameles_core::schemes::freecursive::FreecursiveParametersError;
 use ameles_core::schemes::path::PathParametersError;
-use ameles_core::schemes::raw::RawParametersError;
 use ameles_core::schemes::rho::SmallTreeParametersError;
 use ameles_core::schemes::ring::RingParametersError;
+use ameles_core::tree::planning::HalfFullTreeError;
 use ameles_simulator::configuration_error::ConfigurationError;
 use ameles_simulator::small_tree::SmallTreeError;
 use ameles_simulator::tree_scheme::TreeScheme;
@@ -128,10 +128,10 @@ fn buckets_too_small(blocks: u32) -> String {
     )
 }
 
-fn raw(error: &RawParametersError) -> String {
+fn raw(error: &HalfFullTreeError) -> String {
     match error {
-        RawParametersError::OutOfRange(error) => range(error, MAIN),
-        RawParametersError::TreeTooSmall { max, capacity } => format!(
+        HalfFullTreeError::OutOfRange(error) => range(error, MAIN),
+        HalfFullTreeError::TreeTooSmall { max, capacity } => format!(
             "a tree for {max} blocks is too small for {capacity}, the PosMap blocks among them: choose more --levels, fewer lines or \
              a larger bucket"
         ),

@@ -3,10 +3,9 @@
 use crate::fault::error::FaultPathError;
 use crate::scheme::Scheme;
 use ameles_core::oram::OramError;
+use ameles_core::range::OutOfRange;
 use ameles_core::schemes::detworam::DetWoParametersError;
-use ameles_core::schemes::opam::OpamParametersError;
 use ameles_core::schemes::path::PathParametersError;
-use ameles_core::schemes::plain::PlainParametersError;
 use ameles_seal::pages::{PageError, RegionError};
 
 /// The reason why a fault path of that scheme cannot be made, and what to do about it.
@@ -32,18 +31,15 @@ pub enum SchemeError {
     /// Resident pages, policy, size.
     #[error(transparent)]
     FaultPath(#[from] FaultPathError),
-    /// Parameters of plain paging.
+    /// A parameter of plain paging or OPAM outside of its range.
     #[error(transparent)]
-    Plain(#[from] PlainParametersError),
+    OutOfRange(#[from] OutOfRange),
     /// Parameters of DetWoORAM and its variants.
     #[error(transparent)]
     DetWoOram(#[from] DetWoParametersError),
     /// Parameters of Path ORAM.
     #[error(transparent)]
     Path(#[from] PathParametersError),
-    /// Parameters of OPAM.
-    #[error(transparent)]
-    Opam(#[from] OpamParametersError),
     /// A slot that cannot be written before the first fault.
     #[error("untrusted memory cannot be filled: {0}")]
     Fill(#[source] PageError),

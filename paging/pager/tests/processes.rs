@@ -147,13 +147,18 @@ fn callback(trap: &str) {
     run_tampered(Options { listeners, ..options("detworam", trap) }, flip_every_slot);
 }
 
+/// Checks that a child of this name ends with this exit code and prints this, under every trap.
+fn check_children(name: &str, code: i32, printed: &str) {
+    for trap in Trap::ALL {
+        let output = child(&format!("{name} {trap}"));
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(text(&output.stdout).contains(printed));
+    }
+}
+
 #[test]
 fn a_callback_is_told_of_a_failure_in_place_of_the_abort() {
-    for trap in Trap::ALL {
-        let output = child(&format!("callback {trap}"));
-        assert_eq!(output.status.code(), Some(42), "{output:?}");
-        assert!(text(&output.stdout).contains("called"));
-    }
+    check_children("callback", 42, "called");
 }
 
 fn park(trap: &str) {
@@ -181,11 +186,7 @@ fn park(trap: &str) {
 
 #[test]
 fn a_parked_thread_stands_still_while_the_process_goes_on() {
-    for trap in Trap::ALL {
-        let output = child(&format!("park {trap}"));
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
-        assert!(text(&output.stdout).contains("WENT ON"));
-    }
+    check_children("park", 0, "WENT ON");
 }
 
 static FOREIGN: AtomicUsize = AtomicUsize::new(0);

@@ -93,10 +93,10 @@ unsafe fn touch(at: usize) -> bool {
 ///
 /// # Safety
 /// The conditions of the system call.
-#[cfg(target_arch = "x86_64")]
 unsafe fn raw_call(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
     let answer;
     // SAFETY: the kernel changes rcx and r11 besides the result; the caller promises the rest.
+    #[cfg(target_arch = "x86_64")]
     unsafe {
         core::arch::asm!(
             "syscall",
@@ -106,17 +106,8 @@ unsafe fn raw_call(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
             options(nostack)
         );
     }
-    answer
-}
-
-/// The kernel's result.
-///
-/// # Safety
-/// The conditions of the system call.
-#[cfg(target_arch = "aarch64")]
-unsafe fn raw_call(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
-    let answer;
     // SAFETY: the kernel changes nothing besides the result; the caller promises the rest.
+    #[cfg(target_arch = "aarch64")]
     unsafe {
         core::arch::asm!(
             "svc 0",

@@ -36,7 +36,7 @@ Examples:
   ameles enclave bench --csv figures.csv --svg pictures
   ameles enclave bench --quick --rounds 0"
 )]
-pub(super) struct Arguments {
+pub(in crate::commands) struct Arguments {
     // Wide: each field is a flag.
     /// A short run in a quarter of the memory: it shows that everything works, with rough figures
     #[arg(long)]

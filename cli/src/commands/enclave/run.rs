@@ -26,7 +26,7 @@ Examples:
   ameles enclave run --scheme plain --resident 64 -- ./program < input
   ameles enclave run --k 7 --untrusted 256MiB --compare -- ./program"
 )]
-pub(super) struct Arguments {
+pub(in crate::commands) struct Arguments {
     #[command(flatten)]
     flags: LaunchFlags,
     /// Run the program a second time with the same input and plain encrypted paging, and print the slowdown

@@ -24,7 +24,7 @@ Examples:
   ameles enclave watch --scheme plain --svg plain.svg -- ./program
   ameles enclave watch --untrusted 8MiB --faults 2000 --end --csv seen.csv -- ./program"
 )]
-pub(super) struct Arguments {
+pub(in crate::commands) struct Arguments {
     #[command(flatten)]
     flags: LaunchFlags,
     #[command(flatten)]

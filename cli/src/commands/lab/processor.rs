@@ -43,7 +43,7 @@ Examples:
   ameles lab processor --part scaling --pace free
   ameles lab processor --trace mine.trace --scheme ir-oram --set z=10-16:2 --pace end:1000"
 )]
-pub(super) struct Arguments {
+pub(in crate::commands) struct Arguments {
     #[command(flatten)]
     machine: MachineFlags,
     /// Use this trace instead of the programs: packed, or in USIMM's text format

@@ -41,7 +41,7 @@ Examples:
   ameles lab thesis --csv figures.csv --seeds 20
   ameles lab thesis --report thesis"
 )]
-pub(super) struct Arguments {
+pub(in crate::commands) struct Arguments {
     // Wide: each field is a flag.
     /// The workloads, such as A,C, or COSBench files that end in .xml [default: A to E]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]

@@ -1,6 +1,6 @@
 //! `ameles page bench`
 
-use super::counters::{Counters, Ending, Times};
+use super::counters::Ending;
 use super::launch;
 use super::library;
 use crate::commands::bench_progress::BenchProgress;
@@ -10,7 +10,7 @@ use crate::runtime::exit::Exit;
 use crate::runtime::output::print_line;
 use crate::runtime::progress;
 use ameles_lab::paging::{
-    self, FaultTimes, Options, Pager, Paging, PagingError, Programs, Refusal, Report, RunEnd, Window,
+    self, Options, Pager, Paging, PagingError, Programs, Refusal, Report, RunEnd, Window,
 };
 use ameles_seal::pages::PageCipher;
 use anyhow::{Context, Result, anyhow, bail};
@@ -35,7 +35,7 @@ Examples:
   ameles page bench --csv figures.csv --svg pictures
   ameles page bench --quick"
 )]
-pub(super) struct Arguments {
+pub(in crate::commands) struct Arguments {
     /// A single short round: it shows that everything works, with rough figures
     #[arg(long)]
     quick: bool,
@@ -145,7 +145,7 @@ impl Pager for Preloaded {
         }
         let report = paging.start(command, &extra_options)?.wait()?;
         let measurement = match &report.counters {
-            Some((counters, Ending::Complete)) => Some(measurement(counters)),
+            Some((counters, Ending::Complete)) => Some(counters.times),
             _ => None,
         };
         Ok(RunEnd { status: report.status, measured: measurement })
@@ -153,21 +153,6 @@ impl Pager for Preloaded {
 
     fn run_unpaged(&self, command: Command) -> Result<(ExitStatus, Duration), Refusal> {
         Ok(launch::run_unpaged(command)?)
-    }
-}
-
-fn measurement(counters: &Counters) -> FaultTimes {
-    let Times { elapsed, total, frames, idle, crypto, copying, second_process, .. } = counters.times;
-    FaultTimes {
-        faults: counters.faults,
-        elapsed,
-        in_faults: total,
-        moving: frames,
-        off_line: idle,
-        crypto,
-        copying,
-        second_process,
-        threads: counters.threads,
     }
 }
 

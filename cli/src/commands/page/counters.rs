@@ -1,19 +1,22 @@
 //! The counters of the pager in the program, read when the program has ended.
 
+use ameles_lab::paging::FaultTimes;
 use std::io::{Read, Seek};
 use std::time::Duration;
 
 /// The counters of a program and its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Counters {
-    pub(super) faults: u64,
+    /// The measured faults, their times and the threads that shared their work.
+    pub(super) times: FaultTimes,
+    /// The part of the time in faults that writes victims through the scheme.
+    pub(super) write: Duration,
+    /// The part that reads pages through the scheme.
+    pub(super) read: Duration,
     pub(super) evictions: u64,
     pub(super) soft_faults: u64,
-    pub(super) times: Times,
     pub(super) trusted_bytes: u64,
     pub(super) heap_bytes: u64,
-    /// Threads that shared the work of a fault.
-    pub(super) threads: u64,
     /// The maximum number of bytes in the region.
     pub(super) paged_bytes: u64,
     /// Private memory outside of the region that the program wrote to, at its end; 0 if unknown.
@@ -28,29 +31,6 @@ pub(super) struct Counters {
     pub(super) halving: u64,
     /// The name of the first started program, or of the program that replaced this one.
     pub(super) name: String,
-}
-
-/// The times of the measured faults.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Times {
-    /// The time from the first measured fault to the last.
-    pub(super) elapsed: Duration,
-    /// Time in faults.
-    pub(super) total: Duration,
-    /// The part that maps and unmaps pages.
-    pub(super) frames: Duration,
-    /// The part that writes victims through the scheme.
-    pub(super) write: Duration,
-    /// The part that reads pages through the scheme.
-    pub(super) read: Duration,
-    /// Time in off-line work, while the program runs.
-    pub(super) idle: Duration,
-    /// Time in ciphers, on all threads of the program, if it was measured.
-    pub(super) crypto: Duration,
-    /// Time in copies of sealed pages, on all threads of the program, if it was measured.
-    pub(super) copying: Duration,
-    /// Time in ciphers and copies in the second process, if it was measured.
-    pub(super) second_process: Duration,
 }
 
 /// The counters of children by `fork`, and of their children.
@@ -117,14 +97,28 @@ impl Counters {
     /// Reads the counters in the order in which the preloaded library writes them.
     fn of(mut figures: impl Iterator<Item = u64>) -> Self {
         let mut next = || figures.next().unwrap_or(0);
+        let [faults, evictions, soft_faults] = [(); 3].map(|()| next());
+        let times = [(); 9].map(|()| Duration::from_nanos(next()));
+        let [elapsed, in_faults, moving, write, read, off_line, crypto, copying, second_process] = times;
+        let [trusted_bytes, heap_bytes, threads] = [(); 3].map(|()| next());
         Counters {
-            faults: next(),
-            evictions: next(),
-            soft_faults: next(),
-            times: Times::of([(); 9].map(|()| Duration::from_nanos(next()))),
-            trusted_bytes: next(),
-            heap_bytes: next(),
-            threads: next(),
+            times: FaultTimes {
+                faults,
+                elapsed,
+                in_faults,
+                moving,
+                off_line,
+                crypto,
+                copying,
+                second_process,
+                threads,
+            },
+            write,
+            read,
+            evictions,
+            soft_faults,
+            trusted_bytes,
+            heap_bytes,
             paged_bytes: next(),
             unpaged_bytes: next(),
             children: next(),
@@ -137,14 +131,7 @@ impl Counters {
 
     /// Returns the mean microseconds of a fault.
     pub(super) fn fault_micros(&self) -> f64 {
-        self.times.total.as_secs_f64() * 1e6 / self.faults.max(1) as f64
-    }
-}
-
-impl Times {
-    fn of(times: [Duration; 9]) -> Self {
-        let [elapsed, total, frames, write, read, idle, crypto, copying, second_process] = times;
-        Times { elapsed, total, frames, write, read, idle, crypto, copying, second_process }
+        self.times.in_faults.as_secs_f64() * 1e6 / self.times.faults.max(1) as f64
     }
 }
 
@@ -166,8 +153,8 @@ mod tests {
         let FinalCounters::Figures(counters, Ending::Replaced) = read_board(b'x', "cc1") else {
             panic!("figures")
         };
-        assert_eq!((counters.faults, counters.evictions, counters.threads), (1000, 2000, 15_000));
-        assert_eq!((counters.times.total, counters.children), (Duration::from_micros(5), 18_000));
+        assert_eq!((counters.times.faults, counters.evictions, counters.times.threads), (1000, 2000, 15_000));
+        assert_eq!((counters.times.in_faults, counters.children), (Duration::from_micros(5), 18_000));
         assert_eq!((counters.resident, counters.halving), (22_000, 23_000));
         assert_eq!(counters.name, "cc1");
     }

@@ -23,7 +23,7 @@ Examples:
   ameles page run --resident 15 --scheme plain --compare -- picosat hard.cnf
   ameles page run --scheme eager --k 7 --untrusted 256MiB -- redis-server --save ''"
 )]
-pub(super) struct Arguments {
+pub(in crate::commands) struct Arguments {
     #[command(flatten)]
     paging: Paging,
     /// Run the program unpaged first, and print the slowdown: the program runs twice, with all its effects
@@ -121,12 +121,12 @@ fn print_report(paging: &Paging, counters: &Counters, paged: Duration, unpaged: 
     );
     print_error!(
         "  {} faults, {} evictions, {:.1} µs per fault (mapping {:.1}, writing {:.1}, reading {:.1})",
-        counters.faults,
+        counters.times.faults,
         counters.evictions,
         counters.fault_micros(),
-        micros(counters.times.frames, counters.faults),
-        micros(counters.times.write, counters.faults),
-        micros(counters.times.read, counters.faults)
+        micros(counters.times.moving, counters.times.faults),
+        micros(counters.write, counters.times.faults),
+        micros(counters.read, counters.times.faults)
     );
     if counters.halving > counters.resident {
         print_error!("  --resident {} would have at least halved the faults", counters.halving);
@@ -134,8 +134,8 @@ fn print_report(paging: &Paging, counters: &Counters, paged: Duration, unpaged: 
     if counters.soft_faults > 0 {
         print_error!("  {} accesses found their page in its second chance", counters.soft_faults);
     }
-    if !counters.times.idle.is_zero() {
-        print_error!("  {:.3} s of work between faults", counters.times.idle.as_secs_f64());
+    if !counters.times.off_line.is_zero() {
+        print_error!("  {:.3} s of work between faults", counters.times.off_line.as_secs_f64());
     }
     let seconds = paged.as_secs_f64();
     match unpaged {
@@ -146,7 +146,7 @@ fn print_report(paging: &Paging, counters: &Counters, paged: Duration, unpaged: 
         ),
         None => print_error!(
             "  {seconds:.3} s, {:.0} % of it in faults; --compare also measures the program unpaged",
-            100.0 * counters.times.total.as_secs_f64() / seconds
+            100.0 * counters.times.in_faults.as_secs_f64() / seconds
         ),
     }
 }

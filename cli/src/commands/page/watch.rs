@@ -21,7 +21,7 @@ Examples:
   ameles page watch --scheme detworam --svg detworam.svg -- sqlite3 my.db 'select count(*) from t'
   ameles page watch --resident 15 --untrusted 8MiB --faults 2000 --end --csv seen.csv -- picosat hard.cnf"
 )]
-pub(super) struct Arguments {
+pub(in crate::commands) struct Arguments {
     #[command(flatten)]
     paging: Paging,
     #[command(flatten)]
@@ -89,7 +89,7 @@ impl Arguments {
         );
         print_error!(
             "  {}",
-            observations.figures(report.counters.as_ref().map(|(counters, _)| counters.faults))
+            observations.figures(report.counters.as_ref().map(|(counters, _)| counters.times.faults))
         );
         print_error!("  {}", verdict::verdict(*scheme, observations));
     }

@@ -39,7 +39,8 @@
 use crate::concurrency::exclusive::Exclusive;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::position_map::copy_map::CopyMap;
-use crate::schemes::write_schedule::{Refreshes, WriteSchedule, WriteScheduleError};
+use crate::range::{self, OutOfRange};
+use crate::schemes::write_schedule::{Refreshes, WriteSchedule};
 use crate::store::{PageMoves, Store};
 use crate::tree::layout::{Extent, Layout};
 use crate::types::{BlockId, Bucket, Slot};
@@ -64,18 +65,9 @@ pub struct DetWoParameters {
 /// The reason why parameters of a DetWoORAM are refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DetWoParametersError {
-    /// N out of range.
-    #[error("capacity is {0}; choose it from 1 to 2^32 - 1 pages")]
-    Capacity(u64),
-    /// M out of range.
+    /// A value outside of its range.
     #[error(transparent)]
-    Holding(#[from] WriteScheduleError),
-    /// A page that is too long.
-    #[error("blocks of {0} bytes are too long; choose at most 2^24 bytes")]
-    BlockBytes(u32),
-    /// A batch that can hold nothing.
-    #[error("max_batch is 0; choose at least 1")]
-    MaxBatch,
+    OutOfRange(#[from] OutOfRange),
     /// The trusted state does not fit the address space.
     #[error(
         "{bytes} bytes of position map and buffer do not fit the address space: raise holding or lower capacity"
@@ -84,9 +76,6 @@ pub enum DetWoParametersError {
         /// 4·N bytes of position map, ⌈N/M⌉ + 1 pages of buffer with their numbers.
         bytes: u64,
     },
-    /// An eager step that moves nothing.
-    #[error("step_pages is 0; choose at least 1")]
-    StepPages,
 }
 
 impl DetWoParameters {
@@ -110,16 +99,8 @@ impl DetWoParameters {
     /// # Errors
     /// As [`validate`](Self::validate).
     pub fn schedule(&self) -> Result<WriteSchedule, DetWoParametersError> {
-        if !(1..=u64::from(u32::MAX)).contains(&self.capacity) {
-            return Err(DetWoParametersError::Capacity(self.capacity));
-        }
+        range::check_bounds(self.bounds(), u32::MAX.into(), u32::MAX)?;
         let schedule = WriteSchedule::new(self.capacity, self.holding)?;
-        if self.block_bytes > 1 << 24 {
-            return Err(DetWoParametersError::BlockBytes(self.block_bytes));
-        }
-        if self.max_batch == 0 {
-            return Err(DetWoParametersError::MaxBatch);
-        }
         // Below 2^32 pages of at most 2^24 bytes: no overflow.
         let page_bytes = u64::from(self.block_bytes) + (size_of::<Slot>() + size_of::<Bucket>()) as u64;
         let bytes = self.capacity * size_of::<u32>() as u64 + (schedule.max_refreshes() + 1) * page_bytes;

@@ -50,6 +50,7 @@ use crate::concurrency::poison::PoisonFlag;
 use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::position_map::copy_map::CopyMap;
+use crate::range;
 use crate::schemes::write_schedule::{Refreshes, WriteSchedule};
 use crate::store::Store;
 use crate::tree::layout::Layout;
@@ -76,9 +77,7 @@ impl EagerParameters {
     /// # Errors
     /// Each error names the parameter and the remedy.
     pub fn validate(&self) -> Result<(), DetWoParametersError> {
-        if self.step_pages == 0 {
-            return Err(DetWoParametersError::StepPages);
-        }
+        range::check(&[("step_pages", self.step_pages.into(), 1, u32::MAX.into())])?;
         self.areas.validate()
     }
 

@@ -79,21 +79,13 @@ pub struct OpamParameters {
     pub stash_bound: u32,
 }
 
-/// The reason why parameters of OPAM are refused, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OpamParametersError {
-    /// A value outside of its range.
-    #[error(transparent)]
-    OutOfRange(#[from] OutOfRange),
-}
-
 impl OpamParameters {
     /// Z = 4, the smallest tree that is at most half full, batches of two (a page out, a page in), and a stash of 64
     /// pages and a sixteenth of the capacity.
     ///
     /// # Errors
     /// A capacity or a page size out of range.
-    pub fn for_capacity(capacity: u64, block_bytes: u32) -> Result<Self, OpamParametersError> {
+    pub fn for_capacity(capacity: u64, block_bytes: u32) -> Result<Self, OutOfRange> {
         let leaf_level = (0..24).find(|level| 4 << level >= capacity).unwrap_or(24);
         let parameters = OpamParameters {
             capacity,
@@ -110,7 +102,7 @@ impl OpamParameters {
     ///
     /// # Errors
     /// Each error names the parameter and the remedy.
-    pub fn validate(&self) -> Result<(), OpamParametersError> {
+    pub fn validate(&self) -> Result<(), OutOfRange> {
         let leaf_level = u64::from(self.leaf_level.0);
         range::check(&[
             ("leaf_level", leaf_level, 0, 24),
@@ -119,13 +111,8 @@ impl OpamParameters {
         // From here on, the shape of the tree can be computed.
         let max_pages = (self.slots() * 3 / 4).clamp(1, u32::MAX.into());
         let min_stash = leaf_level + 1 + u64::from(self.max_batch);
-        range::check(&[
-            ("capacity", self.capacity, 1, max_pages),
-            ("block_bytes", self.block_bytes.into(), 0, 1 << 24),
-            ("max_batch", self.max_batch.into(), 1, u32::MAX.into()),
-            ("stash_bound", self.stash_bound.into(), min_stash, u32::MAX.into()),
-        ])?;
-        Ok(())
+        range::check_bounds(self.bounds(), max_pages, u32::MAX)?;
+        range::check(&[("stash_bound", self.stash_bound.into(), min_stash, u32::MAX.into())])
     }
 
     /// The bounds of its batches.
@@ -187,8 +174,8 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
     /// An empty OPAM over a store that was never written: every page reads as zeros.
     ///
     /// # Errors
-    /// [`OpamParametersError`].
-    pub fn new(parameters: OpamParameters, store: S, random: R) -> Result<Self, OpamParametersError> {
+    /// [`OutOfRange`].
+    pub fn new(parameters: OpamParameters, store: S, random: R) -> Result<Self, OutOfRange> {
         parameters.validate()?;
         let tree = parameters.geometry();
         let levels = parameters.leaf_level.0 as usize + 1;

@@ -12,7 +12,7 @@
 
 use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
-use crate::range;
+use crate::range::{self, OutOfRange};
 use crate::store::Store;
 use crate::tree::layout::{Extent, Layout};
 use crate::types::{Bucket, Slot};
@@ -30,31 +30,13 @@ pub struct PlainParameters {
     pub max_batch: u32,
 }
 
-/// The reason why parameters of plain paging are refused, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlainParametersError {
-    /// A parameter that must not be 0.
-    #[error("{0} is 0; choose at least 1")]
-    Zero(&'static str),
-    /// A page that is too long.
-    #[error("blocks of {0} bytes are too long; choose at most 2^24 bytes")]
-    BlockBytes(u32),
-}
-
 impl PlainParameters {
     /// Checks every range.
     ///
     /// # Errors
     /// Each error names the parameter and the remedy.
-    pub fn validate(&self) -> Result<(), PlainParametersError> {
-        let min_one = [("capacity", self.capacity), ("max_batch", self.max_batch.into())];
-        if let Some(name) = range::find_zero(&min_one) {
-            return Err(PlainParametersError::Zero(name));
-        }
-        if self.block_bytes > 1 << 24 {
-            return Err(PlainParametersError::BlockBytes(self.block_bytes));
-        }
-        Ok(())
+    pub fn validate(&self) -> Result<(), OutOfRange> {
+        range::check_bounds(self.bounds(), u64::MAX, u32::MAX)
     }
 
     /// The bounds of its batches.
@@ -78,8 +60,8 @@ impl<S: Store> Plain<S> {
     /// Plain paging over the present contents of the store; a store that was never written holds zeros.
     ///
     /// # Errors
-    /// [`PlainParametersError`].
-    pub fn new(parameters: PlainParameters, store: S) -> Result<Self, PlainParametersError> {
+    /// [`OutOfRange`].
+    pub fn new(parameters: PlainParameters, store: S) -> Result<Self, OutOfRange> {
         parameters.validate()?;
         Ok(Plain { parameters, store })
     }

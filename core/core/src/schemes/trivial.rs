@@ -17,7 +17,7 @@
 
 use crate::concurrency::exclusive::Exclusive;
 use crate::oram::{Access, Bounds, Oram, OramError};
-use crate::range;
+use crate::range::{self, OutOfRange};
 use crate::snapshot::full::{FullSnapshot, SnapshotError};
 use crate::snapshot::incremental::{IncrementalSnapshot, Parts};
 use crate::snapshot::word_table::WordTable;
@@ -42,35 +42,14 @@ pub struct TrivialParameters {
     pub max_batch: u32,
 }
 
-/// The reason why parameters of a Trivial ORAM are refused, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TrivialParametersError {
-    /// A parameter that must not be 0.
-    #[error("{0} is 0; choose at least 1")]
-    Zero(&'static str),
-    /// A block that is too long.
-    #[error("blocks of {0} bytes are too long; choose at most 2^24 bytes")]
-    BlockBytes(u32),
-}
-
 impl TrivialParameters {
     /// Checks every range.
     ///
     /// # Errors
     /// Each error names the parameter and the remedy.
-    pub fn validate(&self) -> Result<(), TrivialParametersError> {
-        let min_one = [
-            ("capacity", self.capacity),
-            ("chunk_blocks", self.chunk_blocks.into()),
-            ("max_batch", self.max_batch.into()),
-        ];
-        if let Some(name) = range::find_zero(&min_one) {
-            return Err(TrivialParametersError::Zero(name));
-        }
-        if self.block_bytes > 1 << 24 {
-            return Err(TrivialParametersError::BlockBytes(self.block_bytes));
-        }
-        Ok(())
+    pub fn validate(&self) -> Result<(), OutOfRange> {
+        range::check_bounds(self.bounds(), u64::MAX, u32::MAX)?;
+        range::check(&[("chunk_blocks", self.chunk_blocks.into(), 1, u32::MAX.into())])
     }
 
     /// The bounds of its batches.
@@ -106,12 +85,8 @@ impl<S: Store> TrivialOram<S> {
     /// are numbered from `first_bucket`.
     ///
     /// # Errors
-    /// [`TrivialParametersError`].
-    pub fn new(
-        parameters: TrivialParameters,
-        first_bucket: Bucket,
-        store: S,
-    ) -> Result<Self, TrivialParametersError> {
+    /// [`OutOfRange`].
+    pub fn new(parameters: TrivialParameters, first_bucket: Bucket, store: S) -> Result<Self, OutOfRange> {
         parameters.validate()?;
         Ok(TrivialOram {
             parameters,
@@ -174,9 +149,9 @@ impl<S: Store> Oram for TrivialOram<S> {
 impl<S: Store, R> FullSnapshot<R> for TrivialOram<S> {
     type Store = S;
     type Snapshot = TrivialParameters;
-    type ParametersError = TrivialParametersError;
+    type ParametersError = OutOfRange;
 
-    fn snapshot(&self) -> Result<TrivialParameters, SnapshotError<TrivialParametersError>> {
+    fn snapshot(&self) -> Result<TrivialParameters, SnapshotError<OutOfRange>> {
         debug_assert_eq!(self.first_bucket, Bucket(0), "its buckets are numbered from 0");
         self.exclusive.check_at_rest()?;
         Ok(self.parameters.clone())
@@ -186,7 +161,7 @@ impl<S: Store, R> FullSnapshot<R> for TrivialOram<S> {
         parameters: TrivialParameters,
         store: S,
         _random: R,
-    ) -> Result<Self, SnapshotError<TrivialParametersError>> {
+    ) -> Result<Self, SnapshotError<OutOfRange>> {
         Ok(TrivialOram::new(parameters, Bucket(0), store)?)
     }
 
@@ -206,9 +181,7 @@ impl<S: Store, R> FullSnapshot<R> for TrivialOram<S> {
 
 /// The store is its only state: it has no words, no stash, and no rest.
 impl<S: Store, R> IncrementalSnapshot<R> for TrivialOram<S> {
-    type Store = S;
     type Parameters = TrivialParameters;
-    type ParametersError = TrivialParametersError;
 
     fn tables(_parameters: &TrivialParameters) -> Vec<u64> {
         Vec::new()
@@ -216,7 +189,7 @@ impl<S: Store, R> IncrementalSnapshot<R> for TrivialOram<S> {
 
     fn visit_tables(&self, _visit: &mut dyn FnMut(&mut WordTable)) {}
 
-    fn check_at_rest(&self) -> Result<(), SnapshotError<TrivialParametersError>> {
+    fn check_at_rest(&self) -> Result<(), SnapshotError<OutOfRange>> {
         self.exclusive.check_at_rest()
     }
 
@@ -229,7 +202,7 @@ impl<S: Store, R> IncrementalSnapshot<R> for TrivialOram<S> {
         parts: Parts<'_>,
         store: S,
         _random: R,
-    ) -> Result<Self, SnapshotError<TrivialParametersError>> {
+    ) -> Result<Self, SnapshotError<OutOfRange>> {
         let Parts { tables, rest, order, .. } = parts;
         if !tables.is_empty() || !rest.is_empty() || !order.is_empty() {
             return Err(SnapshotError::Mismatch);

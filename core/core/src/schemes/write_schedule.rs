@@ -20,6 +20,8 @@
 //! - any M writes in a row refresh every main slot exactly once. So the page that write p put into its holding slot is
 //!   in the main area when write p + M comes for that slot.
 
+use crate::range::{self, OutOfRange};
+
 /// The order of a deterministic write-only ORAM's writes. Public, and so is everything that it computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteSchedule {
@@ -27,27 +29,13 @@ pub struct WriteSchedule {
     holding: u64,
 }
 
-/// The reason why there is no such schedule, and what to do about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the holding area ({holding} slots) must have 1 to {main} slots, {main} being the size of the main area"
-)]
-pub struct WriteScheduleError {
-    /// N.
-    pub main: u64,
-    /// M.
-    pub holding: u64,
-}
-
 impl WriteSchedule {
     /// The schedule for a main area of N slots and a holding area of M: 1 ≤ M ≤ N.
     ///
     /// # Errors
-    /// [`WriteScheduleError`].
-    pub fn new(main: u64, holding: u64) -> Result<Self, WriteScheduleError> {
-        if holding == 0 || holding > main {
-            return Err(WriteScheduleError { main, holding });
-        }
+    /// [`OutOfRange`].
+    pub fn new(main: u64, holding: u64) -> Result<Self, OutOfRange> {
+        range::check(&[("holding", holding, 1, main)])?;
         Ok(WriteSchedule { main, holding })
     }
 

@@ -5,9 +5,8 @@
 //! whole each time. An owner who keeps these three can resume the scheme; [`FullSnapshot`](crate::snapshot::full)
 //! returns the whole state at once.
 
-use crate::oram::Oram;
 use crate::position_map::flat::Positions;
-use crate::snapshot::full::SnapshotError;
+use crate::snapshot::full::{FullSnapshot, SnapshotError};
 use crate::snapshot::word_table::WordTable;
 use crate::stash::Stash;
 use crate::stash::changes::StashChanges;
@@ -90,13 +89,9 @@ pub enum BlockPlace {
 }
 
 /// An oblivious RAM whose trusted state can be written as changes. `R` is the randomness that it draws from.
-pub trait IncrementalSnapshot<R>: Oram + Sized {
-    /// The store that it keeps its blocks in.
-    type Store;
+pub trait IncrementalSnapshot<R>: FullSnapshot<R> {
     /// Its public parameters.
     type Parameters;
-    /// The reason why its parameters are refused.
-    type ParametersError: Error + 'static;
 
     /// The sizes of its tables, in words of 32 bits. Public. A new scheme's words are all zeros.
     fn tables(parameters: &Self::Parameters) -> Vec<u64>;

@@ -1,6 +1,57 @@
 //! Helpers for tests of parameters.
 
-use core::fmt::Debug;
+use alloc::string::ToString;
+use core::fmt::{Debug, Display};
+
+/// The beginning of the message that refuses parameters, and the change that makes them refused.
+pub type Refusal<P> = (&'static str, fn(&mut P));
+
+/// Checks that parameters are valid, and that each change makes them refused with a message that begins as stated: with
+/// the name and the value that are out of range.
+///
+/// # Panics
+/// If they are not valid, valid after a change, or refused otherwise.
+pub fn check_refusals<P: Clone, E: Display>(
+    valid: &P,
+    validate: impl Fn(&P) -> Result<(), E>,
+    refusals: &[Refusal<P>],
+) {
+    assert!(validate(valid).is_ok(), "the parameters are refused before a change");
+    for (expected, change) in refusals {
+        let message = refusal(valid, &validate, change).to_string();
+        let rest = message.strip_prefix(expected);
+        assert!(rest.is_some_and(|rest| !rest.starts_with(char::is_numeric)), "{expected}: {message}");
+    }
+}
+
+/// Checks refusals as [`check_refusals`](crate::testing::parameters::check_refusals) does: those of the bounds of
+/// batches, which the parameters of every scheme have, and others.
+#[macro_export]
+macro_rules! check_refusals {
+    ($valid:expr $(, $refusal:expr)* $(,)?) => {
+        $crate::testing::parameters::check_refusals(&$valid, |parameters| parameters.validate(), &[
+            ("capacity is 0", |parameters| parameters.capacity = 0),
+            ("block_bytes is 16777217", |parameters| parameters.block_bytes = (1 << 24) + 1),
+            ("max_batch is 0", |parameters| parameters.max_batch = 0),
+            $($refusal),*
+        ])
+    };
+}
+
+/// Checks refusals as [`check_refusals!`] does, and those of the levels of a tree.
+#[cfg(test)]
+macro_rules! check_tree_refusals {
+    ($valid:expr $(, $refusal:expr)* $(,)?) => {
+        crate::check_refusals!(
+            $valid,
+            ("leaf_level is 32", |parameters| parameters.leaf_level = Level(32)),
+            ("top is", |parameters| parameters.top = Level(parameters.leaf_level.0 + 1)),
+            $($refusal),*
+        )
+    };
+}
+#[cfg(test)]
+pub(crate) use check_tree_refusals;
 
 /// Returns the reason why parameters are refused after a change.
 ///
@@ -23,11 +74,17 @@ pub fn refusal<P: Clone, E>(
 type Plan<P, E> = fn(u64, u32, u64, u32) -> Result<P, E>;
 
 /// Checks that what is planned is valid, for capacities, numbers of trusted blocks and largest batches from the least
-/// to the most.
+/// to the most, that nothing is planned beyond them, and that more trusted blocks never make the paths of 2^20 blocks
+/// longer: they have these lengths.
 ///
 /// # Panics
 /// If it is not.
-pub fn check_plans<P: Debug, E: Debug>(plan: Plan<P, E>, validate: fn(&P) -> Result<(), E>) {
+pub fn check_plans<P: Debug, E: Debug>(
+    plan: Plan<P, E>,
+    validate: fn(&P) -> Result<(), E>,
+    path_buckets: fn(&P) -> usize,
+    paths: [usize; 5],
+) {
     let capacities = (1..70).chain([1000, 4096, 16_384, 100_000, 1 << 20, 1 << 28, u64::from(u32::MAX)]);
     for capacity in capacities {
         for (share, max_batch) in
@@ -37,10 +94,12 @@ pub fn check_plans<P: Debug, E: Debug>(plan: Plan<P, E>, validate: fn(&P) -> Res
             validate(&planned).unwrap_or_else(|refusal| panic!("{planned:?}: {refusal:?}"));
         }
     }
-}
-
-/// The lengths of the paths that are planned for 2^20 blocks, for more and more trusted blocks.
-pub fn planned_paths<P, E: Debug>(plan: Plan<P, E>, path_buckets: fn(&P) -> usize) -> [usize; 5] {
-    [0, 100, 1000, 1 << 15, 1 << 30]
-        .map(|trusted| path_buckets(&plan(1 << 20, 64, trusted, 1).expect("there are such parameters")))
+    for (capacity, block_bytes, max_batch) in
+        [(0, 64, 1), (u64::MAX, 64, 1), (1, u32::MAX, 1), (1, 64, 0), (1, 64, u32::MAX)]
+    {
+        assert!(plan(capacity, block_bytes, 0, max_batch).is_err(), "{capacity} {block_bytes} {max_batch}");
+    }
+    let planned = [0, 100, 1000, 1 << 15, 1 << 30]
+        .map(|trusted| path_buckets(&plan(1 << 20, 64, trusted, 1).expect("there are such parameters")));
+    assert_eq!(planned, paths);
 }

@@ -7,4 +7,4 @@ pub mod eviction_schedule;
 pub mod geometry;
 pub mod layout;
 pub mod placement;
-pub(crate) mod planning;
+pub mod planning;

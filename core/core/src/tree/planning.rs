@@ -1,6 +1,23 @@
 //! The choice of a tree: as low as its blocks allow, with as many levels on the trusted side as fit.
 
+use crate::range::OutOfRange;
 use crate::types::Level;
+
+/// The reason why a tree of at most half its places is refused, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HalfFullTreeError {
+    /// A value outside of its range.
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
+    /// The tree is too full for blocks to find their way down.
+    #[error("a tree for {max} blocks is too small for {capacity}: raise leaf_level or blocks_per_bucket")]
+    TreeTooSmall {
+        /// Z · 2^L: half of the tree's places.
+        max: u64,
+        /// N.
+        capacity: u64,
+    },
+}
 
 /// The level of the leaves of the lowest tree that has room; 31, the highest, if none has.
 pub(crate) fn lowest_leaf_level(has_room: impl Fn(Level) -> bool) -> Level {
@@ -21,6 +38,19 @@ pub(crate) fn highest_top<P>(
 /// buckets.
 pub(crate) fn half_of_places(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
     u64::from(blocks_per_bucket) << leaf_level.0
+}
+
+/// Refuses a capacity of more than half of the tree's places.
+///
+/// # Errors
+/// [`HalfFullTreeError::TreeTooSmall`].
+pub(crate) fn check_half_full(
+    blocks_per_bucket: u32,
+    leaf_level: Level,
+    capacity: u64,
+) -> Result<(), HalfFullTreeError> {
+    let max = half_of_places(blocks_per_bucket, leaf_level);
+    if capacity > max { Err(HalfFullTreeError::TreeTooSmall { max, capacity }) } else { Ok(()) }
 }
 
 /// The buckets of a path in untrusted memory.

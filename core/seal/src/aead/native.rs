@@ -1,7 +1,7 @@
 //! With ring: C and assembler. It keeps its expanded keys private and does not wipe them.
 
-use super::terms::{Algorithm, Forged, KEY_BYTES, NONCE_BYTES, TAG_BYTES};
-use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use super::terms::{Algorithm, Forged, KEY_BYTES, Nonce, TAG_BYTES, Tag};
+use ring::aead::{self, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, UnboundKey};
 
 /// An expanded key.
 pub(crate) struct Aead(LessSafeKey);
@@ -16,32 +16,21 @@ impl Aead {
         Aead(LessSafeKey::new(key))
     }
 
-    pub(crate) fn seal(
-        &self,
-        nonce: &[u8; NONCE_BYTES],
-        associated: &[u8],
-        text: &mut [u8],
-    ) -> [u8; TAG_BYTES] {
-        let nonce = Nonce::assume_unique_for_key(*nonce);
+    pub(crate) fn seal(&self, nonce: &Nonce, aad: &[u8], text: &mut [u8]) -> Tag {
+        let nonce = aead::Nonce::assume_unique_for_key(*nonce);
         let tag = self
             .0
-            .seal_in_place_separate_tag(nonce, Aad::from(associated), text)
+            .seal_in_place_separate_tag(nonce, Aad::from(aad), text)
             .expect("the text is shorter than the cipher's limit");
         let mut bytes = [0; TAG_BYTES];
         bytes.copy_from_slice(tag.as_ref());
         bytes
     }
 
-    pub(crate) fn open(
-        &self,
-        nonce: &[u8; NONCE_BYTES],
-        associated: &[u8],
-        text: &mut [u8],
-        tag: &[u8; TAG_BYTES],
-    ) -> Result<(), Forged> {
-        let nonce = Nonce::assume_unique_for_key(*nonce);
+    pub(crate) fn open(&self, nonce: &Nonce, aad: &[u8], text: &mut [u8], tag: &Tag) -> Result<(), Forged> {
+        let nonce = aead::Nonce::assume_unique_for_key(*nonce);
         self.0
-            .open_in_place_separate_tag(nonce, Aad::from(associated), (*tag).into(), text, 0..)
+            .open_in_place_separate_tag(nonce, Aad::from(aad), (*tag).into(), text, 0..)
             .map(|_| ())
             .map_err(|_| Forged)
     }

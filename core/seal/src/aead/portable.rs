@@ -1,8 +1,8 @@
 //! With RustCrypto: pure Rust, for targets without a C compiler. Its keys are wiped when dropped.
 
-use super::terms::{Algorithm, Forged, KEY_BYTES, NONCE_BYTES, TAG_BYTES};
+use super::terms::{Algorithm, Forged, KEY_BYTES, Nonce, Tag};
+use aes_gcm::Aes256Gcm;
 use aes_gcm::aead::{AeadInOut, KeyInit};
-use aes_gcm::{Aes256Gcm, Nonce, Tag};
 use chacha20poly1305::ChaCha20Poly1305;
 
 /// An expanded key.
@@ -23,31 +23,20 @@ impl Aead {
         }
     }
 
-    pub(crate) fn seal(
-        &self,
-        nonce: &[u8; NONCE_BYTES],
-        associated: &[u8],
-        text: &mut [u8],
-    ) -> [u8; TAG_BYTES] {
-        let nonce: &Nonce<_> = nonce.into();
+    pub(crate) fn seal(&self, nonce: &Nonce, aad: &[u8], text: &mut [u8]) -> Tag {
+        let nonce: &aes_gcm::Nonce<_> = nonce.into();
         let tag = match self {
-            Aead::Aes256Gcm(key) => key.encrypt_inout_detached(nonce, associated, text.into()),
-            Aead::ChaCha20Poly1305(key) => key.encrypt_inout_detached(nonce, associated, text.into()),
+            Aead::Aes256Gcm(key) => key.encrypt_inout_detached(nonce, aad, text.into()),
+            Aead::ChaCha20Poly1305(key) => key.encrypt_inout_detached(nonce, aad, text.into()),
         };
         tag.expect("the text is shorter than the cipher's limit").into()
     }
 
-    pub(crate) fn open(
-        &self,
-        nonce: &[u8; NONCE_BYTES],
-        associated: &[u8],
-        text: &mut [u8],
-        tag: &[u8; TAG_BYTES],
-    ) -> Result<(), Forged> {
-        let (nonce, tag): (&Nonce<_>, &Tag) = (nonce.into(), tag.into());
+    pub(crate) fn open(&self, nonce: &Nonce, aad: &[u8], text: &mut [u8], tag: &Tag) -> Result<(), Forged> {
+        let (nonce, tag): (&aes_gcm::Nonce<_>, &aes_gcm::Tag) = (nonce.into(), tag.into());
         let opened = match self {
-            Aead::Aes256Gcm(key) => key.decrypt_inout_detached(nonce, associated, text.into(), tag),
-            Aead::ChaCha20Poly1305(key) => key.decrypt_inout_detached(nonce, associated, text.into(), tag),
+            Aead::Aes256Gcm(key) => key.decrypt_inout_detached(nonce, aad, text.into(), tag),
+            Aead::ChaCha20Poly1305(key) => key.decrypt_inout_detached(nonce, aad, text.into(), tag),
         };
         opened.map_err(|_| Forged)
     }

@@ -6,6 +6,12 @@ pub const TAG_BYTES: usize = 16;
 /// Bytes of a nonce, for every cipher. AEGIS takes longer ones: the rest is zeros.
 pub const NONCE_BYTES: usize = 12;
 
+/// The tag over a text.
+pub type Tag = [u8; TAG_BYTES];
+
+/// The nonce of a text, used once under a key.
+pub type Nonce = [u8; NONCE_BYTES];
+
 /// Bytes of a key, for every cipher. AEGIS-128L uses the first 16.
 pub const KEY_BYTES: usize = 32;
 

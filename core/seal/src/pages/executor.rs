@@ -20,6 +20,16 @@ pub(crate) enum Executor {
 }
 
 impl Executor {
+    /// Those that share the work with the caller, if it is not alone.
+    fn workers(&self) -> Option<&dyn Workers> {
+        match self {
+            Executor::Caller => None,
+            #[cfg(feature = "parallel")]
+            Executor::Pool(pool) => Some(pool.pool()),
+            Executor::Workers(workers) => Some(*workers),
+        }
+    }
+
     /// Calls `work` for every part, with one of `states` that no other part uses meanwhile. Each thread needs one.
     pub(crate) fn for_each<T: Send>(
         &self,
@@ -27,11 +37,9 @@ impl Executor {
         states: &mut [T],
         work: impl Fn(&mut T, usize) + Sync,
     ) {
-        match self {
-            Executor::Caller => (0..parts).for_each(|part| work(&mut states[0], part)),
-            #[cfg(feature = "parallel")]
-            Executor::Pool(pool) => pool.pool().run(parts, states, work),
-            Executor::Workers(workers) => workers.run(parts, states, work),
+        match self.workers() {
+            None => (0..parts).for_each(|part| work(&mut states[0], part)),
+            Some(workers) => workers.run(parts, states, work),
         }
     }
 
@@ -43,15 +51,13 @@ impl Executor {
         states: &mut [T],
         work: impl Fn(&mut T, usize, &mut [u8]) + Sync,
     ) {
-        match self {
-            Executor::Caller => {
+        match self.workers() {
+            None => {
                 for (part, chunk) in buffer.chunks_exact_mut(chunk_bytes).enumerate() {
                     work(&mut states[0], part, chunk);
                 }
             }
-            #[cfg(feature = "parallel")]
-            Executor::Pool(pool) => pool.pool().run_chunks(buffer, chunk_bytes, states, work),
-            Executor::Workers(workers) => workers.run_chunks(buffer, chunk_bytes, states, work),
+            Some(workers) => workers.run_chunks(buffer, chunk_bytes, states, work),
         }
     }
 }

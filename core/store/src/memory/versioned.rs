@@ -3,7 +3,7 @@
 use super::blob_map::BlobMap;
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
 use crate::requests::version_of;
-use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError, split_buckets};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{Bucket, Bytes, Version};
 use std::collections::BTreeMap;
@@ -181,14 +181,11 @@ impl Untrusted for VersionedMemory {
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
         let mut state = self.state();
-        let (mut rest, mut taken) = (from, None);
-        for written in buckets {
-            let (bytes, after) = rest.split_at(self.layout.bucket_bytes(written.bucket));
-            let held = state.buckets.entry(*written).or_insert_with(|| bytes.to_vec());
-            taken = taken.or((held != bytes).then_some(*written));
-            rest = after;
+        let mut taken = None;
+        for (written, bytes) in split_buckets(&self.layout, buckets, from) {
+            let held = state.buckets.entry(written).or_insert_with(|| bytes.to_vec());
+            taken = taken.or((held != bytes).then_some(written));
         }
-        assert!(rest.is_empty(), "the buffer must be exactly the buckets' lengths");
         taken.map_or(Ok(()), |taken| Err(UntrustedError::Taken(taken)))
     }
 

@@ -15,7 +15,7 @@ pub use versioning::Versioning;
 
 use crate::blobs::{Inventory, check_name};
 use crate::requests::{RangeRequest, ReadPlan};
-use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError, split_buckets};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::Bytes;
 use bytes::Bytes as Chunk;
@@ -187,18 +187,13 @@ impl Untrusted for Objects {
     }
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        let mut rest = from;
-        let mut answers: FuturesUnordered<_> = buckets
-            .iter()
+        let mut answers: FuturesUnordered<_> = split_buckets(&self.layout, buckets, from)
             .enumerate()
-            .map(|(index, written)| {
-                let (bytes, after) = rest.split_at(self.layout.bucket_bytes(written.bucket));
-                rest = after;
-                let (name, bytes) = (names::bucket_version(*written), Chunk::copy_from_slice(bytes));
+            .map(|(index, (written, bytes))| {
+                let (name, bytes) = (names::bucket_version(written), Chunk::copy_from_slice(bytes));
                 async move { (index, self.shared.create(&name, bytes).await) }
             })
             .collect();
-        assert!(rest.is_empty(), "the buffer must be exactly the buckets' lengths");
         let mut failures = Vec::new();
         while let Some((index, answer)) = answers.next().await {
             match answer {

@@ -21,6 +21,21 @@ async fn in_memory() -> Objects {
     objects.with_layout(layout())
 }
 
+async fn read<const N: usize>(store: &impl Untrusted, place: Place) -> [u8; N] {
+    let mut into = [0; N];
+    store.read(&[place], &mut into).await.unwrap();
+    into
+}
+
+/// Checks what every store that keeps versions promises.
+macro_rules! check_stores_with_versions {
+    ($check:path) => {
+        $check(VersionedMemory::new(layout())).await;
+        $check(in_memory().await).await;
+        $check(files().await.1).await;
+    };
+}
+
 async fn versions_exist_side_by_side(store: impl Untrusted) {
     let (old, new, other) = (version(1, 1), version(1, 2), version(7, 3));
     store.write(&[old, other], &[bytes(old), bytes(other)].concat()).await.unwrap();
@@ -35,26 +50,19 @@ async fn versions_exist_side_by_side(store: impl Untrusted) {
     store.delete(&[old]).await.unwrap();
     let gone = store.read(&[place(1, 2, 0), place(1, 1, 0)], &mut [0; 16]).await;
     assert!(matches!(gone, Err(UntrustedError::Missing(of)) if of == old), "{gone:?}");
-    let mut into = [0; 8];
-    store.read(&[place(1, 2, 1)], &mut into).await.unwrap();
-    assert_eq!(into, bytes(new)[8..16]);
+    assert_eq!(read::<8>(&store, place(1, 2, 1)).await, bytes(new)[8..16]);
 }
 
 #[tokio::test]
 async fn versions_exist_side_by_side_in_every_store_that_keeps_them() {
-    versions_exist_side_by_side(VersionedMemory::new(layout())).await;
-    versions_exist_side_by_side(in_memory().await).await;
-    let (_home, objects) = files().await;
-    versions_exist_side_by_side(objects).await;
+    check_stores_with_versions!(versions_exist_side_by_side);
 }
 
 async fn the_same_write_again_changes_nothing(store: impl Untrusted + Inventory) {
     let of = version(5, 4);
     store.write(&[of], &bytes(of)).await.unwrap();
     store.write(&[of], &bytes(of)).await.unwrap();
-    let mut into = [0; 16];
-    store.read(&[place(5, 4, 1)], &mut into).await.unwrap();
-    assert_eq!(into, bytes(of)[16..]);
+    assert_eq!(read::<16>(&store, place(5, 4, 1)).await, bytes(of)[16..]);
     let mut found = Vec::new();
     let unknown = store.list_bucket_versions(&mut |of, size| found.push((of, size.0))).await;
     assert_eq!(unknown.unwrap(), 0);
@@ -64,10 +72,7 @@ async fn the_same_write_again_changes_nothing(store: impl Untrusted + Inventory)
 #[tokio::test]
 async fn the_same_write_again_changes_nothing_in_any_store() {
     the_same_write_again_changes_nothing(DenseMemory::new(layout())).await;
-    the_same_write_again_changes_nothing(VersionedMemory::new(layout())).await;
-    the_same_write_again_changes_nothing(in_memory().await).await;
-    let (_home, objects) = files().await;
-    the_same_write_again_changes_nothing(objects).await;
+    check_stores_with_versions!(the_same_write_again_changes_nothing);
 }
 
 async fn other_bytes_under_a_name_are_refused_and_change_nothing(store: impl Untrusted) {
@@ -76,17 +81,13 @@ async fn other_bytes_under_a_name_are_refused_and_change_nothing(store: impl Unt
     let other: Vec<u8> = bytes(there).iter().map(|byte| byte ^ 1).collect();
     let taken = store.write(&[new, there], &[bytes(new), other].concat()).await;
     assert!(matches!(taken, Err(UntrustedError::Taken(of)) if of == there), "{taken:?}");
-    let mut into = [0; 16];
-    store.read(&[place(5, 4, 1)], &mut into).await.unwrap();
-    assert_eq!(into, bytes(there)[16..]);
+    assert_eq!(read::<16>(&store, place(5, 4, 1)).await, bytes(there)[16..]);
 }
 
 #[tokio::test]
 async fn other_bytes_under_a_name_are_refused_by_every_store_that_keeps_versions() {
-    other_bytes_under_a_name_are_refused_and_change_nothing(VersionedMemory::new(layout())).await;
-    other_bytes_under_a_name_are_refused_and_change_nothing(in_memory().await).await;
+    check_stores_with_versions!(other_bytes_under_a_name_are_refused_and_change_nothing);
     let (home, objects) = files().await;
-    other_bytes_under_a_name_are_refused_and_change_nothing(objects.clone()).await;
     // An object that was cut short is another one.
     let of = version(7, 1);
     objects.write(&[of], &bytes(of)).await.unwrap();
@@ -217,9 +218,7 @@ async fn what_was_written_is_there_after_reopening() {
     let path = home.path().join("store");
     let again = Objects::open(path.to_str().unwrap(), &OpenOptions::default()).await.unwrap();
     assert_eq!(again.get("header", 5).await.unwrap().unwrap(), b"hello");
-    let mut into = [0; 16];
-    again.with_layout(layout()).read(&[place(11, 5, 0)], &mut into).await.unwrap();
-    assert_eq!(into, bytes(of)[..16]);
+    assert_eq!(read::<16>(&again.with_layout(layout()), place(11, 5, 0)).await, bytes(of)[..16]);
 }
 
 #[tokio::test]

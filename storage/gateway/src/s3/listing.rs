@@ -1,7 +1,7 @@
 //! Lists of the objects of a bucket, versions 1 and 2 of the verb.
 
 use super::checksums::{algorithm_name, coverage_name};
-use super::values::{Encoding, etag, list_request, listed_class, owner, page_limit, size, timestamp};
+use super::values::{Encoding, etag, list_request, listed_class, owner, size, timestamp};
 use crate::catalogue;
 use crate::objects::account::Account;
 use base64::Engine as _;
@@ -11,16 +11,13 @@ use s3s::{S3Result, s3_error};
 use std::sync::Arc;
 
 pub(super) async fn list_objects(account: &Account, input: ListObjectsInput) -> S3Result<ListObjectsOutput> {
-    let encoding = Encoding::new(input.encoding_type.as_ref())?;
-    let limit = page_limit(input.max_keys, "max-keys")?;
-    let listing_request =
-        list_request(input.prefix.as_ref(), input.delimiter.as_ref(), input.marker.clone(), limit);
+    let (encoding, listing_request) = list_request!(input, max_keys, "max-keys", input.marker.clone());
     let page = account.list(&input.bucket, &listing_request)?;
     Ok(ListObjectsOutput {
         name: Some(input.bucket),
         prefix: Some(encoding.name(listing_request.prefix)),
         marker: Some(encoding.name(listing_request.after)),
-        max_keys: i32::try_from(limit).ok(),
+        max_keys: i32::try_from(listing_request.limit).ok(),
         is_truncated: Some(page.next.is_some()),
         contents: Some(contents(page.entries, encoding, Some(account.name()))),
         common_prefixes: encoding.prefixes(page.prefixes),
@@ -35,20 +32,18 @@ pub(super) async fn list_objects_v2(
     account: &Account,
     input: ListObjectsV2Input,
 ) -> S3Result<ListObjectsV2Output> {
-    let encoding = Encoding::new(input.encoding_type.as_ref())?;
-    let limit = page_limit(input.max_keys, "max-keys")?;
     let after = match &input.continuation_token {
         Some(token) => Some(read_token(token)?),
         None => input.start_after.clone(),
     };
-    let listing_request = list_request(input.prefix.as_ref(), input.delimiter.as_ref(), after, limit);
+    let (encoding, listing_request) = list_request!(input, max_keys, "max-keys", after);
     let page = account.list(&input.bucket, &listing_request)?;
     let count = page.entries.len() + page.prefixes.len();
     let with_owner = input.fetch_owner.unwrap_or(false);
     Ok(ListObjectsV2Output {
         name: Some(input.bucket),
         prefix: Some(encoding.name(listing_request.prefix)),
-        max_keys: i32::try_from(limit).ok(),
+        max_keys: i32::try_from(listing_request.limit).ok(),
         key_count: i32::try_from(count).ok(),
         continuation_token: input.continuation_token,
         is_truncated: Some(page.next.is_some()),

@@ -5,8 +5,8 @@ use super::checksums::{self, algorithm_name, coverage, coverage_name};
 use super::keep_alive::LongWork;
 use super::principal::principal;
 use super::values::{
-    Encoding, details, etag, initiator, list_request, listed_class, owner, page_limit, size, timestamp,
-    unix_millis, upload_id, upload_text, write_conditions,
+    details, etag, initiator, list_request, listed_class, owner, page_limit, size, timestamp, unix_millis,
+    upload_id, upload_text, write_conditions,
 };
 use super::{acl, encryption, lifecycle, tagging, versions};
 use crate::error::Error;
@@ -242,10 +242,8 @@ pub(super) async fn list_multipart_uploads(
     account: &Account,
     input: ListMultipartUploadsInput,
 ) -> S3Result<ListMultipartUploadsOutput> {
-    let encoding = Encoding::new(input.encoding_type.as_ref())?;
-    let limit = page_limit(input.max_uploads, "max-uploads")?;
-    let listing_request =
-        list_request(input.prefix.as_ref(), input.delimiter.as_ref(), input.key_marker.clone(), limit);
+    let (encoding, listing_request) =
+        list_request!(input, max_uploads, "max-uploads", input.key_marker.clone());
     let after_id = match input.upload_id_marker.as_deref() {
         None | Some("") => None,
         // Without a key marker, S3 ignores it.
@@ -274,7 +272,7 @@ pub(super) async fn list_multipart_uploads(
         encoding_type: input.encoding_type,
         is_truncated: Some(truncated),
         key_marker: input.key_marker.map(|text| encoding.name(text)),
-        max_uploads: i32::try_from(limit).ok(),
+        max_uploads: i32::try_from(listing_request.limit).ok(),
         next_key_marker: next_key.map(|text| encoding.name(text)),
         next_upload_id_marker: next_id.flatten().map(upload_text),
         prefix: input.prefix.map(|text| encoding.name(text)),

@@ -5,7 +5,6 @@ use crate::error::Error;
 use crate::http::percent::encode_path;
 use crate::objects::checksums::from_hex;
 use crate::objects::conditions::{ReadConditions, TagMatch, WriteConditions};
-use crate::objects::listing::ListRequest;
 use crate::objects::row_bound;
 use base16ct::lower::encode_string as hex;
 use s3s::dto::{self, ETag, ETagCondition, Timestamp};
@@ -174,21 +173,21 @@ pub(super) fn page_limit(requested: Option<i32>, name: &str) -> S3Result<usize> 
     }
 }
 
-/// Returns the request for a list: a page that begins after a name.
-pub(super) fn list_request(
-    prefix: Option<&String>,
-    delimiter: Option<&String>,
-    after: Option<String>,
-    limit: usize,
-) -> ListRequest {
-    ListRequest {
-        prefix: prefix.cloned().unwrap_or_default(),
-        delimiter: delimiter.cloned().unwrap_or_default(),
-        after: after.unwrap_or_default(),
-        limit,
-        ..ListRequest::default()
-    }
+/// Reads the encoding of names, and the request for a list: a page of at most `$max` entries that begins after a name.
+macro_rules! list_request {
+    ($input:expr, $max:ident, $name:literal, $after:expr) => {{
+        let encoding = crate::s3::values::Encoding::new($input.encoding_type.as_ref())?;
+        let listing_request = crate::objects::listing::ListRequest {
+            prefix: $input.prefix.clone().unwrap_or_default(),
+            delimiter: $input.delimiter.clone().unwrap_or_default(),
+            after: $after.unwrap_or_default(),
+            limit: crate::s3::values::page_limit($input.$max, $name)?,
+            ..crate::objects::listing::ListRequest::default()
+        };
+        (encoding, listing_request)
+    }};
 }
+pub(super) use list_request;
 
 /// Encodes names as the request asks for with `encoding-type`.
 #[derive(Clone, Copy)]

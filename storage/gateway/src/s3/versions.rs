@@ -1,7 +1,7 @@
 //! Versions of objects: their names, their settings and their lists.
 
 use super::checksums::{algorithm_name, coverage_name};
-use super::values::{Encoding, etag, list_request, listed_class, owner, page_limit, size, timestamp};
+use super::values::{Encoding, etag, list_request, listed_class, owner, size, timestamp};
 use crate::catalogue::{Object, VersionId, Versioning};
 use crate::objects::account::Account;
 use crate::objects::versions::ListedVersion;
@@ -114,10 +114,7 @@ pub(super) async fn list_object_versions(
     account: &Account,
     input: ListObjectVersionsInput,
 ) -> S3Result<ListObjectVersionsOutput> {
-    let encoding = Encoding::new(input.encoding_type.as_ref())?;
-    let limit = page_limit(input.max_keys, "max-keys")?;
-    let listing_request =
-        list_request(input.prefix.as_ref(), input.delimiter.as_ref(), input.key_marker.clone(), limit);
+    let (encoding, listing_request) = list_request!(input, max_keys, "max-keys", input.key_marker.clone());
     let after = parse_id(input.version_id_marker.as_deref())?;
     if after.is_some() && listing_request.after.is_empty() {
         return Err(s3_error!(
@@ -135,7 +132,7 @@ pub(super) async fn list_object_versions(
         prefix: Some(encoding.name(listing_request.prefix)),
         key_marker: Some(encoding.name(listing_request.after)),
         version_id_marker: input.version_id_marker,
-        max_keys: i32::try_from(limit).ok(),
+        max_keys: i32::try_from(listing_request.limit).ok(),
         is_truncated: Some(page.next.is_some()),
         versions: Some(versions.into_iter().map(|listed| version(listed, encoding, &owner)).collect()),
         delete_markers: Some(markers.into_iter().map(|listed| marker(listed, encoding, &owner)).collect()),

@@ -43,133 +43,76 @@ pub(crate) type Seed = [u8; 32];
 /// The future of an on-line or off-line step.
 pub(crate) type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<(), OramError<Infallible>>> + 'a>>;
 
-/// A scheme over the deferred store. Its methods are those of [`Oram`], [`FullSnapshot`] and [`IncrementalSnapshot`].
-pub(crate) trait Scheme {
-    fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> StepFuture<'a>;
-    fn step(&self) -> StepFuture<'_>;
-    fn max_concurrent_steps(&self) -> usize;
-    fn block_bytes(&self) -> usize;
-    fn pending_steps(&self) -> u64;
-    fn must_step(&self) -> bool;
-    fn emergencies(&self) -> u64;
-    fn stash_blocks(&self) -> usize;
-    fn trusted_bytes(&self) -> usize;
-    fn reseed(&self, seed: Seed);
-    fn track_changes(&self);
-    /// `None` while something is in flight.
-    fn take_changes(&self) -> Option<Changes>;
-    fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>);
-    fn hold_words(&self);
-    fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>);
-    fn rest(&self) -> Vec<u8>;
-    fn with_payload(&self, block: BlockId, visit: &mut dyn FnMut(&[u8]));
-    fn stash_order(&self) -> Vec<BlockId>;
-    fn locate(&self, block: BlockId) -> Option<BlockPlace>;
-    fn is_payload_external(&self, block: BlockId) -> bool;
-    fn load_payload(&self, block: BlockId, payload: &[u8]);
-    fn release_payloads(&self);
-    fn max_blocks_in(&self, buckets: &[Bucket]) -> usize;
+/// Declares a scheme over the deferred store, and implements it by the methods of these traits.
+macro_rules! scheme {
+    ($($of:ident { $(fn $name:ident(&self $(, $argument:ident: $type:ty)*) $(-> $answer:ty)?;)* })*) => {
+        /// A scheme over the deferred store. Its methods are those of [`Oram`], [`FullSnapshot`] and
+        /// [`IncrementalSnapshot`].
+        pub(crate) trait Scheme {
+            fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> StepFuture<'a>;
+            fn step(&self) -> StepFuture<'_>;
+            fn reseed(&self, seed: Seed);
+            /// `None` while something is in flight.
+            fn take_changes(&self) -> Option<Changes>;
+            $($(fn $name(&self $(, $argument: $type)*) $(-> $answer)?;)*)*
+        }
+
+        impl<O> Scheme for O
+        where
+            O: IncrementalSnapshot<ChaCha20Rng> + Oram<Error = Infallible>,
+        {
+            fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> StepFuture<'a> {
+                Box::pin(Oram::access(self, batch))
+            }
+
+            fn step(&self) -> StepFuture<'_> {
+                Box::pin(Oram::step(self))
+            }
+
+            fn reseed(&self, seed: Seed) {
+                FullSnapshot::reseed(self, ChaCha20Rng::from_seed(seed));
+            }
+
+            fn take_changes(&self) -> Option<Changes> {
+                IncrementalSnapshot::take_changes(self).ok()
+            }
+
+            $($(fn $name(&self $(, $argument: $type)*) $(-> $answer)? {
+                $of::$name(self $(, $argument)*)
+            })*)*
+        }
+    };
 }
-
-impl<O> Scheme for O
-where
-    O: FullSnapshot<ChaCha20Rng> + IncrementalSnapshot<ChaCha20Rng> + Oram<Error = Infallible>,
-{
-    fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> StepFuture<'a> {
-        Box::pin(Oram::access(self, batch))
+scheme! {
+    Oram {
+        fn max_concurrent_steps(&self) -> usize;
+        fn block_bytes(&self) -> usize;
+        fn pending_steps(&self) -> u64;
+        fn must_step(&self) -> bool;
+        fn emergencies(&self) -> u64;
     }
-
-    fn step(&self) -> StepFuture<'_> {
-        Box::pin(Oram::step(self))
+    FullSnapshot {
+        fn stash_blocks(&self) -> usize;
+        fn trusted_bytes(&self) -> usize;
     }
-
-    fn max_concurrent_steps(&self) -> usize {
-        Oram::max_concurrent_steps(self)
-    }
-
-    fn block_bytes(&self) -> usize {
-        Oram::block_bytes(self)
-    }
-
-    fn pending_steps(&self) -> u64 {
-        Oram::pending_steps(self)
-    }
-
-    fn must_step(&self) -> bool {
-        Oram::must_step(self)
-    }
-
-    fn emergencies(&self) -> u64 {
-        Oram::emergencies(self)
-    }
-
-    fn stash_blocks(&self) -> usize {
-        FullSnapshot::stash_blocks(self)
-    }
-
-    fn trusted_bytes(&self) -> usize {
-        FullSnapshot::trusted_bytes(self)
-    }
-
-    fn reseed(&self, seed: Seed) {
-        FullSnapshot::reseed(self, ChaCha20Rng::from_seed(seed));
-    }
-
-    fn track_changes(&self) {
-        IncrementalSnapshot::track_changes(self);
-    }
-
-    fn take_changes(&self) -> Option<Changes> {
-        IncrementalSnapshot::take_changes(self).ok()
-    }
-
-    fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
-        IncrementalSnapshot::copy_words(self, words, into);
-    }
-
-    fn hold_words(&self) {
-        IncrementalSnapshot::hold_words(self);
-    }
-
-    fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
-        IncrementalSnapshot::copy_held_words(self, words, into);
-    }
-
-    fn rest(&self) -> Vec<u8> {
-        IncrementalSnapshot::rest(self)
-    }
-
-    fn with_payload(&self, block: BlockId, visit: &mut dyn FnMut(&[u8])) {
-        IncrementalSnapshot::with_payload(self, block, visit);
-    }
-
-    fn stash_order(&self) -> Vec<BlockId> {
-        IncrementalSnapshot::stash_order(self)
-    }
-
-    fn locate(&self, block: BlockId) -> Option<BlockPlace> {
-        IncrementalSnapshot::locate(self, block)
-    }
-
-    fn is_payload_external(&self, block: BlockId) -> bool {
-        IncrementalSnapshot::is_payload_external(self, block)
-    }
-
-    fn load_payload(&self, block: BlockId, payload: &[u8]) {
-        IncrementalSnapshot::load_payload(self, block, payload);
-    }
-
-    fn release_payloads(&self) {
-        IncrementalSnapshot::release_payloads(self);
-    }
-
-    fn max_blocks_in(&self, buckets: &[Bucket]) -> usize {
-        IncrementalSnapshot::max_blocks_in(self, buckets)
+    IncrementalSnapshot {
+        fn track_changes(&self);
+        fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>);
+        fn hold_words(&self);
+        fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>);
+        fn rest(&self) -> Vec<u8>;
+        fn with_payload(&self, block: BlockId, visit: &mut dyn FnMut(&[u8]));
+        fn stash_order(&self) -> Vec<BlockId>;
+        fn locate(&self, block: BlockId) -> Option<BlockPlace>;
+        fn is_payload_external(&self, block: BlockId) -> bool;
+        fn load_payload(&self, block: BlockId, payload: &[u8]);
+        fn release_payloads(&self);
+        fn max_blocks_in(&self, buckets: &[Bucket]) -> usize;
     }
 }
 
-/// The sizes that every scheme's parameters contain.
-struct Sizes {
+/// The parameters that every scheme has.
+struct CommonParameters {
     capacity: u64,
     block_bytes: u32,
     max_batch: u32,
@@ -211,7 +154,7 @@ impl SchemeParameters {
         }
     }
 
-    fn sizes(&self) -> Sizes {
+    fn common(&self) -> CommonParameters {
         let (capacity, block_bytes, max_batch, stash_bound) = match self {
             SchemeParameters::Ring(ring) => {
                 (ring.capacity, ring.block_bytes, ring.max_batch, ring.stash_bound)
@@ -223,33 +166,33 @@ impl SchemeParameters {
                 (trivial.capacity, trivial.block_bytes, trivial.max_batch, 0)
             }
         };
-        Sizes { capacity, block_bytes, max_batch, stash_bound }
+        CommonParameters { capacity, block_bytes, max_batch, stash_bound }
     }
 
     /// The blocks that users can address.
     pub fn capacity(&self) -> u64 {
-        self.sizes().capacity
+        self.common().capacity
     }
 
     /// Bytes of a block.
     pub fn block_bytes(&self) -> u32 {
-        self.sizes().block_bytes
+        self.common().block_bytes
     }
 
     /// The maximum number of accesses in a batch.
     pub fn max_batch(&self) -> u32 {
-        self.sizes().max_batch
+        self.common().max_batch
     }
 
     /// The maximum number of stash blocks in a checkpoint.
     pub fn stash_bound(&self) -> u64 {
-        self.sizes().stash_bound.into()
+        self.common().stash_bound.into()
     }
 
     /// The maximum number of stash payloads that arrive or change in so many accesses and a batch, and in the evictions
     /// that these cause. An eviction may leave as many blocks in the stash that it has read as it takes from there.
     pub(crate) fn max_resident(&self, accesses: u64) -> u64 {
-        let accesses = accesses + u64::from(self.sizes().max_batch);
+        let accesses = accesses + u64::from(self.common().max_batch);
         match self {
             SchemeParameters::Ring(ring) => {
                 let tree = ring.geometry();

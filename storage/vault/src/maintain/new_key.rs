@@ -132,7 +132,7 @@ fn reseal_disk(
     let rows = rows.load()?;
     let rows = rows.iter().map(|row| seal_row(&new.master, header.vault, row, entropy.salt())).collect();
 
-    let State { number, sequence, accesses, seed, scheme, versions, garbage, mut writer } = state;
+    let State { mut head, scheme, versions, garbage, mut writer } = state;
     let new_side = (disk, &header, &new.master);
     writer.directory.reseal((disk, &header), (old, &new.master), entropy)?;
     writer.force_full_checkpoint_keeping_payloads();
@@ -140,20 +140,12 @@ fn reseal_disk(
         true => None,
         false => Some(PayloadReader::new(new_side, writer.directory.slot_map(), entropy)?),
     };
-    let with = (Rc::new(DeferredStore::default()), seed);
+    let with = (Rc::new(DeferredStore::default()), head.seed);
     let scheme = State::resume(scheme, with, new_side, (&writer.directory, payload_reader.as_ref()))?;
     // The same state, as the next checkpoint: the journal continues from it.
-    let number = number + 1;
-    let info = CheckpointInfo {
-        number,
-        sequence,
-        accesses,
-        since: 0,
-        seed,
-        rewritten: Vec::new(),
-        garbage: &garbage,
-    };
-    let journal = seal_journal(&records, &header, &new.master, entropy, sequence)?;
+    head.number += 1;
+    let info = CheckpointInfo { head, since: 0, rewritten: Vec::new(), garbage: &garbage };
+    let journal = seal_journal(&records, &header, &new.master, entropy, head.sequence)?;
     let seal = SealContext { header: &header, master: &new.master, entropy: &mut *entropy };
     let state =
         writer.build_checkpoint(&TrustedState { scheme: &*scheme, versions: &versions }, info, seal)?;

@@ -7,7 +7,7 @@ use crate::store::{HEADER, MAX_HEADER_BYTES, VaultStore};
 use crate::trusted::checkpoint_writer::CheckpointWrite;
 use crate::trusted::header::{VaultHeader, VaultParameters};
 use crate::trusted::seal_context::SealContext;
-use crate::trusted::summary::Summary;
+use crate::trusted::summary::{CheckpointHead, Summary};
 use ameles_seal::passphrase::PassphraseHeader;
 use ameles_seal::versions::{TrustedVersions, VaultId};
 use std::rc::Rc;
@@ -57,10 +57,7 @@ pub(crate) fn write_initial_state<U: VaultStore>(
     let seed = setup.entropy.seed();
     let scheme = header.parameters.scheme.start(Rc::default(), seed)?;
     let summary = Summary {
-        number,
-        sequence: 0,
-        accesses: 0,
-        seed,
+        head: CheckpointHead { number, sequence: 0, accesses: 0, seed },
         rest: scheme.rest(),
         versions: versions.head(),
         slots: 0,

@@ -86,7 +86,7 @@ async fn free_store_space<U: VaultStore>(
     inventory: &Inventory,
 ) -> Result<(), VaultError> {
     let noted = ShippingNotes::load(disk)?;
-    let number = if noted.is_unclear { 0 } else { persisted.state.number };
+    let number = if noted.is_unclear { 0 } else { persisted.state.head.number };
     let unneeded =
         persisted.state.garbage.iter().filter(|garbage| !garbage.is_needed(number, &noted.shipped));
     let held: Vec<BucketVersion> = unneeded

@@ -77,7 +77,7 @@ impl PersistedState {
         let state = State::read(disk, &header, master)?;
         opening.state = began.elapsed();
         let began = Instant::now();
-        let (records, sequence) = read_journal(disk, &header, master, state.sequence)?;
+        let (records, sequence) = read_journal(disk, &header, master, state.head.sequence)?;
         opening.journal = began.elapsed();
         opening.records = records.len() as u64;
         let known = newest_known(&state, &records);

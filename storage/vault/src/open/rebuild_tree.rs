@@ -13,6 +13,7 @@ use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWriter, Truste
 use crate::trusted::header::VaultHeader;
 use crate::trusted::reseal::blocks_at_once;
 use crate::trusted::seal_context::SealContext;
+use crate::trusted::summary::CheckpointHead;
 use ameles_core::schemes::ring::{FilledRing, RingFilling, RingParameters};
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_core::tree::block_header::{self, HEADER_BYTES};
@@ -98,15 +99,8 @@ async fn write_filled_state<U: VaultStore, L: Untrusted>(
     let resumed = stash.resume(written, with, &mut seal)?;
     let (scheme, _keeper) =
         resumed.ok_or_else(|| VaultError::Damaged("a tree that was filled contradicts itself".into()))?;
-    let info = CheckpointInfo {
-        number,
-        sequence: 0,
-        accesses: 0,
-        since: 0,
-        seed,
-        rewritten: Vec::new(),
-        garbage: &[],
-    };
+    let head = CheckpointHead { number, sequence: 0, accesses: 0, seed };
+    let info = CheckpointInfo { head, since: 0, rewritten: Vec::new(), garbage: &[] };
     let mut writer = CheckpointWriter::with_payloads(stash.into_directory());
     let change = writer.build_checkpoint(&TrustedState { scheme: &*scheme, versions }, info, seal)?;
     setup.disk.commit_state(header.parameters.block(), &change)

@@ -64,16 +64,16 @@ async fn recover<U: VaultStore>(
     }
     let rows = Arc::new(rows);
     let deferred_store = Rc::new(DeferredStore::default());
-    let State { number, accesses, seed, scheme, versions, mut garbage, writer, .. } = state;
+    let State { head, scheme, versions, mut garbage, writer, .. } = state;
     let resuming = Instant::now();
     let side = (&disk, &header, &master);
     let payload_reader = PayloadReader::of(side, writer.directory.slot_map(), &mut entropy)?;
     let stash = (&writer.directory, payload_reader.as_ref());
-    let scheme = State::resume(scheme, (deferred_store.clone(), seed), side, stash)?;
+    let scheme = State::resume(scheme, (deferred_store.clone(), head.seed), side, stash)?;
     opening.state += resuming.elapsed();
     let cipher = header.parameters.cipher()?;
     let sealed = Rc::new(Sealed::new(store, &ring, cipher, entropy.nonces(), versions, workers)?);
-    let mut engine = Engine::new(sealed.clone(), scheme, (deferred_store, payload_reader), accesses);
+    let mut engine = Engine::new(sealed.clone(), scheme, (deferred_store, payload_reader), head.accesses);
     let replaying = Instant::now();
     let finished = match replay(&mut engine, records).await {
         Ok(reads) => reads,
@@ -83,7 +83,7 @@ async fn recover<U: VaultStore>(
         }
     };
     opening.journal += replaying.elapsed();
-    garbage.extend(engine.take_superseded().into_iter().map(|at| Garbage::new(at, number)));
+    garbage.extend(engine.take_superseded().into_iter().map(|at| Garbage::new(at, head.number)));
     let sorting = Instant::now();
     let orphans = find_unneeded(&engine, &garbage, inventory)?;
     opening.store += sorting.elapsed();
@@ -108,7 +108,7 @@ async fn recover<U: VaultStore>(
         engine,
         epoch,
         lease_term,
-        number,
+        number: head.number,
         sequence,
         opening,
         writer,

@@ -160,7 +160,8 @@ async fn fetch_and_rewrite<'a, U: VaultStore, L: Untrusted + 'static>(
 ) -> Result<Option<PreviousVault<'a, L>>, VaultError> {
     let (header, _) = keyed_header;
     let (receipt, shipped, mut logged) = fetch_newest(setup, keyed_header, options, chosen, next).await?;
-    let FoundCheckpoint { number, accesses, scheme, versions, rows, history, .. } = shipped;
+    let FoundCheckpoint { point, scheme, versions, rows, history, .. } = shipped;
+    let accesses = point.accesses;
     let mut old =
         PreviousVault::open(&options.copy, keyed_header, scheme, versions, accesses, &mut setup.entropy)?;
     old.verify().await?;
@@ -168,7 +169,7 @@ async fn fetch_and_rewrite<'a, U: VaultStore, L: Untrusted + 'static>(
     old.overlay(logged.into_writes());
 
     // The first checkpoint of a vault has number 1.
-    let number = number.max(1);
+    let number = point.number.max(1);
     let base = Epoch { number: next, salt: setup.entropy.salt() };
     let previous = if let SchemeParameters::Ring(ring) = &header.parameters.scheme {
         rebuild_tree(setup, (header, ring), &old, (number, base), &*options.progress).await?;
@@ -211,7 +212,7 @@ async fn claim_epoch<U: VaultStore>(
 ) -> Result<(u32, Option<Instant>), VaultError> {
     let claims = Claims { blobs: &setup.store, ring: ring.clone(), vault: header.vault };
     // The gateway that shipped the checkpoint had claimed its epoch.
-    let shipped_in = chosen.epoch;
+    let shipped_in = chosen.point.epoch;
     let claimed = claims.newest(shipped_in).await?;
     let inventory = list_inventory(&setup.store).await?;
     check_epochs(&inventory, &claims, claimed).await?;

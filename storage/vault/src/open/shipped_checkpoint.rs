@@ -14,7 +14,7 @@ use crate::trusted::header::VaultHeader;
 use crate::trusted::position::Position;
 use crate::trusted::row::Row;
 use crate::trusted::seal_context::{SealContext, context};
-use crate::trusted::shipped_state::{Manifest, ShippedState, ShippedStateReader, piece_name};
+use crate::trusted::shipped_state::{Manifest, ShippedPoint, ShippedState, ShippedStateReader, piece_name};
 use crate::trusted::word_tables::WordTables;
 use ameles_core::types::BlockId;
 use ameles_seal::blob;
@@ -26,9 +26,7 @@ use std::rc::Rc;
 
 /// A checkpoint that was found in the store.
 pub(crate) struct FoundCheckpoint {
-    pub(crate) number: u64,
-    pub(crate) epoch: u32,
-    pub(crate) accesses: u64,
+    pub(crate) point: ShippedPoint,
     pub(crate) scheme: ShippedScheme,
     pub(crate) versions: TrustedVersions,
     pub(crate) rows: Vec<Row>,
@@ -75,9 +73,7 @@ pub(super) fn empty_checkpoint(
     let stash = RestoredStash::on(scratch);
     let receipt = Receipt { vault: header.vault, epoch: 0, checkpoint: 0, digest: [0; 32] };
     let found = FoundCheckpoint {
-        number: 0,
-        epoch: 0,
-        accesses: 0,
+        point: ShippedPoint { number: 0, epoch: 0, accesses: 0 },
         scheme: ShippedScheme { written: PersistedScheme { tables: tables.into_inner(), rest }, stash },
         versions: TrustedVersions::new(header.vault, header.parameters.layout().buckets()),
         rows: Vec::new(),
@@ -159,19 +155,10 @@ async fn read_pieces<U: VaultStore>(
     }
     let versions =
         TrustedVersions::from_parts(head.versions, &tables.take_last()).map_err(|_| contradicts())?;
-    if head.number != number || head.epoch != epoch {
+    if (head.point.number, head.point.epoch) != (number, epoch) {
         return Err(contradicts());
     }
     let written = PersistedScheme { tables: tables.into_inner(), rest: head.rest };
     let scheme = ShippedScheme { written, stash };
-    Ok(FoundCheckpoint {
-        number,
-        epoch,
-        accesses: head.accesses,
-        scheme,
-        versions,
-        rows,
-        history: head.history,
-        from: None,
-    })
+    Ok(FoundCheckpoint { point: head.point, scheme, versions, rows, history: head.history, from: None })
 }

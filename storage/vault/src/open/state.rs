@@ -16,7 +16,7 @@ use crate::trusted::seal_context::context;
 use crate::trusted::slots::StashSlot;
 use crate::trusted::stash_directory::{ENTRY_WORDS, Entry, PayloadOpener, StashDirectory};
 use crate::trusted::state_tables::StateTable;
-use crate::trusted::summary::Summary;
+use crate::trusted::summary::{CheckpointHead, Summary};
 use crate::trusted::word_tables::WordTables;
 use ameles_core::snapshot::incremental::{Parts, Payloads};
 use ameles_core::stash::payloads::PayloadSource;
@@ -32,11 +32,7 @@ use std::vec::IntoIter;
 
 /// The trusted state without rows and master key.
 pub(crate) struct State {
-    pub(crate) number: u64,
-    /// The number of the first journal record after the checkpoint.
-    pub(crate) sequence: u64,
-    pub(crate) accesses: u64,
-    pub(crate) seed: Seed,
+    pub(crate) head: CheckpointHead,
     pub(crate) scheme: PersistedScheme,
     pub(crate) versions: TrustedVersions,
     pub(crate) garbage: Vec<Garbage>,
@@ -171,10 +167,7 @@ impl Reader<'_> {
         let versions =
             TrustedVersions::from_parts(summary.versions, &tables.take_last()).map_err(contradicts)?;
         Ok(State {
-            number: summary.number,
-            sequence: summary.sequence,
-            accesses: summary.accesses,
-            seed: summary.seed,
+            head: summary.head,
             scheme: PersistedScheme { tables: tables.into_inner(), rest: summary.rest },
             versions,
             garbage: self.read_garbage()?,
@@ -191,7 +184,7 @@ impl Reader<'_> {
             let (number, sealed) = value.split_first_chunk().ok_or_else(damaged)?;
             let number = u64::from_le_bytes(*number);
             let words: Vec<u32> = self.open(sealed, &piece_name(piece, number))?;
-            let is_known = (summary.oldest..=summary.number).contains(&number);
+            let is_known = (summary.oldest..=summary.head.number).contains(&number);
             let of = of.get_mut(piece as usize).filter(|_| is_known).ok_or_else(damaged)?;
             *of = number;
             if tables.set(piece * PIECE_WORDS, &words) { Ok(()) } else { Err(damaged()) }
@@ -217,7 +210,7 @@ impl Reader<'_> {
             let is_older = |piece: u64| pieces.get(piece as usize).is_none_or(|of| *of < number);
             if delta.apply(tables, PIECE_WORDS, is_older) { Ok(()) } else { Err(damaged("does not fit")) }
         })?;
-        if next == summary.number + 1 {
+        if next == summary.head.number + 1 {
             return Ok(());
         }
         Err(VaultError::Damaged(format!("delta {next} of its state is missing").into()))

@@ -9,8 +9,8 @@
 use super::delta::Delta;
 use super::slots::StashSlot;
 use super::stash_directory::{ENTRY_WORDS, SlotChanges, StashDirectory};
-use super::summary::Summary;
-use crate::engine::scheme::{Scheme, Seed};
+use super::summary::{CheckpointHead, Summary};
+use crate::engine::scheme::Scheme;
 use crate::error::VaultError;
 use crate::trusted::checkpoint::Garbage;
 use crate::trusted::checkpoint_bytes::CheckpointBytes;
@@ -49,12 +49,9 @@ pub(crate) struct TrustedState<'a> {
 
 /// The facts of a checkpoint besides the state.
 pub(crate) struct CheckpointInfo<'a> {
-    pub(crate) number: u64,
-    pub(crate) sequence: u64,
-    pub(crate) accesses: u64,
+    pub(crate) head: CheckpointHead,
     /// Accesses since the last checkpoint.
     pub(crate) since: u64,
-    pub(crate) seed: Seed,
     /// Buckets whose versions have changed since the last checkpoint.
     pub(crate) rewritten: Vec<Bucket>,
     pub(crate) garbage: &'a [Garbage],
@@ -80,7 +77,7 @@ pub(crate) struct CheckpointWrite {
 impl CheckpointWrite {
     /// The checkpoint of a state in which all words are zeros and the stash is empty.
     pub(crate) fn first(summary: &Summary, mut seal: SealContext<'_>) -> Result<Self, VaultError> {
-        let number = summary.number;
+        let number = summary.head.number;
         Ok(CheckpointWrite {
             number,
             writes: Vec::new(),
@@ -147,7 +144,8 @@ impl CheckpointWriter {
         info: CheckpointInfo<'_>,
         mut seal: SealContext<'_>,
     ) -> Result<CheckpointWrite, VaultError> {
-        let CheckpointInfo { number, sequence, accesses, since, seed, rewritten, garbage } = info;
+        let CheckpointInfo { head, since, rewritten, garbage } = info;
+        let number = head.number;
         let tables = seal.header.parameters.scheme.words();
         let changes = state.scheme.take_changes().expect("nothing is in flight at a checkpoint");
         let is_whole = std::mem::take(&mut self.is_new);
@@ -170,10 +168,7 @@ impl CheckpointWriter {
         let pieces = self.write_pieces(state, (number, tables), turn, &mut seal)?;
         let oldest = self.pieces.iter().copied().min().unwrap_or(number);
         let summary = Summary {
-            number,
-            sequence,
-            accesses,
-            seed,
+            head,
             rest: state.scheme.rest(),
             versions: state.versions.head(),
             slots: self.directory.len(),

@@ -28,12 +28,21 @@ pub(crate) const PIECE_WORDS: u64 = PIECE_BYTES as u64 / 4;
 /// The number of zeros that are added to the stream in one go.
 const ZEROS_AT_ONCE: u64 = 64 << 10;
 
+/// The point at which a checkpoint in the store holds the trusted state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct ShippedPoint {
+    /// The number of the checkpoint.
+    pub(crate) number: u64,
+    /// The epoch of the session that shipped it.
+    pub(crate) epoch: u32,
+    /// Accesses since the vault was created.
+    pub(crate) accesses: u64,
+}
+
 /// The start of the stream.
 #[derive(Clone, Debug, BorshSerialize, BorshDeserialize)]
 pub(crate) struct ShippedStateHeader {
-    pub(crate) number: u64,
-    pub(crate) epoch: u32,
-    pub(crate) accesses: u64,
+    pub(crate) point: ShippedPoint,
     /// The rest of the scheme's state.
     pub(crate) rest: Vec<u8>,
     pub(crate) versions: VersionsHead,
@@ -333,9 +342,7 @@ mod tests {
         let (stash, row) = (500, Row::new("name", vec![9]));
         let rows = borsh::to_vec(&row).unwrap();
         let head = ShippedStateHeader {
-            number: 7,
-            epoch: 2,
-            accesses: 90,
+            point: ShippedPoint { number: 7, epoch: 2, accesses: 90 },
             rest: vec![1, 2, 3],
             versions,
             history: Vec::new(),

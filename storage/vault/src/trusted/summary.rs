@@ -5,16 +5,23 @@ use crate::engine::scheme::Seed;
 use ameles_seal::versions::VersionsHead;
 use borsh::{BorshDeserialize, BorshSerialize};
 
-/// The summary of a checkpoint. Each checkpoint writes it again.
-#[derive(BorshSerialize, BorshDeserialize)]
-pub(crate) struct Summary {
+/// The point at which a checkpoint holds the trusted state.
+#[derive(Clone, Copy, BorshSerialize, BorshDeserialize)]
+pub(crate) struct CheckpointHead {
     /// The number of the checkpoint.
     pub(crate) number: u64,
     /// The number of the first journal record after the checkpoint.
     pub(crate) sequence: u64,
     /// Accesses since the vault was created.
     pub(crate) accesses: u64,
+    /// The seed of the scheme's randomness from there on.
     pub(crate) seed: Seed,
+}
+
+/// The summary of a checkpoint. Each checkpoint writes it again.
+#[derive(BorshSerialize, BorshDeserialize)]
+pub(crate) struct Summary {
+    pub(crate) head: CheckpointHead,
     /// The rest of the scheme's state.
     pub(crate) rest: Vec<u8>,
     pub(crate) versions: VersionsHead,

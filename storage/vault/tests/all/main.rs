@@ -5,6 +5,7 @@
 mod background_work;
 mod checkpoint_costs;
 mod claims;
+mod counts;
 mod crash_traces;
 mod durability;
 mod every_step;

@@ -47,7 +47,7 @@ mod inspect;
 mod parameters;
 mod snapshot;
 
-pub use parameters::{CircuitParameters, CircuitParametersError};
+pub use parameters::CircuitParameters;
 pub use snapshot::{CircuitSnapshot, CircuitSnapshotError};
 
 use crate::concurrency::exclusive::Exclusive;

@@ -1,10 +1,10 @@
 //! The parameters of a Circuit ORAM, and the choices that make sense.
 
 use crate::oram::Bounds;
-use crate::range::{self, OutOfRange};
+use crate::range;
 use crate::tree::geometry::Geometry;
 use crate::tree::layout::Layout;
-use crate::tree::planning;
+use crate::tree::planning::{self, HalfFullTreeError};
 use crate::types::{Bucket, Level};
 use borsh::{BorshDeserialize, BorshSerialize};
 
@@ -28,22 +28,6 @@ pub struct CircuitParameters {
     pub stash_bound: u32,
 }
 
-/// The reason why parameters of a Circuit ORAM are refused, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CircuitParametersError {
-    /// A value outside of its range.
-    #[error(transparent)]
-    OutOfRange(#[from] OutOfRange),
-    /// The tree is too full for blocks to find their way down.
-    #[error("a tree for {max} blocks is too small for {capacity}: raise leaf_level or blocks_per_bucket")]
-    TreeTooSmall {
-        /// Z · 2^L: half of the tree's places.
-        max: u64,
-        /// N.
-        capacity: u64,
-    },
-}
-
 impl CircuitParameters {
     /// Good parameters: Z = 2; the smallest tree that is at most half full; the trusted top as high as fits.
     ///
@@ -58,7 +42,7 @@ impl CircuitParameters {
         block_bytes: u32,
         trusted_blocks: u64,
         max_batch: u32,
-    ) -> Result<Self, CircuitParametersError> {
+    ) -> Result<Self, HalfFullTreeError> {
         let leaf_level = planning::lowest_leaf_level(|level| capacity <= planning::half_of_places(2, level));
         let with_top = |top| {
             let mut parameters = CircuitParameters {
@@ -96,16 +80,12 @@ impl CircuitParameters {
     ///
     /// # Errors
     /// Each error names the parameter and the remedy.
-    pub fn validate(&self) -> Result<(), CircuitParametersError> {
+    pub fn validate(&self) -> Result<(), HalfFullTreeError> {
         let (levels, blocks) = ((self.leaf_level, self.top), (self.blocks_per_bucket, 2));
-        range::check_tree(levels, blocks, self.block_bytes, self.max_batch, self.capacity)?;
+        range::check_tree(levels, blocks, self.bounds())?;
         let stash_bound = ("stash_bound", self.stash_bound.into(), self.max_batch.into(), u32::MAX.into());
         range::check(&[stash_bound])?;
-        let max = planning::half_of_places(self.blocks_per_bucket, self.leaf_level);
-        if self.capacity > max {
-            return Err(CircuitParametersError::TreeTooSmall { max, capacity: self.capacity });
-        }
-        Ok(())
+        planning::check_half_full(self.blocks_per_bucket, self.leaf_level, self.capacity)
     }
 
     /// The tree, its buckets numbered from 0. A bucket is one slot: it is always read and written as a whole.
@@ -136,37 +116,26 @@ const WAITING: f64 = 0.8;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::parameters::{check_plans, planned_paths, refusal};
+    use crate::testing::parameters::{check_plans, check_tree_refusals};
 
     #[test]
-    fn planned_parameters_are_valid_at_every_size() {
-        check_plans(CircuitParameters::for_capacity, CircuitParameters::validate);
-    }
-
-    #[test]
-    fn more_trust_never_makes_a_path_longer() {
-        let planned = planned_paths(CircuitParameters::for_capacity, CircuitParameters::path_buckets);
-        assert_eq!(planned, [20, 14, 10, 5, 1]);
+    fn planned_parameters_are_valid_at_every_size_and_more_trust_never_makes_a_path_longer() {
+        check_plans(
+            CircuitParameters::for_capacity,
+            CircuitParameters::validate,
+            CircuitParameters::path_buckets,
+            [20, 14, 10, 5, 1],
+        );
     }
 
     #[test]
     fn each_parameter_out_of_range_is_refused_by_name() {
         let good = CircuitParameters::for_capacity(4096, 64, 512, 16).unwrap();
-        let refused =
-            |change: fn(&mut CircuitParameters)| refusal(&good, CircuitParameters::validate, change);
-        let named = |change| match refused(change) {
-            CircuitParametersError::OutOfRange(out) => out.name,
-            other => panic!("{other}"),
-        };
-        assert_eq!(named(|p| p.leaf_level = Level(32)), "leaf_level");
-        assert_eq!(named(|p| p.top = Level(p.leaf_level.0 + 1)), "top");
-        assert_eq!(named(|p| p.blocks_per_bucket = 1), "blocks_per_bucket");
-        assert_eq!(named(|p| p.block_bytes = (1 << 24) + 1), "block_bytes");
-        assert_eq!(named(|p| p.max_batch = 0), "max_batch");
-        assert_eq!(named(|p| p.capacity = 0), "capacity");
-        assert_eq!(named(|p| p.stash_bound = 15), "stash_bound");
-        assert!(matches!(refused(|p| p.capacity = 4097), CircuitParametersError::TreeTooSmall { .. }));
-        assert!(CircuitParameters::for_capacity(u64::MAX, 64, 0, 1).is_err());
-        assert!(CircuitParameters::for_capacity(64, 64, 0, u32::MAX).is_err());
+        check_tree_refusals!(
+            good,
+            ("blocks_per_bucket is 1", |p| p.blocks_per_bucket = 1),
+            ("stash_bound is 15", |p| p.stash_bound = 15),
+            ("a tree for 4096 blocks is too small for 4097", |p| p.capacity = 4097),
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! The beginning of a Circuit ORAM, its snapshots, and the return from them.
 
-use super::{CircuitOram, CircuitParameters, CircuitParametersError, PACE, State, Work};
+use super::{CircuitOram, CircuitParameters, PACE, State, Work};
 use crate::concurrency::exclusive::Exclusive;
 use crate::position_map::PositionMap;
 use crate::position_map::flat::{FlatPositionMap, Positions};
@@ -9,6 +9,7 @@ use crate::stash::{Stash, StashSnapshot};
 use crate::store::Store;
 use crate::tree::bucket_buffer::{BucketBuffer, HeldSnapshot};
 use crate::tree::eviction_schedule::EvictionSchedule;
+use crate::tree::planning::HalfFullTreeError;
 use borsh::{BorshDeserialize, BorshSerialize};
 use core::cell::RefCell;
 use rand_core::RngCore;
@@ -24,20 +25,20 @@ pub struct CircuitSnapshot {
 }
 
 /// The reason why there is no snapshot of a Circuit ORAM now, or it cannot go on from one.
-pub type CircuitSnapshotError = SnapshotError<CircuitParametersError>;
+pub type CircuitSnapshotError = SnapshotError<HalfFullTreeError>;
 
 impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R> {
     /// An empty Circuit ORAM: a store that was never written, a position map in which nothing is mapped. Its buckets
     /// are numbered from 0.
     ///
     /// # Errors
-    /// [`CircuitParametersError`].
+    /// [`HalfFullTreeError`].
     pub fn new(
         parameters: CircuitParameters,
         store: S,
         positions: P,
         random: R,
-    ) -> Result<Self, CircuitParametersError> {
+    ) -> Result<Self, HalfFullTreeError> {
         parameters.validate()?;
         let stash = Stash::new(parameters.block_bytes as usize, parameters.leaf_level, parameters.top);
         let held = BucketBuffer::new(parameters.blocks_per_bucket, parameters.block_bytes);
@@ -56,7 +57,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
 impl<S: Store, R: RngCore> FullSnapshot<R> for CircuitOram<S, FlatPositionMap<S::Error>, R> {
     type Store = S;
     type Snapshot = CircuitSnapshot;
-    type ParametersError = CircuitParametersError;
+    type ParametersError = HalfFullTreeError;
 
     fn snapshot(&self) -> Result<CircuitSnapshot, CircuitSnapshotError> {
         self.exclusive.check_at_rest()?;

@@ -5,9 +5,10 @@ use super::counters::{Groups, MAX_BITS};
 use super::pmmac::TAG_BYTES;
 use crate::range::{self, OutOfRange};
 use crate::schemes::path::{BucketsByLevel, PathParameters, PathParametersError, TreeTopParameters};
-use crate::schemes::raw::{RawParameters, RawParametersError};
+use crate::schemes::raw::RawParameters;
 use crate::schemes::ring::{RingParameters, RingParametersError};
 use crate::tree::layout::Layout;
+use crate::tree::planning::HalfFullTreeError;
 use crate::types::Level;
 
 /// The parameters of a Freecursive ORAM. All of them are public.
@@ -157,7 +158,7 @@ pub enum FreecursiveParametersError {
     Tree(#[from] PathParametersError),
     /// The tree of RAW ORAM is refused.
     #[error(transparent)]
-    Raw(#[from] RawParametersError),
+    Raw(#[from] HalfFullTreeError),
     /// The tree of Ring ORAM is refused.
     #[error(transparent)]
     Ring(#[from] RingParametersError),

@@ -65,10 +65,8 @@ impl HierarchicalParameters {
     /// # Errors
     /// [`OutOfRange`] names the parameter, its value and what it may be.
     pub fn validate(&self) -> Result<(), OutOfRange> {
+        range::check_bounds(self.bounds(), 1 << 32, 1 << 16)?;
         range::check(&[
-            ("capacity", self.capacity, 1, 1 << 32),
-            ("block_bytes", self.block_bytes.into(), 0, 1 << 24),
-            ("max_batch", self.max_batch.into(), 1, 1 << 16),
             ("buffer", self.buffer.into(), self.max_batch.into(), 1 << 31),
             ("load", self.load.into(), 1, 1 << 16),
         ])?;

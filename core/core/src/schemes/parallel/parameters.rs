@@ -4,11 +4,11 @@ use super::load;
 use crate::network::Processor;
 use crate::oram::Bounds;
 use crate::range::{self, OutOfRange};
-use crate::schemes::circuit::{CircuitParameters, CircuitParametersError};
+use crate::schemes::circuit::CircuitParameters;
 use crate::tree::block_header::HEADER_BYTES;
 use crate::tree::geometry::Geometry;
 use crate::tree::layout::Layout;
-use crate::tree::planning;
+use crate::tree::planning::{self, HalfFullTreeError};
 use crate::types::{Bucket, Level};
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -45,7 +45,7 @@ pub enum ParallelParametersError {
     Processors(u32),
     /// The tree is too full for blocks to find their way down.
     #[error(transparent)]
-    Tree(CircuitParametersError),
+    Tree(HalfFullTreeError),
     /// A processor without its memory, or memory without a processor.
     #[error("{stores} stores were given for {processors} processors; give one for each")]
     Stores {
@@ -56,10 +56,10 @@ pub enum ParallelParametersError {
     },
 }
 
-impl From<CircuitParametersError> for ParallelParametersError {
-    fn from(error: CircuitParametersError) -> Self {
+impl From<HalfFullTreeError> for ParallelParametersError {
+    fn from(error: HalfFullTreeError) -> Self {
         match error {
-            CircuitParametersError::OutOfRange(out) => Self::OutOfRange(out),
+            HalfFullTreeError::OutOfRange(out) => Self::OutOfRange(out),
             other => Self::Tree(other),
         }
     }

@@ -1,7 +1,7 @@
 //! The trusted state of a Path ORAM, written as changes: positions are its words, the paths that it holds the rest.
 
 use super::snapshot::PathSnapshotError;
-use super::{PathOram, PathParameters, PathParametersError};
+use super::{PathOram, PathParameters};
 use crate::position_map::flat::FlatPositionMap;
 use crate::snapshot::full::SnapshotError;
 use crate::snapshot::incremental::{IncrementalSnapshot, Parts};
@@ -16,9 +16,7 @@ use rand_core::RngCore;
 
 /// A Path ORAM whose buckets are numbered from 0.
 impl<S: Store, R: RngCore> IncrementalSnapshot<R> for PathOram<S, FlatPositionMap<S::Error>, R> {
-    type Store = S;
     type Parameters = PathParameters;
-    type ParametersError = PathParametersError;
 
     fn tables(parameters: &PathParameters) -> Vec<u64> {
         vec![parameters.capacity]

@@ -218,7 +218,7 @@ impl PathParameters {
             return Err(PathParametersError::BucketsTooSmall { blocks_per_bucket: self.blocks_per_bucket });
         }
         let (levels, blocks) = ((self.leaf_level, self.top), (self.blocks_per_bucket, MIN_BLOCKS));
-        range::check_tree(levels, blocks, self.block_bytes, self.max_batch, self.capacity)?;
+        range::check_tree(levels, blocks, self.bounds())?;
         let levels = self.path_buckets();
         if self.blocks_per_bucket == 3 && levels > MAX_LEVELS_OF_THREE {
             return Err(PathParametersError::TreeTooHigh { levels });
@@ -273,45 +273,27 @@ fn max_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::parameters::{check_plans, planned_paths, refusal};
+    use crate::testing::parameters::{check_plans, check_tree_refusals};
 
     #[test]
-    fn planned_parameters_are_valid_and_at_most_three_quarters_full_at_every_size() {
-        check_plans(PathParameters::for_capacity, PathParameters::validate);
-    }
-
-    #[test]
-    fn more_trust_never_makes_a_path_longer() {
-        let planned = planned_paths(PathParameters::for_capacity, PathParameters::path_buckets);
-        assert_eq!(planned, [19, 13, 10, 5, 1]);
-    }
-
-    #[test]
-    fn planning_refuses_what_validation_refuses() {
-        let planned =
-            |capacity, block_bytes, batch| PathParameters::for_capacity(capacity, block_bytes, 0, batch);
-        assert!(planned(u64::MAX, 64, 1).is_err());
-        assert!(planned(0, 64, 1).is_err());
-        assert!(planned(1, u32::MAX, 1).is_err());
-        assert!(planned(1, 64, u32::MAX).is_err());
+    fn planned_parameters_are_valid_at_every_size_and_more_trust_never_makes_a_path_longer() {
+        check_plans(
+            PathParameters::for_capacity,
+            PathParameters::validate,
+            PathParameters::path_buckets,
+            [19, 13, 10, 5, 1],
+        );
     }
 
     #[test]
     fn each_parameter_out_of_range_is_refused_by_name() {
         let good = PathParameters::for_capacity(4096, 64, 512, 16).unwrap();
-        let refused = |change: fn(&mut PathParameters)| refusal(&good, PathParameters::validate, change);
-        let named = |change| match refused(change) {
-            PathParametersError::OutOfRange(out) => out.name,
-            other => panic!("{other}"),
-        };
-        assert_eq!(named(|p| p.leaf_level = Level(32)), "leaf_level");
-        assert_eq!(named(|p| p.top = Level(p.leaf_level.0 + 1)), "top");
-        assert_eq!(named(|p| p.blocks_per_bucket = 0), "blocks_per_bucket");
-        assert_eq!(named(|p| p.block_bytes = (1 << 24) + 1), "block_bytes");
-        assert_eq!(named(|p| p.max_batch = 0), "max_batch");
-        assert_eq!(named(|p| p.capacity = 0), "capacity");
-        assert!(matches!(refused(|p| p.blocks_per_bucket = 2), PathParametersError::BucketsTooSmall { .. }));
-        assert!(matches!(refused(|p| p.capacity = 4097), PathParametersError::TreeTooSmall { .. }));
-        assert!(matches!(refused(|p| p.stash_bound = 16), PathParametersError::StashTooSmall { .. }));
+        check_tree_refusals!(
+            good,
+            ("blocks_per_bucket is 0", |p| p.blocks_per_bucket = 0),
+            ("buckets of 2 blocks fill the stash", |p| p.blocks_per_bucket = 2),
+            ("a tree for 4096 blocks is too small for 4097", |p| p.capacity = 4097),
+            ("a stash of 16 blocks cannot take", |p| p.stash_bound = 16),
+        );
     }
 }

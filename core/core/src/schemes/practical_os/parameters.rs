@@ -36,10 +36,8 @@ impl PracticalOsParameters {
     /// # Errors
     /// [`OutOfRange`] names the parameter, its value and what it may be.
     pub fn validate(&self) -> Result<(), OutOfRange> {
+        range::check_bounds(self.bounds(), 1 << 31, 1 << 16)?;
         range::check(&[
-            ("capacity", self.capacity, 1, 1 << 31),
-            ("block_bytes", self.block_bytes.into(), 0, 1 << 24),
-            ("max_batch", self.max_batch.into(), 1, 1 << 16),
             ("cache", self.cache.into(), self.max_batch.into(), 1 << 31),
             ("run_blocks", self.run_blocks.into(), 1, 1 << 24),
         ])

@@ -2,7 +2,7 @@
 //! schedule the rest.
 
 use super::snapshot::{Progress, RawSnapshotError};
-use super::{RawOram, RawParameters, RawParametersError};
+use super::{RawOram, RawParameters};
 use crate::position_map::flat::FlatPositionMap;
 use crate::snapshot::full::SnapshotError;
 use crate::snapshot::incremental::{IncrementalSnapshot, Parts};
@@ -17,9 +17,7 @@ use rand_core::RngCore;
 
 /// A RAW ORAM whose buckets are numbered from 0.
 impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RawOram<S, FlatPositionMap<S::Error>, R> {
-    type Store = S;
     type Parameters = RawParameters;
-    type ParametersError = RawParametersError;
 
     fn tables(parameters: &RawParameters) -> Vec<u64> {
         vec![parameters.capacity]

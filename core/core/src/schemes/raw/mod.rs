@@ -50,7 +50,7 @@ mod reading;
 mod snapshot;
 mod trees;
 
-pub use parameters::{RawParameters, RawParametersError};
+pub use parameters::RawParameters;
 pub use snapshot::{RawSnapshot, RawSnapshotError};
 
 use crate::concurrency::exclusive::Exclusive;

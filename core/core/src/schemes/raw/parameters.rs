@@ -2,10 +2,10 @@
 
 use super::trees::Trees;
 use crate::oram::Bounds;
-use crate::range::{self, OutOfRange};
+use crate::range;
 use crate::tree::eviction_schedule::{EvictionSchedule, Pace};
 use crate::tree::layout::Layout;
-use crate::tree::planning;
+use crate::tree::planning::{self, HalfFullTreeError};
 use crate::types::{Bucket, Level};
 use borsh::{BorshDeserialize, BorshSerialize};
 
@@ -33,22 +33,6 @@ pub struct RawParameters {
     pub stash_bound: u32,
 }
 
-/// The reason why parameters of a RAW ORAM are refused, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RawParametersError {
-    /// A value outside of its range.
-    #[error(transparent)]
-    OutOfRange(#[from] OutOfRange),
-    /// The tree is too full for blocks to find their way down.
-    #[error("a tree for {max} blocks is too small for {capacity}: raise leaf_level or blocks_per_bucket")]
-    TreeTooSmall {
-        /// Z · 2^L: half of the tree's places.
-        max: u64,
-        /// N.
-        capacity: u64,
-    },
-}
-
 impl RawParameters {
     /// The maximum number of blocks per leaf of planned parameters.
     pub const PLANNED_LOAD: u64 = 4;
@@ -67,7 +51,7 @@ impl RawParameters {
         block_bytes: u32,
         trusted_blocks: u64,
         max_batch: u32,
-    ) -> Result<Self, RawParametersError> {
+    ) -> Result<Self, HalfFullTreeError> {
         let leaf_level = planning::lowest_leaf_level(|level| capacity <= Self::PLANNED_LOAD << level.0);
         let with_top = |top| {
             let mut parameters = RawParameters {
@@ -112,19 +96,15 @@ impl RawParameters {
     ///
     /// # Errors
     /// Each error names the parameter and the remedy.
-    pub fn validate(&self) -> Result<(), RawParametersError> {
+    pub fn validate(&self) -> Result<(), HalfFullTreeError> {
         let (levels, blocks) = ((self.leaf_level, self.top), (self.blocks_per_bucket, 2));
-        range::check_tree(levels, blocks, self.block_bytes, self.max_batch, self.capacity)?;
+        range::check_tree(levels, blocks, self.bounds())?;
         let blocks = u64::from(self.blocks_per_bucket);
         range::check(&[
             ("eviction_rate", self.eviction_rate.into(), 1, 2 * blocks - 1),
             ("stash_bound", self.stash_bound.into(), self.max_batch.into(), u32::MAX.into()),
         ])?;
-        let max = planning::half_of_places(self.blocks_per_bucket, self.leaf_level);
-        if self.capacity > max {
-            return Err(RawParametersError::TreeTooSmall { max, capacity: self.capacity });
-        }
-        Ok(())
+        planning::check_half_full(self.blocks_per_bucket, self.leaf_level, self.capacity)
     }
 
     /// The bounds of its batches.
@@ -174,38 +154,28 @@ const WAITING: f64 = 2.8;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::parameters::{check_plans, planned_paths, refusal};
+    use crate::testing::parameters::{check_plans, check_tree_refusals};
 
     #[test]
-    fn planned_parameters_are_valid_at_every_size() {
-        check_plans(RawParameters::for_capacity, RawParameters::validate);
-    }
-
-    #[test]
-    fn more_trust_never_makes_a_path_longer() {
-        let planned = planned_paths(RawParameters::for_capacity, RawParameters::path_buckets);
-        assert_eq!(planned, [19, 14, 11, 6, 1]);
+    fn planned_parameters_are_valid_at_every_size_and_more_trust_never_makes_a_path_longer() {
+        check_plans(
+            RawParameters::for_capacity,
+            RawParameters::validate,
+            RawParameters::path_buckets,
+            [19, 14, 11, 6, 1],
+        );
     }
 
     #[test]
     fn each_parameter_out_of_range_is_refused_by_name() {
         let good = RawParameters::for_capacity(4096, 64, 512, 16).unwrap();
-        let refused = |change: fn(&mut RawParameters)| refusal(&good, RawParameters::validate, change);
-        let named = |change| match refused(change) {
-            RawParametersError::OutOfRange(out) => out.name,
-            other => panic!("{other}"),
-        };
-        assert_eq!(named(|p| p.leaf_level = Level(32)), "leaf_level");
-        assert_eq!(named(|p| p.top = Level(p.leaf_level.0 + 1)), "top");
-        assert_eq!(named(|p| p.blocks_per_bucket = 1), "blocks_per_bucket");
-        assert_eq!(named(|p| p.eviction_rate = 0), "eviction_rate");
-        assert_eq!(named(|p| p.eviction_rate = 10), "eviction_rate");
-        assert_eq!(named(|p| p.block_bytes = (1 << 24) + 1), "block_bytes");
-        assert_eq!(named(|p| p.max_batch = 0), "max_batch");
-        assert_eq!(named(|p| p.capacity = 0), "capacity");
-        assert_eq!(named(|p| p.stash_bound = 15), "stash_bound");
-        assert!(matches!(refused(|p| p.capacity = 5121), RawParametersError::TreeTooSmall { .. }));
-        assert!(RawParameters::for_capacity(u64::MAX, 64, 0, 1).is_err());
-        assert!(RawParameters::for_capacity(64, 64, 0, u32::MAX).is_err());
+        check_tree_refusals!(
+            good,
+            ("blocks_per_bucket is 1", |p| p.blocks_per_bucket = 1),
+            ("eviction_rate is 0", |p| p.eviction_rate = 0),
+            ("eviction_rate is 10", |p| p.eviction_rate = 10),
+            ("stash_bound is 15", |p| p.stash_bound = 15),
+            ("a tree for 5120 blocks is too small for 5121", |p| p.capacity = 5121),
+        );
     }
 }

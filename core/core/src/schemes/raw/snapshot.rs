@@ -1,6 +1,6 @@
 //! The beginning of a RAW ORAM, its snapshots, and the return from them.
 
-use super::{RawOram, RawParameters, RawParametersError, State, Work};
+use super::{RawOram, RawParameters, State, Work};
 use crate::concurrency::exclusive::Exclusive;
 use crate::position_map::PositionMap;
 use crate::position_map::flat::{FlatPositionMap, Positions};
@@ -10,6 +10,7 @@ use crate::store::Store;
 use crate::tree::bucket_buffer::{BucketBuffer, HeldSnapshot};
 use crate::tree::eviction_schedule::EvictionSchedule;
 use crate::tree::placement::FillOrder;
+use crate::tree::planning::HalfFullTreeError;
 use crate::types::{BlockId, Bucket};
 use borsh::{BorshDeserialize, BorshSerialize};
 use core::cell::RefCell;
@@ -34,21 +35,21 @@ pub(super) struct Progress {
 }
 
 /// The reason why there is no snapshot of a RAW ORAM now, or it cannot go on from one.
-pub type RawSnapshotError = SnapshotError<RawParametersError>;
+pub type RawSnapshotError = SnapshotError<HalfFullTreeError>;
 
 impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
     /// An empty RAW ORAM: a store that was never written, a position map in which nothing is mapped. Its buckets are
     /// numbered from `first_bucket`.
     ///
     /// # Errors
-    /// [`RawParametersError`].
+    /// [`HalfFullTreeError`].
     pub fn new(
         parameters: RawParameters,
         first_bucket: Bucket,
         store: S,
         positions: P,
         random: R,
-    ) -> Result<Self, RawParametersError> {
+    ) -> Result<Self, HalfFullTreeError> {
         parameters.validate()?;
         let stash = Stash::new(parameters.block_bytes as usize, parameters.leaf_level, parameters.top);
         // A header is a bucket whose blocks have no bytes.
@@ -116,7 +117,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
 impl<S: Store, R: RngCore> FullSnapshot<R> for RawOram<S, FlatPositionMap<S::Error>, R> {
     type Store = S;
     type Snapshot = RawSnapshot;
-    type ParametersError = RawParametersError;
+    type ParametersError = HalfFullTreeError;
 
     fn snapshot(&self) -> Result<RawSnapshot, RawSnapshotError> {
         debug_assert_eq!(self.trees.headers.first_bucket(), Bucket(0), "its buckets are numbered from 0");

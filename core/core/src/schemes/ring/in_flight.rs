@@ -35,12 +35,15 @@ pub(crate) struct InFlight {
     reading: Vec<Bucket>,
     rewrites: Vec<Rewrite>,
     pinned: Vec<(BlockId, Leaf)>,
+    /// True while the last eviction has begun and has not filled its buckets yet.
+    pub(crate) unfilled: bool,
 }
 
 impl InFlight {
     /// Nothing in flight.
     pub(crate) fn none() -> Self {
-        InFlight { round: Round(0), reading: Vec::new(), rewrites: Vec::new(), pinned: Vec::new() }
+        let (reading, rewrites, pinned) = <_>::default();
+        InFlight { round: Round(0), reading, rewrites, pinned, unfilled: false }
     }
 
     /// Begins a round of reads of these buckets. Only one round lasts at a time.

@@ -3,7 +3,7 @@
 
 use super::snapshot::RingSnapshotError;
 use super::validate::Agreement;
-use super::{RingOram, RingParameters, RingParametersError};
+use super::{RingOram, RingParameters};
 use crate::position_map::flat::{FlatPositionMap, Positions};
 use crate::snapshot::full::SnapshotError;
 use crate::snapshot::incremental::{BlockPlace, IncrementalSnapshot, Parts};
@@ -23,9 +23,7 @@ use rand_core::RngCore;
 type Rest = (EvictionSchedule, VecDeque<Bucket>);
 
 impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMap<S::Error>, R> {
-    type Store = S;
     type Parameters = RingParameters;
-    type ParametersError = RingParametersError;
 
     fn tables(parameters: &RingParameters) -> Vec<u64> {
         let [slots, written] = BucketMetadata::tables(&parameters.geometry());

@@ -374,7 +374,7 @@ where
             rest = behind;
         }
         state.placement = placement;
-        state.unfilled = false;
+        state.in_flight.unfilled = false;
         let round = state.in_flight.rewrite(placed);
         self.poison_flag.wake_waiters();
         (round, buffer)
@@ -415,7 +415,7 @@ where
             return None;
         }
         state.schedule.emergencies += u64::from(emergency);
-        state.unfilled = true;
+        state.in_flight.unfilled = true;
         Some(Due::Evict(state.schedule.begin(self.tree.leaf_level())))
     }
 }

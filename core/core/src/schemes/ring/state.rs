@@ -22,8 +22,6 @@ pub(super) struct State<R> {
     pub(super) stash: Stash,
     pub(super) metadata: BucketMetadata,
     pub(super) schedule: EvictionSchedule,
-    /// True while the last eviction has begun and has not filled its buckets yet.
-    pub(super) unfilled: bool,
     /// Buckets read often enough to be reshuffled early.
     pub(super) worn: VecDeque<Bucket>,
     pub(super) in_flight: InFlight,
@@ -38,7 +36,6 @@ impl<R: RngCore> State<R> {
             stash: Stash::new(parameters.block_bytes as usize, parameters.leaf_level, parameters.top),
             metadata,
             schedule: EvictionSchedule::default(),
-            unfilled: false,
             worn: VecDeque::new(),
             in_flight: InFlight::none(),
             placement: Placement::default(),
@@ -127,7 +124,7 @@ impl<R: RngCore> State<R> {
 
     /// Returns whether more than one scheduled eviction has not filled its buckets: no access may come before.
     pub(super) fn is_late(&self, parameters: &RingParameters) -> bool {
-        self.schedule.behind(parameters.pace()) + u64::from(self.unfilled) > 1
+        self.schedule.behind(parameters.pace()) + u64::from(self.in_flight.unfilled) > 1
     }
 
     /// Returns whether the next batch may need more room than there is. The evictions that the schedule puts first may

@@ -33,13 +33,14 @@
 mod inspect;
 mod parameters;
 
-pub use parameters::{SquareRootParameters, SquareRootParametersError};
+pub use parameters::SquareRootParameters;
 
 use crate::concurrency::epoch::{EpochScheme, Epochs};
 use crate::oram::Access;
 use crate::permutation::Permutation;
 use crate::permutation::oblivious_sort::{Records, Scratch};
 use crate::permutation::ordered_record as record;
+use crate::range::OutOfRange;
 use crate::store::Store;
 use crate::types::{BlockId, Bucket, Slot};
 use alloc::vec::Vec;
@@ -68,13 +69,13 @@ impl<S: Store, R: RngCore> SquareRootOram<S, R> {
     /// A Square-Root ORAM over a store that was never written. Its buckets are numbered from `first_bucket`.
     ///
     /// # Errors
-    /// [`SquareRootParametersError`].
+    /// [`OutOfRange`].
     pub fn new(
         parameters: SquareRootParameters,
         first_bucket: Bucket,
         store: S,
         mut random: R,
-    ) -> Result<Self, SquareRootParametersError> {
+    ) -> Result<Self, OutOfRange> {
         parameters.validate()?;
         let permutation = Permutation::draw(parameters.permuted(), &mut random);
         let (shelter, slots, bytes, scratch) = <_>::default();

@@ -1,7 +1,7 @@
 //! The parameters of a Square-Root ORAM.
 
 use crate::oram::Bounds;
-use crate::range;
+use crate::range::{self, OutOfRange};
 use crate::tree::block_header::HEADER_BYTES;
 use crate::tree::layout::{Extent, Layout};
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -22,30 +22,6 @@ pub struct SquareRootParameters {
     pub max_batch: u32,
 }
 
-/// The reason why parameters of a Square-Root ORAM are refused, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SquareRootParametersError {
-    /// A parameter that must not be 0.
-    #[error("{0} is 0; choose at least 1")]
-    Zero(&'static str),
-    /// A block that is too long.
-    #[error("blocks of {0} bytes are too long; choose at most 2^24 bytes")]
-    BlockBytes(u32),
-    /// An epoch that ends within a batch.
-    #[error(
-        "a batch of {max_batch} accesses has no room in a shelter of {shelter} slots; choose a longer shelter"
-    )]
-    Shelter {
-        /// S.
-        shelter: u32,
-        /// The maximum number of accesses in a batch.
-        max_batch: u32,
-    },
-    /// More slots than the permutation has numbers for.
-    #[error("{0} blocks and the shelter are more than 2^32; choose a smaller capacity")]
-    Capacity(u64),
-}
-
 impl SquareRootParameters {
     /// The paper's parameters for so many blocks: a shelter of √N slots, or of one batch if that is more.
     pub fn for_capacity(capacity: u64, block_bytes: u32, run_blocks: u32, max_batch: u32) -> Self {
@@ -59,26 +35,12 @@ impl SquareRootParameters {
     ///
     /// # Errors
     /// Each error names the parameter and the remedy.
-    pub fn validate(&self) -> Result<(), SquareRootParametersError> {
-        let min_one = [
-            ("capacity", self.capacity),
-            ("run_blocks", self.run_blocks.into()),
-            ("max_batch", self.max_batch.into()),
-        ];
-        if let Some(name) = range::find_zero(&min_one) {
-            return Err(SquareRootParametersError::Zero(name));
-        }
-        if self.block_bytes > 1 << 24 {
-            return Err(SquareRootParametersError::BlockBytes(self.block_bytes));
-        }
-        let (shelter, max_batch) = (self.shelter, self.max_batch);
-        if shelter < max_batch {
-            return Err(SquareRootParametersError::Shelter { shelter, max_batch });
-        }
-        if self.capacity.saturating_add(shelter.into()) > 1 << 32 {
-            return Err(SquareRootParametersError::Capacity(self.capacity));
-        }
-        Ok(())
+    pub fn validate(&self) -> Result<(), OutOfRange> {
+        range::check_bounds(self.bounds(), (1 << 32) - u64::from(self.shelter), u32::MAX)?;
+        range::check(&[
+            ("shelter", self.shelter.into(), self.max_batch.into(), u32::MAX.into()),
+            ("run_blocks", self.run_blocks.into(), 1, u32::MAX.into()),
+        ])
     }
 
     /// The bounds of its batches.

@@ -106,6 +106,11 @@ pub(super) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<
     if holds { Ok(()) } else { Err(otherwise()) }
 }
 
+/// Returns an error, unless no step is pending.
+pub(super) fn ensure_idle(pending_steps: u64, must_step: bool) -> Result<(), String> {
+    ensure((pending_steps, must_step) == (0, false), || String::from("it has pending steps"))
+}
+
 /// The buckets that an event writes; the order in which they are written does not show.
 pub(super) fn written_buckets(event: &Event) -> Option<BTreeSet<u64>> {
     match event {

@@ -3,7 +3,7 @@
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::observer::{Adversary, Observations, Observer, Pick, ShownLeaf, ensure};
+use super::observer::{Adversary, Observations, Observer, Pick, ShownLeaf, ensure, ensure_idle};
 use crate::schemes::opam::OpamParameters;
 use crate::types::Bucket;
 use alloc::boxed::Box;
@@ -76,9 +76,7 @@ impl OpamObserver {
 impl Observer for OpamObserver {
     fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Pending { pending_steps, must_step } => {
-                ensure((*pending_steps, *must_step) == (0, false), || String::from("it has pending steps"))
-            }
+            Event::Pending { pending_steps, must_step } => ensure_idle(*pending_steps, *must_step),
             Event::AccessBegins(accesses) => {
                 self.due = *accesses;
                 Ok(())

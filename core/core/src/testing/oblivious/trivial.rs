@@ -2,7 +2,7 @@
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::observer::{Adversary, Observations, Observer, ensure};
+use super::observer::{Adversary, Observations, Observer, ensure, ensure_idle};
 use crate::schemes::trivial::TrivialParameters;
 use crate::types::{Bucket, Slot};
 use alloc::boxed::Box;
@@ -33,9 +33,7 @@ struct ScanObserver {
 impl Observer for ScanObserver {
     fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Pending { pending_steps, must_step } => {
-                ensure((*pending_steps, *must_step) == (0, false), || String::from("it has pending steps"))
-            }
+            Event::Pending { pending_steps, must_step } => ensure_idle(*pending_steps, *must_step),
             Event::AccessBegins(accesses) => {
                 self.due = self.scan(*accesses);
                 Ok(())

@@ -7,7 +7,6 @@ use super::snapshots::bytes;
 use super::{Scheme, check, split};
 use crate::model::setup::{batches, rng};
 use ameles_core::oram::Oram;
-use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::snapshot::incremental::IncrementalSnapshot;
 use ameles_core::testing::{ArrayModel, TraceStore, TraceStoreError};
 use proptest::prelude::*;
@@ -18,8 +17,7 @@ use std::rc::Rc;
 impl<P, O> Scheme<P, O>
 where
     P: SchemeParameters,
-    O: FullSnapshot<ChaCha8Rng, Store = Rc<TraceStore>>
-        + IncrementalSnapshot<ChaCha8Rng, Store = Rc<TraceStore>, Parameters = P>
+    O: IncrementalSnapshot<ChaCha8Rng, Store = Rc<TraceStore>, Parameters = P>
         + Oram<Error = TraceStoreError>,
 {
     /// Checks the promises of a scheme whose changes are written down.

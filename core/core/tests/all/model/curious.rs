@@ -4,18 +4,19 @@ use super::setup::*;
 use ameles_core::oram::{Access, Bounds, Oram, OramError};
 use ameles_core::partitions::{Addressed, Partitions, PartitionsParameters};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
-use ameles_core::range::OutOfRange;
 use ameles_core::schemes::curious::{CuriousOram, CuriousParameters, Logged, log_layout};
 use ameles_core::schemes::path::{PathOram, PathParameters};
 use ameles_core::schemes::ring::{RingOram, RingParameters};
 use ameles_core::store::Store;
 use ameles_core::testing::TraceStoreError;
 use ameles_core::testing::oblivious::{Batches, Sequence};
+use ameles_core::testing::parameters::check_refusals;
 use ameles_core::testing::{ArrayModel, Operation, TraceEntry, TraceStore, finish_now};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
+use std::rc::Rc;
 
 fn parameters() -> CuriousParameters {
     CuriousParameters::for_capacity(400, 5, MAX_BATCH)
@@ -60,15 +61,11 @@ fn the_trees_are_those_of_the_authors_for_the_sizes_of_the_thesis() {
 
 #[test]
 fn the_planned_trusted_side_is_enough_for_sequences_that_come_back() {
-    for (capacity, count) in [(16, 2000), (100, 2000), (1024, 1500)] {
+    check_planned_cache(5, |capacity| {
         let parameters = CuriousParameters::for_capacity(capacity, 0, MAX_BATCH);
-        let common = &parameters.partitions;
-        assert_eq!(common.cache_bound, 2 * (common.min_cache(5) + MAX_BATCH));
-        check_sequences_that_come_back(common, count, |sequence, batches| {
-            let store = TraceStore::new(parameters.layout());
-            peak_of_cache(&curious_oram(&parameters, &store, 1), &store, sequence, batches)
-        });
-    }
+        let (common, layout) = (parameters.partitions.clone(), parameters.layout());
+        (common, layout, move |store: &Rc<TraceStore>| curious_oram(&parameters, Rc::clone(store), 1))
+    });
 }
 
 #[test]
@@ -227,21 +224,20 @@ fn a_log_without_slots_is_refused() {
 
 #[test]
 fn parameters_out_of_range_are_refused_by_name() {
-    let refused = |change: &dyn Fn(&mut CuriousParameters)| {
-        let mut changed = parameters();
-        change(&mut changed);
-        let OutOfRange { name, value, .. } = changed.validate().unwrap_err();
-        (name, value)
-    };
-    assert_eq!(parameters().validate(), Ok(()));
-    assert_eq!(refused(&|of| of.partitions.capacity = 0), ("capacity", 0));
-    assert_eq!(refused(&|of| of.partitions.partitions = 0), ("partitions", 0));
-    assert_eq!(refused(&|of| of.partitions.sweep_accesses = 0), ("sweep_accesses", 0));
-    assert_eq!(refused(&|of| of.partitions.max_batch = 0), ("max_batch", 0));
-    assert_eq!(refused(&|of| of.partitions.cache_bound = 11), ("cache_bound", 11));
-    assert_eq!(refused(&|of| of.tree.arity = 1), ("arity", 1));
-    assert_eq!(refused(&|of| of.tree.levels = 0), ("levels", 0));
-    assert_eq!(refused(&|of| (of.tree.arity, of.tree.levels) = (16, 9)), ("leaves", 1 << 32));
-    assert_eq!(refused(&|of| of.tree.blocks_per_bucket = 0), ("blocks_per_bucket", 0));
-    assert_eq!(refused(&|of| of.tree.capacity = 66), ("capacity", 66));
+    check_refusals(
+        &parameters(),
+        CuriousParameters::validate,
+        &[
+            ("capacity is 0", |p| p.partitions.capacity = 0),
+            ("partitions is 0", |p| p.partitions.partitions = 0),
+            ("sweep_accesses is 0", |p| p.partitions.sweep_accesses = 0),
+            ("max_batch is 0", |p| p.partitions.max_batch = 0),
+            ("cache_bound is 11", |p| p.partitions.cache_bound = 11),
+            ("arity is 1", |p| p.tree.arity = 1),
+            ("levels is 0", |p| p.tree.levels = 0),
+            ("leaves is 4294967296", |p| (p.tree.arity, p.tree.levels) = (16, 9)),
+            ("blocks_per_bucket is 0", |p| p.tree.blocks_per_bucket = 0),
+            ("capacity is 66", |p| p.tree.capacity = 66),
+        ],
+    );
 }

@@ -1,8 +1,8 @@
 //! The promises of hierarchical ORAM beside right answers.
 
 use super::setup::*;
+use ameles_core::check_refusals;
 use ameles_core::oram::{Access, Oram, OramError};
-use ameles_core::range::OutOfRange;
 use ameles_core::schemes::hierarchical::{HierarchicalParameters, LevelShape, overflow_exponent};
 use ameles_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, exercise, finish_now};
 use ameles_core::types::BlockId;
@@ -178,19 +178,11 @@ fn a_single_block_with_spread_rebuilds_is_answered_like_an_array() {
 
 #[test]
 fn parameters_out_of_range_are_refused_by_name() {
-    let refused = |parameters: HierarchicalParameters| {
-        let OutOfRange { name, value, .. } = parameters.validate().unwrap_err();
-        (name, value)
-    };
-    assert_eq!(refused(HierarchicalParameters { capacity: 0, ..PARAMETERS }), ("capacity", 0));
-    assert_eq!(refused(HierarchicalParameters { capacity: 1 << 33, ..PARAMETERS }), ("capacity", 1 << 33));
-    assert_eq!(refused(HierarchicalParameters { max_batch: 0, ..PARAMETERS }), ("max_batch", 0));
-    assert_eq!(refused(HierarchicalParameters { buffer: 5, ..PARAMETERS }), ("buffer", 5));
-    assert_eq!(refused(HierarchicalParameters { load: 0, ..PARAMETERS }), ("load", 0));
-    assert_eq!(refused(HierarchicalParameters { run_blocks: 27, ..PARAMETERS }), ("run_blocks", 27));
-    let long = 1 + (1 << 24);
-    assert_eq!(
-        refused(HierarchicalParameters { block_bytes: long, ..PARAMETERS }),
-        ("block_bytes", long.into())
+    check_refusals!(
+        PARAMETERS,
+        ("capacity is 8589934592", |p| p.capacity = 1 << 33),
+        ("buffer is 5", |p| p.buffer = 5),
+        ("load is 0", |p| p.load = 0),
+        ("run_blocks is 27", |p| p.run_blocks = 27)
     );
 }

@@ -4,10 +4,11 @@
 
 use super::setup::*;
 use ameles_core::oram::Oram;
-use ameles_core::range::OutOfRange;
 use ameles_core::schemes::oblivistore::ObliviStoreParameters;
 use ameles_core::testing::oblivious::{Batches, Sequence};
+use ameles_core::testing::parameters::check_refusals;
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
+use std::rc::Rc;
 
 fn parameters() -> ObliviStoreParameters {
     ObliviStoreParameters::for_capacity(400, 5, MAX_BATCH)
@@ -57,15 +58,11 @@ fn the_partitions_are_those_of_the_code_for_the_sizes_of_the_thesis() {
 
 #[test]
 fn the_planned_trusted_side_is_enough_for_sequences_that_come_back() {
-    for (capacity, count) in [(16, 2000), (100, 2000), (1024, 1500)] {
+    check_planned_cache(1, |capacity| {
         let parameters = ObliviStoreParameters::for_capacity(capacity, 0, MAX_BATCH);
-        let common = &parameters.partitions;
-        assert_eq!(common.cache_bound, 2 * (common.min_cache(1) + MAX_BATCH));
-        check_sequences_that_come_back(common, count, |sequence, batches| {
-            let store = TraceStore::new(parameters.layout());
-            peak_of_cache(&oblivistore_oram(&parameters, &store, 1), &store, sequence, batches)
-        });
-    }
+        let (common, layout) = (parameters.partitions.clone(), parameters.layout());
+        (common, layout, move |store: &Rc<TraceStore>| oblivistore_oram(&parameters, Rc::clone(store), 1))
+    });
 }
 
 #[test]
@@ -88,16 +85,15 @@ fn the_peak_of_the_trusted_side_has_the_buffers_of_rebuilds() {
 
 #[test]
 fn parameters_out_of_range_are_refused_by_name() {
-    let refused = |change: &dyn Fn(&mut ObliviStoreParameters)| {
-        let mut changed = parameters();
-        change(&mut changed);
-        let OutOfRange { name, value, .. } = changed.validate().unwrap_err();
-        (name, value)
-    };
-    assert_eq!(parameters().validate(), Ok(()));
-    assert_eq!(refused(&|of| of.partitions.partitions = 0), ("partitions", 0));
-    assert_eq!(refused(&|of| of.partition.levels = 0), ("levels", 0));
-    assert_eq!(refused(&|of| of.partition.levels = 25), ("levels", 25));
-    assert_eq!(refused(&|of| of.partition.capacity = 15), ("capacity", 15));
-    assert_eq!(refused(&|of| of.partition.block_bytes = 1 << 25), ("block_bytes", 1 << 25));
+    check_refusals(
+        &parameters(),
+        ObliviStoreParameters::validate,
+        &[
+            ("partitions is 0", |p| p.partitions.partitions = 0),
+            ("levels is 0", |p| p.partition.levels = 0),
+            ("levels is 25", |p| p.partition.levels = 25),
+            ("capacity is 15", |p| p.partition.capacity = 15),
+            ("block_bytes is 33554432", |p| p.partition.block_bytes = 1 << 25),
+        ],
+    );
 }

@@ -1,8 +1,9 @@
 //! OPAM against an array. No more can be said for it than that it answers rightly.
 
 use super::setup::*;
+use ameles_core::check_refusals;
 use ameles_core::oram::{Access, Oram, OramError};
-use ameles_core::schemes::opam::{OpamOram, OpamParameters, OpamParametersError};
+use ameles_core::schemes::opam::{OpamOram, OpamParameters};
 use ameles_core::store::Store;
 use ameles_core::testing::{
     ArrayModel, Operation, TraceEntry, TraceStore, TraceStoreError, exercise, finish_now,
@@ -128,22 +129,14 @@ fn a_batch_that_could_exceed_the_stash_is_refused_before_anything_changes_and_id
 
 #[test]
 fn parameters_out_of_range_are_refused_by_name() {
-    let good = parameters(40, 3, 4);
-    assert_eq!(good.validate(), Ok(()));
-    let refused = |change: &dyn Fn(&mut OpamParameters)| {
-        let mut parameters = good.clone();
-        change(&mut parameters);
-        let OpamParametersError::OutOfRange(refused) = parameters.validate().unwrap_err();
-        refused.name
-    };
-    assert_eq!(refused(&|p| p.capacity = 0), "capacity");
-    assert_eq!(refused(&|p| p.capacity = 46), "capacity");
-    assert_eq!(refused(&|p| p.block_bytes = (1 << 24) + 1), "block_bytes");
-    assert_eq!(refused(&|p| p.leaf_level = Level(25)), "leaf_level");
-    assert_eq!(refused(&|p| p.slots_per_bucket = 0), "slots_per_bucket");
-    assert_eq!(refused(&|p| p.slots_per_bucket = 65), "slots_per_bucket");
-    assert_eq!(refused(&|p| p.max_batch = 0), "max_batch");
-    assert_eq!(refused(&|p| p.stash_bound = 9), "stash_bound");
+    check_refusals!(
+        parameters(40, 3, 4),
+        ("capacity is 46", |p| p.capacity = 46),
+        ("leaf_level is 25", |p| p.leaf_level = Level(25)),
+        ("slots_per_bucket is 0", |p| p.slots_per_bucket = 0),
+        ("slots_per_bucket is 65", |p| p.slots_per_bucket = 65),
+        ("stash_bound is 9", |p| p.stash_bound = 9)
+    );
     assert!(OpamParameters::for_capacity(1 << 27, 4096).is_err());
 }
 

@@ -2,12 +2,14 @@
 
 use super::setup::*;
 use crate::pages::Pages;
+use ameles_core::check_refusals;
 use ameles_core::oram::{Access, Oram, OramError};
-use ameles_core::schemes::detworam::{DetWoOram, DetWoParameters, DetWoParametersError};
+use ameles_core::schemes::detworam::{DetWoOram, DetWoParameters};
 use ameles_core::schemes::eager::{EagerOram, EagerParameters};
-use ameles_core::schemes::plain::{Plain, PlainParameters, PlainParametersError};
+use ameles_core::schemes::plain::{Plain, PlainParameters};
 use ameles_core::schemes::write_schedule::WriteSchedule;
 use ameles_core::store::Store;
+use ameles_core::testing::parameters;
 use ameles_core::testing::{
     ArrayModel, Executor, Operation, TraceEntry, TraceStore, exercise, finish_now, settle,
 };
@@ -284,30 +286,17 @@ fn a_write_that_waits_for_a_step_that_fails_is_not_answered() {
 
 #[test]
 fn parameters_out_of_range_are_refused_by_name() {
-    let refused = |parameters: DetWoParameters| parameters.validate().unwrap_err();
-    assert_eq!(refused(PAGES.areas(0, 0)), DetWoParametersError::Capacity(0));
-    assert_eq!(refused(PAGES.areas(1 << 32, 1)), DetWoParametersError::Capacity(1 << 32));
-    assert!(matches!(refused(PAGES.areas(4, 5)), DetWoParametersError::Holding(_)));
-    let long = (1 << 24) + 1;
-    assert_eq!(
-        refused(DetWoParameters { block_bytes: long, ..PAGES.areas(4, 2) }),
-        DetWoParametersError::BlockBytes(long)
+    check_refusals!(
+        PAGES.areas(4, 2),
+        ("capacity is 4294967296", |p| p.capacity = 1 << 32),
+        ("holding is 5", |p| p.holding = 5),
     );
-    assert_eq!(
-        refused(DetWoParameters { max_batch: 0, ..PAGES.areas(4, 2) }),
-        DetWoParametersError::MaxBatch
+    parameters::check_refusals(
+        &PAGES.eager(4, 2, 1),
+        EagerParameters::validate,
+        &[("step_pages is 0", |p| p.step_pages = 0)],
     );
-    assert_eq!(PAGES.eager(4, 2, 0).validate(), Err(DetWoParametersError::StepPages));
-    let refused = |parameters: PlainParameters| parameters.validate().unwrap_err();
-    assert_eq!(refused(PAGES.plain(0)), PlainParametersError::Zero("capacity"));
-    assert_eq!(
-        refused(PlainParameters { max_batch: 0, ..PAGES.plain(1) }),
-        PlainParametersError::Zero("max_batch")
-    );
-    assert_eq!(
-        refused(PlainParameters { block_bytes: long, ..PAGES.plain(1) }),
-        PlainParametersError::BlockBytes(long)
-    );
+    check_refusals!(PAGES.plain(1));
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! The promises of PracticalOS beside right answers.
 
 use super::setup::*;
-use ameles_core::oram::{Access, Oram, OramError};
-use ameles_core::range::OutOfRange;
+use ameles_core::check_refusals;
 use ameles_core::schemes::practical_os::PracticalOsParameters;
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
 use ameles_core::types::BlockId;
@@ -20,15 +19,10 @@ fn costs_are_as_documented() {
         let trace = store.take_trace();
         assert_eq!((trace.len(), traffic(&trace)), (1, (batch, 0)));
     }
-    assert_eq!((oram.pending_steps(), oram.must_step()), (1, true));
-    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Backlogged)));
-    assert_eq!(store.take_trace(), []);
-    finish_now(oram.step()).unwrap();
     // Four runs of 30 records: each by itself, and twice in the five comparators of merge exchange.
     assert_eq!(PARAMETERS.runs(), 4);
     let moved = (4 + 2 * 5) * 30;
-    assert_eq!(traffic(&store.take_trace()), (moved, moved));
-    assert_eq!(oram.pending_steps(), 0);
+    assert_rebuilds(&oram, &store, moved);
     assert_eq!(oram.trusted_bytes(), 110 * 4 + 10 * (16 + 16 + 5));
 }
 
@@ -45,18 +39,10 @@ fn the_papers_client_holds_twice_the_root_of_the_blocks() {
 
 #[test]
 fn parameters_out_of_range_are_refused_by_name() {
-    let refused = |parameters: PracticalOsParameters| {
-        let OutOfRange { name, value, .. } = parameters.validate().unwrap_err();
-        (name, value)
-    };
-    assert_eq!(refused(PracticalOsParameters { capacity: 0, ..PARAMETERS }), ("capacity", 0));
-    assert_eq!(refused(PracticalOsParameters { capacity: 1 << 32, ..PARAMETERS }), ("capacity", 1 << 32));
-    assert_eq!(refused(PracticalOsParameters { max_batch: 0, ..PARAMETERS }), ("max_batch", 0));
-    assert_eq!(refused(PracticalOsParameters { cache: 5, ..PARAMETERS }), ("cache", 5));
-    assert_eq!(refused(PracticalOsParameters { run_blocks: 0, ..PARAMETERS }), ("run_blocks", 0));
-    let long = 1 + (1 << 24);
-    assert_eq!(
-        refused(PracticalOsParameters { block_bytes: long, ..PARAMETERS }),
-        ("block_bytes", long.into())
+    check_refusals!(
+        PARAMETERS,
+        ("capacity is 4294967296", |p| p.capacity = 1 << 32),
+        ("cache is 5", |p| p.cache = 5),
+        ("run_blocks is 0", |p| p.run_blocks = 0)
     );
 }

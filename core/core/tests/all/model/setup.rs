@@ -1,6 +1,6 @@
 //! The shared set-up of the tests of schemes: small ORAMs over a store that records its trace, and random batches.
 
-use ameles_core::oram::{Access, Oram};
+use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::partitions::{Partitions, PartitionsParameters, SubOram};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
@@ -25,6 +25,7 @@ use proptest::sample::Index;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use std::cell::Cell;
+use std::rc::Rc;
 
 pub(crate) const MAX_BATCH: u32 = 6;
 
@@ -124,6 +125,20 @@ pub(crate) fn small_ring() -> impl Strategy<Value = RingParameters> {
     })
 }
 
+/// Makes functions that build a scheme from its parameters, a store and a seed.
+macro_rules! builders {
+    ($($name:ident: $parameters:ty => $scheme:ident;)*) => {
+        $(pub(crate) fn $name<S: TestStore>(parameters: &$parameters, store: S, seed: u64) -> $scheme<S, ChaCha8Rng> {
+            $scheme::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
+        })*
+    };
+}
+builders! {
+    square_root: SquareRootParameters => SquareRootOram;
+    practical_os: PracticalOsParameters => PracticalOs;
+    hierarchical: HierarchicalParameters => HierarchicalOram;
+}
+
 /// Small permuted memories: capacity, bytes of a block, slots of shelter or cache, blocks of a run.
 fn permuted() -> impl Strategy<Value = (u64, u32, u32, u32)> {
     (1u64..40, 0usize..3, 0u32..10, 1u32..12).prop_map(|(capacity, block_bytes, more, run_blocks)| {
@@ -141,14 +156,6 @@ pub(crate) fn small_square_root() -> impl Strategy<Value = SquareRootParameters>
     })
 }
 
-pub(crate) fn square_root<S: TestStore>(
-    parameters: &SquareRootParameters,
-    store: S,
-    seed: u64,
-) -> SquareRootOram<S, ChaCha8Rng> {
-    SquareRootOram::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
-}
-
 pub(crate) fn small_practical_os() -> impl Strategy<Value = PracticalOsParameters> {
     permuted().prop_map(|(capacity, block_bytes, cache, run_blocks)| PracticalOsParameters {
         capacity,
@@ -157,14 +164,6 @@ pub(crate) fn small_practical_os() -> impl Strategy<Value = PracticalOsParameter
         run_blocks,
         max_batch: MAX_BATCH,
     })
-}
-
-pub(crate) fn practical_os<S: TestStore>(
-    parameters: &PracticalOsParameters,
-    store: S,
-    seed: u64,
-) -> PracticalOs<S, ChaCha8Rng> {
-    PracticalOs::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
 }
 
 pub(crate) fn small_root() -> impl Strategy<Value = RootParameters> {
@@ -192,14 +191,6 @@ pub(crate) fn small_hierarchical() -> impl Strategy<Value = HierarchicalParamete
             HierarchicalParameters { block_bytes, buffer, load, run_blocks, spread, ..paper }
         },
     )
-}
-
-pub(crate) fn hierarchical<S: TestStore>(
-    parameters: &HierarchicalParameters,
-    store: S,
-    seed: u64,
-) -> HierarchicalOram<S, ChaCha8Rng> {
-    HierarchicalOram::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
 }
 
 fn small_partitions() -> impl Strategy<Value = PartitionsParameters> {
@@ -326,6 +317,16 @@ pub(crate) fn traffic(trace: &[TraceEntry]) -> (usize, usize) {
     })
 }
 
+/// Asserts that a step is due before another access, and that it reads and writes so many slots.
+pub(crate) fn assert_rebuilds<O: Oram<Error = TraceStoreError>>(oram: &O, store: &TraceStore, moved: usize) {
+    assert_eq!((oram.pending_steps(), oram.must_step()), (1, true));
+    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Backlogged)));
+    assert_eq!(store.take_trace(), []);
+    finish_now(oram.step()).unwrap();
+    assert_eq!(traffic(&store.take_trace()), (moved, moved));
+    assert_eq!(oram.pending_steps(), 0);
+}
+
 /// Runs a schedule as a driver does: at most one access and one step are in flight, and no access begins
 /// while `step` must run first. Then lets everything finish, and compares every block with the array.
 pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Action]) {
@@ -394,16 +395,23 @@ pub(crate) fn assert_steps_make_room<O: FullSnapshot<ChaCha8Rng>>(oram: &O, boun
     assert!(max <= bound && oram.emergencies() > 0, "{max} blocks, {} emergencies", oram.emergencies());
 }
 
-/// Runs sequences that must make no emergency, and prints the most blocks on the trusted side.
+/// Checks that the planned cache is enough for sequences that come back, and prints the most blocks of each.
+/// `plan` makes the partitions of so many blocks, their layout, and how to build them.
 #[allow(clippy::print_stdout, reason = "the figures are there to be looked at")]
-pub(crate) fn check_sequences_that_come_back(
-    common: &PartitionsParameters,
-    count: usize,
-    peak: impl Fn(Sequence, Batches) -> usize,
+pub(crate) fn check_planned_cache<P: SubOram, B: Fn(&Rc<TraceStore>) -> Partitions<P, ChaCha8Rng>>(
+    puts: u32,
+    plan: impl Fn(u64) -> (PartitionsParameters, Layout, B),
 ) {
-    for sequence in [Sequence::Sweep, Sequence::Random, Sequence::Zipf, Sequence::TwoBlocks, Sequence::Mixed]
-    {
-        let peak = peak(sequence, Batches { count, max: MAX_BATCH as usize, seed: 1 });
-        println!("{} blocks, {sequence:?}: at most {peak} of {}", common.capacity, common.cache_bound);
+    for (capacity, count) in [(16, 2000), (100, 2000), (1024, 1500)] {
+        let (common, layout, build) = plan(capacity);
+        assert_eq!(common.cache_bound, 2 * (common.min_cache(puts) + MAX_BATCH));
+        let batches = Batches { count, max: MAX_BATCH as usize, seed: 1 };
+        for sequence in
+            [Sequence::Sweep, Sequence::Random, Sequence::Zipf, Sequence::TwoBlocks, Sequence::Mixed]
+        {
+            let store = Rc::new(TraceStore::new(layout.clone()));
+            let peak = peak_of_cache(&build(&store), &store, sequence, batches);
+            println!("{capacity} blocks, {sequence:?}: at most {peak} of {}", common.cache_bound);
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! The promises of Square-Root ORAM beside right answers.
 
 use super::setup::*;
-use ameles_core::oram::{Access, Oram, OramError};
-use ameles_core::schemes::square_root::{SquareRootParameters, SquareRootParametersError};
+use ameles_core::check_refusals;
+use ameles_core::schemes::square_root::SquareRootParameters;
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
 use ameles_core::types::BlockId;
 
@@ -19,15 +19,10 @@ fn costs_are_as_documented() {
         let trace = store.take_trace();
         assert_eq!((trace.len(), traffic(&trace)), (2, (before + batch, batch)));
     }
-    assert_eq!((oram.pending_steps(), oram.must_step()), (1, true));
-    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Backlogged)));
-    assert_eq!(store.take_trace(), []);
-    finish_now(oram.step()).unwrap();
     // Four runs of 30 records: each twice by itself, and twice in the five comparators of merge exchange.
     assert_eq!(PARAMETERS.runs(), 4);
     let moved = 2 * (4 + 2 * 5) * 30;
-    assert_eq!(traffic(&store.take_trace()), (moved, moved));
-    assert_eq!(oram.pending_steps(), 0);
+    assert_rebuilds(&oram, &store, moved);
     assert_eq!(oram.trusted_bytes(), 110 * 4 + 10 * 16);
 }
 
@@ -41,15 +36,10 @@ fn the_papers_shelter_has_as_many_slots_as_the_root_of_the_blocks() {
 
 #[test]
 fn parameters_out_of_range_are_refused_by_name() {
-    use SquareRootParametersError::*;
-    let refused = |parameters: SquareRootParameters| parameters.validate().unwrap_err();
-    assert_eq!(refused(SquareRootParameters { capacity: 0, ..PARAMETERS }), Zero("capacity"));
-    assert_eq!(refused(SquareRootParameters { run_blocks: 0, ..PARAMETERS }), Zero("run_blocks"));
-    assert_eq!(refused(SquareRootParameters { max_batch: 0, ..PARAMETERS }), Zero("max_batch"));
-    let long = 1 + (1 << 24);
-    assert_eq!(refused(SquareRootParameters { block_bytes: long, ..PARAMETERS }), BlockBytes(long));
-    let short = SquareRootParameters { shelter: 5, ..PARAMETERS };
-    assert_eq!(refused(short), Shelter { shelter: 5, max_batch: MAX_BATCH });
-    let large = SquareRootParameters { capacity: 1 << 32, ..PARAMETERS };
-    assert_eq!(refused(large), Capacity(1 << 32));
+    check_refusals!(
+        PARAMETERS,
+        ("capacity is 4294967296", |p| p.capacity = 1 << 32),
+        ("run_blocks is 0", |p| p.run_blocks = 0),
+        ("shelter is 5", |p| p.shelter = 5)
+    );
 }

@@ -1,7 +1,8 @@
 //! The promises of Trivial ORAM beside right answers.
 
 use super::setup::*;
-use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters, TrivialParametersError};
+use ameles_core::check_refusals;
+use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use ameles_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, finish_now};
 use ameles_core::types::{BlockId, Bucket, Slot};
 
@@ -50,18 +51,5 @@ fn scans_begun_side_by_side_come_one_after_the_other() {
 
 #[test]
 fn parameters_out_of_range_are_refused_by_name() {
-    let refused = |parameters: TrivialParameters| parameters.validate().unwrap_err();
-    assert_eq!(
-        refused(TrivialParameters { capacity: 0, ..PARAMETERS }),
-        TrivialParametersError::Zero("capacity")
-    );
-    let chunk = TrivialParameters { chunk_blocks: 0, ..PARAMETERS };
-    assert_eq!(refused(chunk), TrivialParametersError::Zero("chunk_blocks"));
-    assert_eq!(
-        refused(TrivialParameters { max_batch: 0, ..PARAMETERS }),
-        TrivialParametersError::Zero("max_batch")
-    );
-    let long = (1 << 24) + 1;
-    let too_long = TrivialParameters { block_bytes: long, ..PARAMETERS };
-    assert_eq!(refused(too_long), TrivialParametersError::BlockBytes(long));
+    check_refusals!(PARAMETERS, ("chunk_blocks is 0", |p| p.chunk_blocks = 0));
 }

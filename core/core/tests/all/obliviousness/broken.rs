@@ -286,34 +286,66 @@ fn an_eviction_that_waits_until_the_stash_is_full_is_caught() {
     assert_raw_caught(run, Adversary::Full, (OneBlock, Sweep), "shape");
 }
 
+/// Checks that a scheme whose memory is rebuilt is caught when it skips hits, when it serves a block of a batch once
+/// (which this adversary sees), and when a rebuild of the first so many buckets leaves what is in its place already.
+macro_rules! assert_rebuilds_caught {
+    ($new:expr, $parameters:expr, $subject:expr, $adversary:expr, $rebuilt:expr) => {
+        let layout = $parameters.layout();
+        let caught = |run: Run<'_>, adversary, pair, finding| {
+            assert_caught(&$subject($parameters, run), adversary, pair, finding);
+        };
+        let run = run!(layout.clone(), |store, _work, seed| SkipsHits::new(
+            $new($parameters, Bucket(0), store, rng(seed)).expect("valid parameters")
+        ));
+        caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
+        let run = run!(layout.clone(), |store, _work, seed| Deduplicates(
+            $new($parameters, Bucket(0), store, rng(seed)).expect("valid parameters")
+        ));
+        caught(run, $adversary, (OneBlock, Sweep), "one: shape");
+        let run = run!(layout.clone(), |store, _work, seed| {
+            let store = SkipsUnchanged::new(store, $rebuilt);
+            $new($parameters, Bucket(0), store, rng(seed)).expect("valid parameters")
+        });
+        caught(run, Adversary::Snapshot, (OneBlock, Sweep), "shape");
+    };
+}
+
+/// Checks the same of a scheme whose memory is permuted, and that it is caught with a permutation that is none of the
+/// uniform ones, and with one that every epoch has.
+macro_rules! assert_permuted_caught {
+    ($new:expr, $parameters:expr, $subject:expr, $adversary:expr) => {
+        let permuted = $parameters.permuted();
+        assert_rebuilds_caught!($new, $parameters, $subject, $adversary, permuted);
+        let layout = $parameters.layout();
+        let run = run!(layout.clone(), |store, _work, seed| {
+            $new($parameters, Bucket(0), store, LowBits(rng(seed))).expect("valid parameters")
+        });
+        let subject = $subject($parameters, run);
+        assert_caught(&subject, Adversary::Full, (OneBlock, Sweep), "one: slots of");
+        let run = run!(layout.clone(), |store, _work, seed| {
+            let random = Repeats::new(rng(seed), permuted as usize - 1);
+            $new($parameters, Bucket(0), store, random).expect("valid parameters")
+        });
+        let subject = $subject($parameters, run);
+        assert_caught(
+            &subject,
+            Adversary::Full,
+            (OneBlock, Dummies),
+            "one: steps between slots of one bucket",
+        );
+    };
+}
+
 #[test]
 fn what_breaks_square_root_oram_is_caught() {
-    let parameters = square_root_parameters;
-    let caught = |run: Run<'_>, adversary, pair, finding| {
-        assert_caught(&square_root_subject(parameters(), run), adversary, pair, finding);
-    };
-    macro_rules! square_root {
-        ($store:expr, $random:expr) => {
-            SquareRootOram::new(parameters(), Bucket(0), $store, $random).expect("valid parameters")
-        };
-    }
-    let layout = || parameters().layout();
-    let run = run!(layout(), |store, _work, seed| SkipsHits::new(square_root!(store, rng(seed))));
-    caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
-    let run = run!(layout(), |store, _work, seed| Deduplicates(square_root!(store, rng(seed))));
-    caught(run, Adversary::Snapshot, (OneBlock, Sweep), "one: shape");
-    // The rebuild leaves what is in its place already.
-    let run = run!(layout(), |store, _work, seed| square_root!(
-        SkipsUnchanged::new(store, parameters().permuted()),
-        rng(seed)
-    ));
-    caught(run, Adversary::Snapshot, (OneBlock, Sweep), "shape");
-    // A permutation that is none of the uniform ones, and one that every epoch has.
-    let run = run!(layout(), |store, _work, seed| square_root!(store, LowBits(rng(seed))));
-    caught(run, Adversary::Full, (OneBlock, Sweep), "one: slots of");
-    let draws = parameters().permuted() as usize - 1;
-    let run = run!(layout(), |store, _work, seed| square_root!(store, Repeats::new(rng(seed), draws)));
-    caught(run, Adversary::Full, (OneBlock, Dummies), "one: steps between slots of one bucket");
+    let (parameters, subject) = (square_root_parameters, square_root_subject);
+    assert_permuted_caught!(SquareRootOram::new, parameters(), subject, Adversary::Snapshot);
+}
+
+#[test]
+fn what_breaks_practical_os_is_caught() {
+    let (parameters, subject) = (practical_os_parameters, practical_os_subject);
+    assert_permuted_caught!(PracticalOs::new, parameters(), subject, Adversary::Full);
 }
 
 /// A Freecursive ORAM of these parts.
@@ -359,57 +391,24 @@ fn a_tree_top_that_answers_without_a_path_is_caught_although_dummies_stand_in_fo
 fn what_breaks_hierarchical_oram_is_caught() {
     for spread in [false, true] {
         let parameters = || hierarchical_parameters(spread);
-        let caught = |run: Run<'_>, adversary, pair, finding| {
-            assert_caught(&hierarchical_subject(parameters(), run), adversary, pair, finding);
-        };
-        macro_rules! hierarchical {
-            ($store:expr, $random:expr) => {
-                HierarchicalOram::new(parameters(), Bucket(0), $store, $random).expect("valid parameters")
-            };
-        }
-        let layout = || parameters().layout();
-        let run = run!(layout(), |store, _work, seed| SkipsHits::new(hierarchical!(store, rng(seed))));
-        caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
-        let run = run!(layout(), |store, _work, seed| Deduplicates(hierarchical!(store, rng(seed))));
-        caught(run, Adversary::Snapshot, (OneBlock, Sweep), "one: shape");
-        let run = run!(layout(), |store, _work, seed| hierarchical!(
-            SkipsUnchanged::new(store, parameters().buffer.into()),
-            rng(seed)
-        ));
-        caught(run, Adversary::Snapshot, (OneBlock, Sweep), "shape");
+        let rebuilt = u64::from(parameters().buffer);
+        assert_rebuilds_caught!(
+            HierarchicalOram::new,
+            parameters(),
+            hierarchical_subject,
+            Adversary::Snapshot,
+            rebuilt
+        );
         // One hash function for every building, and random buckets that are all the same.
-        let run = run!(layout(), |store, _work, seed| hierarchical!(store, Repeats::new(rng(seed), 1)));
-        caught(run, Adversary::Full, (OneBlock, Dummies), "one: steps between slots of one block");
-        caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: steps between slots of one block");
+        let run = run!(parameters().layout(), |store, _work, seed| {
+            let random = Repeats::new(rng(seed), 1);
+            HierarchicalOram::new(parameters(), Bucket(0), store, random).expect("valid parameters")
+        });
+        for pair in [(OneBlock, Dummies), (TwoBlocks, Sweep)] {
+            let subject = hierarchical_subject(parameters(), run);
+            assert_caught(&subject, Adversary::Full, pair, "one: steps between slots of one block");
+        }
     }
-}
-
-#[test]
-fn what_breaks_practical_os_is_caught() {
-    let parameters = practical_os_parameters;
-    let caught = |run: Run<'_>, adversary, pair, finding| {
-        assert_caught(&practical_os_subject(parameters(), run), adversary, pair, finding);
-    };
-    macro_rules! practical_os {
-        ($store:expr, $random:expr) => {
-            PracticalOs::new(parameters(), Bucket(0), $store, $random).expect("valid parameters")
-        };
-    }
-    let layout = || parameters().layout();
-    let run = run!(layout(), |store, _work, seed| SkipsHits::new(practical_os!(store, rng(seed))));
-    caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
-    let run = run!(layout(), |store, _work, seed| Deduplicates(practical_os!(store, rng(seed))));
-    caught(run, Adversary::Full, (OneBlock, Sweep), "one: shape");
-    let run = run!(layout(), |store, _work, seed| practical_os!(
-        SkipsUnchanged::new(store, parameters().permuted()),
-        rng(seed)
-    ));
-    caught(run, Adversary::Snapshot, (OneBlock, Sweep), "shape");
-    let run = run!(layout(), |store, _work, seed| practical_os!(store, LowBits(rng(seed))));
-    caught(run, Adversary::Full, (OneBlock, Sweep), "one: slots of");
-    let draws = parameters().permuted() as usize - 1;
-    let run = run!(layout(), |store, _work, seed| practical_os!(store, Repeats::new(rng(seed), draws)));
-    caught(run, Adversary::Full, (OneBlock, Dummies), "one: steps between slots of one bucket");
 }
 
 macro_rules! run_curious {

@@ -21,7 +21,7 @@ use ameles_core::schemes::square_root::SquareRootParameters;
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use ameles_core::store::Store;
 use ameles_core::testing::oblivious::{
-    circuit, freecursive, hierarchical, partitions, path, permuted, raw, ring, trivial,
+    Adversary, Observer, circuit, freecursive, hierarchical, partitions, path, permuted, raw, ring, trivial,
 };
 use ameles_core::testing::small_ring;
 use ameles_core::types::{Bucket, Level};
@@ -81,6 +81,15 @@ subjects! {
     practical_os_subject(parameters: PracticalOsParameters), 1, rate(1, 1), permuted::practical_os;
 }
 
+/// Judges a scheme of these parameters, which is built from them, a store and a seed, at each pace.
+macro_rules! judge {
+    ($name:expr, $parameters:expr, $build:path, $subject:path, [$($pace:ident),*]) => {
+        let parameters = $parameters;
+        let run = runs(parameters.layout(), |store, seed| $build(&parameters, store, seed));
+        $subject(parameters.clone(), &run).must_pass($name, &[$(PaceKind::$pace),*]);
+    };
+}
+
 /// Runs of a Ring ORAM, and the observer of it.
 pub(crate) fn ring_subject<'a>(parameters: &'a RingParameters, run: Run<'a>) -> Subject<'a> {
     Subject::over_many_runs(
@@ -133,10 +142,7 @@ pub(crate) fn path_parameters() -> PathParameters {
 
 #[test]
 fn path_oram_shows_nothing_of_what_was_asked() {
-    let parameters = path_parameters();
-    let run = runs(parameters.layout(), |store, seed| flat_path(&parameters, store, seed));
-    path_subject(parameters.clone(), &run)
-        .must_pass("path", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
+    judge!("path", path_parameters(), flat_path, path_subject, [Prompt, Late, Concurrent]);
 }
 
 #[test]
@@ -219,10 +225,7 @@ pub(crate) fn circuit_parameters() -> CircuitParameters {
 
 #[test]
 fn circuit_oram_shows_nothing_of_what_was_asked() {
-    let parameters = circuit_parameters();
-    let run = runs(parameters.layout(), |store, seed| flat_circuit(&parameters, store, seed));
-    circuit_subject(parameters.clone(), &run)
-        .must_pass("circuit", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
+    judge!("circuit", circuit_parameters(), flat_circuit, circuit_subject, [Prompt, Late, Concurrent]);
 }
 
 pub(crate) fn raw_parameters() -> RawParameters {
@@ -240,10 +243,7 @@ pub(crate) fn raw_parameters() -> RawParameters {
 
 #[test]
 fn raw_oram_shows_nothing_of_what_was_asked() {
-    let parameters = raw_parameters();
-    let run = runs(parameters.layout(), |store, seed| flat_raw(&parameters, store, seed));
-    raw_subject(parameters.clone(), &run)
-        .must_pass("raw", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
+    judge!("raw", raw_parameters(), flat_raw, raw_subject, [Prompt, Late, Concurrent]);
 }
 
 pub(crate) fn trivial_parameters() -> TrivialParameters {
@@ -276,11 +276,13 @@ pub(crate) fn square_root_parameters() -> SquareRootParameters {
 
 #[test]
 fn square_root_oram_shows_nothing_of_what_was_asked() {
-    let run = runs(square_root_parameters().layout(), |store, seed| {
-        model::square_root(&square_root_parameters(), store, seed)
-    });
-    let subject = square_root_subject(square_root_parameters(), &run);
-    subject.must_pass("square root", &[PaceKind::Prompt, PaceKind::Concurrent]);
+    judge!(
+        "square root",
+        square_root_parameters(),
+        model::square_root,
+        square_root_subject,
+        [Prompt, Concurrent]
+    );
 }
 
 pub(crate) fn hierarchical_parameters(spread: bool) -> HierarchicalParameters {
@@ -295,20 +297,16 @@ pub(crate) fn hierarchical_parameters(spread: bool) -> HierarchicalParameters {
     }
 }
 
-fn judge_hierarchical(name: &str, spread: bool, pace_kind: &[PaceKind]) {
-    let parameters = hierarchical_parameters(spread);
-    let run = runs(parameters.layout(), |store, seed| model::hierarchical(&parameters, store, seed));
-    hierarchical_subject(parameters.clone(), &run).must_pass(name, pace_kind);
-}
-
 #[test]
 fn hierarchical_oram_shows_nothing_of_what_was_asked() {
-    judge_hierarchical("hierarchical", false, &[PaceKind::Prompt, PaceKind::Concurrent]);
+    let parameters = hierarchical_parameters(false);
+    judge!("hierarchical", parameters, model::hierarchical, hierarchical_subject, [Prompt, Concurrent]);
 }
 
 #[test]
 fn hierarchical_oram_whose_rebuilds_are_spread_out_shows_nothing_of_what_was_asked() {
-    judge_hierarchical("hierarchical, spread out", true, &[PaceKind::Late, PaceKind::Concurrent]);
+    let (name, parameters) = ("hierarchical, spread out", hierarchical_parameters(true));
+    judge!(name, parameters, model::hierarchical, hierarchical_subject, [Late, Concurrent]);
 }
 
 pub(crate) fn practical_os_parameters() -> PracticalOsParameters {
@@ -317,11 +315,13 @@ pub(crate) fn practical_os_parameters() -> PracticalOsParameters {
 
 #[test]
 fn practical_os_shows_nothing_of_what_was_asked() {
-    let run = runs(practical_os_parameters().layout(), |store, seed| {
-        model::practical_os(&practical_os_parameters(), store, seed)
-    });
-    let subject = practical_os_subject(practical_os_parameters(), &run);
-    subject.must_pass("practical os", &[PaceKind::Prompt, PaceKind::Concurrent]);
+    judge!(
+        "practical os",
+        practical_os_parameters(),
+        model::practical_os,
+        practical_os_subject,
+        [Prompt, Concurrent]
+    );
 }
 
 /// Eight partitions, swept so often for each four accesses.
@@ -335,6 +335,16 @@ fn eight_partitions(sweep_evictions: u32) -> PartitionsParameters {
         cache_bound: 1000,
         max_batch: MAX_BATCH,
     }
+}
+
+/// Runs of a scheme over eight partitions with so many leaves each, and the observer of it.
+fn partitions_subject<'a>(
+    leaves: u64,
+    run: Run<'a>,
+    observer: impl Fn(Adversary, u64) -> Box<dyn Observer> + 'a,
+) -> Subject<'a> {
+    let PartitionsParameters { capacity, max_batch, partitions, .. } = eight_partitions(0);
+    Subject::over_many_runs((capacity, max_batch), u64::from(partitions) * leaves, rate(1, 1), run, observer)
 }
 
 /// Trees with two leaves each.
@@ -354,13 +364,8 @@ pub(crate) fn judged_curious<S: Store + Clone>(store: &S, seed: u64) -> CuriousO
 /// Runs of a CURIOUS, and the observer of it.
 pub(crate) fn curious_subject<'a>(run: Run<'a>) -> Subject<'a> {
     let parameters = curious_parameters();
-    Subject::over_many_runs(
-        (parameters.partitions.capacity, parameters.partitions.max_batch),
-        u64::from(parameters.partitions.partitions) * parameters.tree.leaves(),
-        rate(1, 1),
-        run,
-        move |adversary, seed| partitions::curious(&parameters, adversary, seed),
-    )
+    let leaves = parameters.tree.leaves();
+    partitions_subject(leaves, run, move |adversary, seed| partitions::curious(&parameters, adversary, seed))
 }
 
 #[test]
@@ -384,13 +389,7 @@ pub(crate) fn judged_oblivistore<S: Store + Clone>(store: &S, seed: u64) -> Obli
 /// Runs of an ObliviStore, and the observer of it.
 pub(crate) fn oblivistore_subject<'a>(run: Run<'a>) -> Subject<'a> {
     let parameters = oblivistore_parameters();
-    Subject::over_many_runs(
-        (parameters.partitions.capacity, parameters.partitions.max_batch),
-        u64::from(parameters.partitions.partitions),
-        rate(1, 1),
-        run,
-        move |adversary, seed| partitions::oblivistore(&parameters, adversary, seed),
-    )
+    partitions_subject(1, run, move |adversary, seed| partitions::oblivistore(&parameters, adversary, seed))
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use super::setup::parameters;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
-use ameles_core::range::OutOfRange;
 use ameles_core::schemes::parallel::{
     ParallelOram, ParallelParameters, ParallelParametersError, routing_overflow_exponent,
 };
+use ameles_core::testing::parameters::check_refusals;
 use ameles_core::testing::{TraceStore, processor_stores};
 use ameles_core::types::Level;
 
@@ -47,27 +47,24 @@ fn subtrees_lie_side_by_side() {
 
 #[test]
 fn parameters_out_of_range_are_refused_by_name() {
-    let refused = |change: fn(&mut ParallelParameters)| {
-        let mut bad = parameters(8, 3, 1);
-        change(&mut bad);
-        bad.validate().unwrap_err()
-    };
-    let named = |change| match refused(change) {
-        ParallelParametersError::OutOfRange(OutOfRange { name, .. }) => name,
-        other => panic!("{other}"),
-    };
-    assert_eq!(named(|p| p.processors = 0), "processors");
-    assert_eq!(named(|p| p.processors = 1025), "processors");
-    assert_eq!(refused(|p| p.processors = 6), ParallelParametersError::Processors(6));
-    assert_eq!(named(|p| p.leaf_level = Level(2)), "leaf_level");
-    assert_eq!(named(|p| p.leaf_level = Level(32)), "leaf_level");
-    assert_eq!(named(|p| p.top = Level(2)), "top");
-    assert_eq!(named(|p| p.top = Level(p.leaf_level.0 + 1)), "top");
-    assert_eq!(named(|p| p.blocks_per_bucket = 1), "blocks_per_bucket");
-    assert_eq!(named(|p| p.block_bytes = (1 << 24) + 1), "block_bytes");
-    assert_eq!(named(|p| p.capacity = 0), "capacity");
-    assert_eq!(named(|p| p.stash_bound = 7), "stash_bound");
-    assert!(matches!(refused(|p| p.capacity = 129), ParallelParametersError::Tree(_)));
+    check_refusals(
+        &parameters(8, 3, 1),
+        ParallelParameters::validate,
+        &[
+            ("processors is 0", |p| p.processors = 0),
+            ("processors is 1025", |p| p.processors = 1025),
+            ("6 processors are no power of two", |p| p.processors = 6),
+            ("leaf_level is 2", |p| p.leaf_level = Level(2)),
+            ("leaf_level is 32", |p| p.leaf_level = Level(32)),
+            ("top is 2", |p| p.top = Level(2)),
+            ("top is", |p| p.top = Level(p.leaf_level.0 + 1)),
+            ("blocks_per_bucket is 1", |p| p.blocks_per_bucket = 1),
+            ("block_bytes is 16777217", |p| p.block_bytes = (1 << 24) + 1),
+            ("capacity is 0", |p| p.capacity = 0),
+            ("stash_bound is 7", |p| p.stash_bound = 7),
+            ("a tree for 128 blocks is too small for 129", |p| p.capacity = 129),
+        ],
+    );
     assert!(ParallelParameters::for_capacity(64, 1, 3, 0).is_err());
     assert!(ParallelParameters::for_capacity(u64::MAX, 1, 4, 0).is_err());
 }

@@ -4,7 +4,7 @@ use super::fields::Fields;
 use crate::auth::identity::Users;
 use crate::auth::principal::Principal;
 use crate::catalogue::UnixMillis;
-use crate::s3::version_4::{SigningKey, is_ahead, parse_time, scope, too_skewed};
+use crate::s3::version_4::{Credential, SigningKey, is_ahead, parse_time, too_skewed};
 use crate::s3::{region, version_2};
 use http::HeaderMap;
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
@@ -54,16 +54,16 @@ pub(super) fn signed(
     let dated = parse_time(date)
         .ok_or_else(|| s3_error!(InvalidArgument, "X-Amz-Date must be formated via ISO8601 Long format"))?;
     let bad = |why| S3Error::with_message(S3ErrorCode::InvalidArgument, why);
-    let [access_key, day, signed_region] = scope(credential).map_err(bad)?;
-    if !date.starts_with(day) {
+    let Credential { access_key, day, region: signed_region } = Credential::parse(credential).map_err(bad)?;
+    if !date.starts_with(&day) {
         return Err(bad(format!("the Credential is of the day {day} and X-Amz-Date of another.")));
     }
-    region::check(signed_region, gateway_region, "InvalidArgument", "the Credential is mal-formed")?;
+    region::check(&signed_region, gateway_region, "InvalidArgument", "the Credential is mal-formed")?;
     if is_ahead(dated, now) {
         return Err(too_skewed());
     }
-    let (identity, secret) = users.by_access_key(access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
-    let expected = SigningKey::new(&secret, day, signed_region).sign(policy.as_bytes());
+    let (identity, secret) = users.by_access_key(&access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
+    let expected = SigningKey::new(&secret, &day, &signed_region).sign(policy.as_bytes());
     if !bool::from(expected.as_bytes().ct_eq(signature.as_bytes())) {
         return Err(s3_error!(SignatureDoesNotMatch));
     }

@@ -60,7 +60,7 @@ fn value(parts: &Parts, name: &str) -> Vec<u8> {
 /// Returns the text that the key signs for a canonical request.
 pub(super) fn string_to_sign(claim: &Claim, request: &[u8]) -> Vec<u8> {
     let digest = hex(&Sha256::digest(request));
-    format!("AWS4-HMAC-SHA256\n{}\n{}\n{digest}", claim.date, claim.scope()).into_bytes()
+    format!("AWS4-HMAC-SHA256\n{}\n{}\n{digest}", claim.date, claim.credential.scope()).into_bytes()
 }
 
 #[cfg(test)]

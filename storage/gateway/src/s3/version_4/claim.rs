@@ -34,10 +34,7 @@ const DATE: &[BorrowedFormatItem<'_>] = format_description!("[year][month][day]T
 /// A signature, with the scope and the headers that it covers.
 #[derive(Debug)]
 pub(super) struct Claim {
-    pub(super) access_key: String,
-    /// The day of the key, such as `20261122`.
-    pub(super) day: String,
-    pub(super) region: String,
+    pub(super) credential: Credential,
     /// The time of the signature in its signed form.
     pub(super) date: String,
     pub(super) time: UnixMillis,
@@ -66,7 +63,7 @@ impl Claim {
         let claim = read(uri, headers)?;
         if let Some(claim) = &claim {
             check_signed_headers(&claim.signed, headers)?;
-            if !claim.date.starts_with(&claim.day) {
+            if !claim.date.starts_with(&claim.credential.day) {
                 return Err(s3_error!(
                     SignatureDoesNotMatch,
                     "The day of the credential is not that of the date."
@@ -74,11 +71,6 @@ impl Claim {
             }
         }
         Ok(claim)
-    }
-
-    /// Returns the scope of the key: day, region and service.
-    pub(super) fn scope(&self) -> String {
-        format!("{}/{}/s3/aws4_request", self.day, self.region)
     }
 }
 
@@ -157,14 +149,14 @@ fn in_header(authorization: &str, headers: &HeaderMap) -> S3Result<Claim> {
     let credential = credential.ok_or_else(|| malformed("missing Credential."))?;
     let signed = signed.ok_or_else(|| malformed("missing SignedHeaders."))?;
     let signature = signature.ok_or_else(|| malformed("missing Signature."))?;
-    let [access_key, day, region] = scope(credential).map_err(|why| malformed(&why))?.map(str::to_owned);
+    let credential = Credential::parse(credential).map_err(|why| malformed(&why))?;
     let date = headers.get("x-amz-date").and_then(|date| date.to_str().ok()).unwrap_or_default();
     let time = parse_time(date).ok_or_else(|| {
         s3_error!(AccessDenied, "AWS authentication requires a valid Date or x-amz-date header.")
     })?;
     let (date, signature) = (date.to_owned(), signature.to_owned());
     let (signed, place) = (names(signed), Place::Header);
-    Ok(Claim { access_key, day, region, date, time, signed, signature, place })
+    Ok(Claim { credential, date, time, signed, signature, place })
 }
 
 fn in_url<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> S3Result<Claim> {
@@ -185,9 +177,8 @@ fn in_url<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> S3Result<Claim> {
     if algorithm != ALGORITHM {
         return Err(bad("X-Amz-Algorithm only supports \"AWS4-HMAC-SHA256\"".into()));
     }
-    let [access_key, day, region] = scope(credential)
-        .map_err(|why| bad(format!("Error parsing the X-Amz-Credential parameter; {why}").into()))?
-        .map(str::to_owned);
+    let credential = Credential::parse(credential)
+        .map_err(|why| bad(format!("Error parsing the X-Amz-Credential parameter; {why}").into()))?;
     let time = parse_time(date).ok_or_else(|| {
         bad("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\"".into())
     })?;
@@ -204,33 +195,53 @@ fn in_url<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> S3Result<Claim> {
         Ok(seconds) => seconds.unsigned_abs(),
     };
     let (date, signed, place) = (date.to_owned(), names(signed), Place::Url { seconds });
-    Ok(Claim { access_key, day, region, date, time, signed, signature, place })
+    Ok(Claim { credential, date, time, signed, signature, place })
 }
 
-/// Returns the access key, the day and the region of `key/day/region/s3/aws4_request`.
-pub(in crate::s3) fn scope(credential: &str) -> Result<[&str; 3], String> {
-    let parts: Vec<&str> = credential.split('/').collect();
-    let &[access_key, date, region, service, terminal] = &parts[..] else {
-        return Err(
+/// The credential of a signature, `key/day/region/s3/aws4_request`.
+#[derive(Debug)]
+pub(in crate::s3) struct Credential {
+    pub(in crate::s3) access_key: String,
+    /// The day of the key, such as `20261122`.
+    pub(in crate::s3) day: String,
+    pub(in crate::s3) region: String,
+}
+
+impl Credential {
+    /// Parses a credential.
+    ///
+    /// # Errors
+    /// The sentence that says what is wrong with it.
+    pub(in crate::s3) fn parse(text: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let &[access_key, day, region, service, terminal] = &parts[..] else {
+            return Err(
             "the Credential is mal-formed; expecting \"<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request\"."
                 .into(),
         );
-    };
-    if date.len() != 8 || !date.bytes().all(|digit| digit.is_ascii_digit()) {
-        return Err(format!(
-            "incorrect date format \"{date}\". This date in the credential must be in the format \"yyyyMMdd\"."
-        ));
+        };
+        if day.len() != 8 || !day.bytes().all(|digit| digit.is_ascii_digit()) {
+            return Err(format!(
+                "incorrect date format \"{day}\". This date in the credential must be in the format \"yyyyMMdd\"."
+            ));
+        }
+        if service != "s3" {
+            return Err(format!("incorrect service \"{service}\". This endpoint belongs to \"s3\"."));
+        }
+        if terminal != "aws4_request" {
+            return Err(format!("incorrect terminal \"{terminal}\". This endpoint uses \"aws4_request\"."));
+        }
+        if !is_region(region) {
+            return Err(format!("\"{region}\" is no name of a region."));
+        }
+        let [access_key, day, region] = [access_key, day, region].map(str::to_owned);
+        Ok(Credential { access_key, day, region })
     }
-    if service != "s3" {
-        return Err(format!("incorrect service \"{service}\". This endpoint belongs to \"s3\"."));
+
+    /// Returns the scope of the key: day, region and service.
+    pub(super) fn scope(&self) -> String {
+        format!("{}/{}/s3/aws4_request", self.day, self.region)
     }
-    if terminal != "aws4_request" {
-        return Err(format!("incorrect terminal \"{terminal}\". This endpoint uses \"aws4_request\"."));
-    }
-    if !is_region(region) {
-        return Err(format!("\"{region}\" is no name of a region."));
-    }
-    Ok([access_key, date, region])
 }
 
 /// Parses a time such as `20261122T080000Z`.

@@ -12,7 +12,7 @@ mod payload;
 mod payload_error;
 mod signed;
 
-pub(super) use claim::{has_version_4, pairs, parse_time, scope};
+pub(super) use claim::{Credential, has_version_4, pairs, parse_time};
 pub(super) use key::SigningKey;
 pub(super) use payload::{Payload, Trailers};
 pub(super) use payload_error::PayloadError;
@@ -57,7 +57,7 @@ pub(super) fn check(
             ("AuthorizationQueryParametersError", "Error parsing the X-Amz-Credential parameter")
         }
     };
-    region::check(&claim.region, region, code, words)?;
+    region::check(&claim.credential.region, region, code, words)?;
     check_time(&claim, now)?;
     let signed_payload = match (claim.place, payload) {
         (Place::Header, Payload::Unnamed) => {
@@ -71,8 +71,8 @@ pub(super) fn check(
         (Place::Url { .. }, _) => UNSIGNED,
     };
     let (identity, secret) =
-        users.by_access_key(&claim.access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
-    let key = SigningKey::new(&secret, &claim.day, &claim.region);
+        users.by_access_key(&claim.credential.access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
+    let key = SigningKey::new(&secret, &claim.credential.day, &claim.credential.region);
     let is_right = canonical::requests(parts, &claim.signed, signed_payload)
         .map(|text| key.sign(&canonical::string_to_sign(&claim, &text)))
         .map(|signature| signature.as_bytes().ct_eq(claim.signature.as_bytes()))
@@ -81,10 +81,10 @@ pub(super) fn check(
         return Err(s3_error!(SignatureDoesNotMatch));
     }
     parts.extensions.insert(Principal::new(Some(identity), &parts.headers));
-    parts.extensions.insert(SignedRegion(claim.region.as_str().into()));
+    parts.extensions.insert(SignedRegion(claim.credential.region.as_str().into()));
     parts.headers.remove(AUTHORIZATION);
     parts.uri = without_signature(&parts.uri);
-    let scope = claim.scope();
+    let scope = claim.credential.scope();
     Ok(Some(Signed { key, date: claim.date, scope, signature: claim.signature }))
 }
 

@@ -8,7 +8,7 @@ use ameles_gateway::http::loopback::Loopback;
 use ameles_gateway::http::server;
 use ameles_gateway::s3::S3Server;
 use ameles_gateway::testing::MemoryDevice;
-use ameles_gateway::{Account, Gateway, Options};
+use ameles_gateway::{Account, Gateway, Options, Usage};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use time::OffsetDateTime;
@@ -90,6 +90,14 @@ impl TestServer {
 
     pub async fn stop(self) {
         self.serving.stop().await;
+    }
+
+    /// Stops the server, which has changed nothing since this usage was counted, and has read and written nothing since
+    /// the device's log was taken.
+    pub async fn stop_untouched(self, before: Usage) {
+        assert_eq!(self.gateway.usage(), before, "nothing was changed");
+        assert_eq!(self.device.take_log(), [], "nothing was read or written");
+        self.stop().await;
     }
 
     pub fn host(&self) -> String {

@@ -8,6 +8,7 @@ use crate::session::pace::LocalWork;
 use crate::store::VaultStore;
 use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWrite, TrustedState};
 use crate::trusted::seal_context::SealContext;
+use crate::trusted::summary::CheckpointHead;
 use tokio::time::Instant;
 
 impl<U: VaultStore> Session<U> {
@@ -84,12 +85,10 @@ impl<U: VaultStore> Session<U> {
     /// Builds the changes that the checkpoint makes to the trusted disk.
     fn build_checkpoint(&mut self, seed: Seed) -> Result<CheckpointWrite, VaultError> {
         let Session { engine, checkpoints, identity, entropy, .. } = self;
+        let (sequence, accesses) = (self.journal.sequence(), engine.accesses());
         let info = CheckpointInfo {
-            number: checkpoints.number,
-            sequence: self.journal.sequence(),
-            accesses: engine.accesses(),
-            since: checkpoints.since(engine.accesses()),
-            seed,
+            head: CheckpointHead { number: checkpoints.number, sequence, accesses, seed },
+            since: checkpoints.since(accesses),
             rewritten: engine.take_rewritten(),
             garbage: self.garbage.versions(),
         };

@@ -13,7 +13,7 @@ use crate::trusted::checkpoint::{ShippedCheckpoint, blob_name, digest, parse_blo
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::shipped_state::{
-    Manifest, PIECE_WORDS, PREFIX, ShippedStateHeader, ShippedStateParts, ShippedStateWriter,
+    Manifest, PIECE_WORDS, PREFIX, ShippedPoint, ShippedStateHeader, ShippedStateParts, ShippedStateWriter,
     parse_piece_name, piece_name,
 };
 use crate::trusted::stash_directory::PayloadOpener;
@@ -33,9 +33,7 @@ impl<U: VaultStore> Session<U> {
         engine.scheme.hold_words();
         engine.sealed.hold_versions();
         let head = ShippedStateHeader {
-            number,
-            epoch,
-            accesses: engine.accesses(),
+            point: ShippedPoint { number, epoch, accesses: engine.accesses() },
             rest: engine.scheme.rest(),
             versions: engine.sealed.with_versions(TrustedVersions::head),
             history: checkpoints.history.clone(),

@@ -98,47 +98,23 @@ fn crash_everywhere(header: &VaultHeader) {
     }
 }
 
-#[test]
-fn no_crash_at_any_step_loses_anything_under_ring_oram() {
-    crash_everywhere(&ring(false));
+/// Makes a test for each of these vaults.
+macro_rules! crash_everywhere {
+    ($($name:ident: $header:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            crash_everywhere(&$header);
+        })*
+    };
 }
-
-#[test]
-fn no_crash_at_any_step_loses_anything_under_ring_oram_with_a_trusted_top() {
-    crash_everywhere(&ring(true));
-}
-
-#[test]
-fn no_crash_at_any_step_loses_anything_under_path_oram() {
-    crash_everywhere(&path(false));
-}
-
-#[test]
-fn no_crash_at_any_step_loses_anything_under_path_oram_with_a_trusted_top() {
-    crash_everywhere(&path(true));
-}
-
-#[test]
-fn a_machine_lost_at_any_step_loses_nothing_that_was_acknowledged_with_its_journal_in_the_store() {
-    crash_everywhere(&with_journal_in_store(&ring(true)));
-}
-
-#[test]
-fn a_machine_lost_at_any_step_loses_nothing_under_path_oram_with_its_journal_in_the_store() {
-    crash_everywhere(&with_journal_in_store(&path(false)));
-}
-
-#[test]
-fn no_crash_at_any_step_loses_anything_under_ring_oram_with_its_top_on_the_disk() {
-    crash_everywhere(&with_top_on_disk(&ring(true)));
-}
-
-#[test]
-fn no_crash_at_any_step_loses_anything_under_path_oram_with_its_top_on_the_disk() {
-    crash_everywhere(&with_top_on_disk(&path(true)));
-}
-
-#[test]
-fn a_machine_lost_at_any_step_loses_nothing_with_its_top_on_the_disk_and_its_journal_in_the_store() {
-    crash_everywhere(&with_journal_in_store(&with_top_on_disk(&ring(true))));
+crash_everywhere! {
+    no_crash_at_any_step_loses_anything_under_ring_oram: ring(false);
+    no_crash_at_any_step_loses_anything_under_ring_oram_with_a_trusted_top: ring(true);
+    no_crash_at_any_step_loses_anything_under_path_oram: path(false);
+    no_crash_at_any_step_loses_anything_under_path_oram_with_a_trusted_top: path(true);
+    a_machine_lost_at_any_step_loses_nothing_that_was_acknowledged_with_its_journal_in_the_store: with_journal_in_store(&ring(true));
+    a_machine_lost_at_any_step_loses_nothing_under_path_oram_with_its_journal_in_the_store: with_journal_in_store(&path(false));
+    no_crash_at_any_step_loses_anything_under_ring_oram_with_its_top_on_the_disk: with_top_on_disk(&ring(true));
+    no_crash_at_any_step_loses_anything_under_path_oram_with_its_top_on_the_disk: with_top_on_disk(&path(true));
+    a_machine_lost_at_any_step_loses_nothing_with_its_top_on_the_disk_and_its_journal_in_the_store: with_journal_in_store(&with_top_on_disk(&ring(true)));
 }

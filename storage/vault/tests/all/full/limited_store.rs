@@ -1,7 +1,7 @@
 //! A store with limited room.
 
 use crate::support::forward::forward_blob_reads;
-use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError, split_buckets};
 use ameles_core::tree::layout::Layout;
 use ameles_store::{BlobError, Blobs, VersionedMemory, forward_inventory};
 use std::cell::{Cell, RefCell};
@@ -91,18 +91,16 @@ impl Untrusted for LimitedStore {
     }
 
     /// Stores the buckets that fit, one after the other.
-    async fn write(&self, buckets: &[BucketVersion], mut from: &[u8]) -> Result<(), UntrustedError> {
-        for of in buckets {
-            let (bytes, rest) = from.split_at(Untrusted::layout(self).bucket_bytes(of.bucket));
-            from = rest;
-            if !self.holds(of) {
+    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
+        for (of, bytes) in split_buckets(Untrusted::layout(self), buckets, from) {
+            if !self.holds(&of) {
                 let left = self.room.left.get();
                 if left == Some(0) {
                     return Err(self.room.full(&format!("{of:?}")));
                 }
                 self.room.left.set(left.map(|left| left - 1));
             }
-            self.memory.write(&[*of], bytes).await?;
+            self.memory.write(&[of], bytes).await?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::name_model::{NameModel, NamedBlock, payload};
 use super::process::{CrashPoint, Process, VaultSide};
+use crate::counts::counts;
 use crate::support::fragile_disk::Crash;
 use crate::support::parameters;
 use crate::support::rng::TestRng;
@@ -24,23 +25,14 @@ const NAMES: u64 = 4;
 /// The maximum number of openings; after more than that, the successor would never take over.
 const MAX_OPENINGS: u64 = 400;
 
-/// The counts of what lifecycles did, for the test that they did enough.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Summary {
-    pub killed_while_filling: u64,
-    pub killed_while_cutting_over: u64,
-    pub stopped: u64,
-    pub changed: u64,
-    pub read: u64,
-}
-
-impl Summary {
-    pub fn add(&mut self, other: Summary) {
-        self.killed_while_filling += other.killed_while_filling;
-        self.killed_while_cutting_over += other.killed_while_cutting_over;
-        self.stopped += other.stopped;
-        self.changed += other.changed;
-        self.read += other.read;
+counts! {
+    /// The counts of what lifecycles did, for the test that they did enough.
+    pub struct Summary {
+        pub killed_while_filling: u64,
+        pub killed_while_cutting_over: u64,
+        pub stopped: u64,
+        pub changed: u64,
+        pub read: u64,
     }
 }
 

@@ -29,7 +29,7 @@ fn nothing_acknowledged_is_lost_whenever_the_process_dies() {
         let Ok(summary_of_one) = catch_unwind(|| run_lifecycle(seed)) else {
             panic!("see it again: AMELES_SIM_SEED={seed} cargo test -p ameles-vault --test all migration");
         };
-        summary.add(summary_of_one);
+        summary += summary_of_one;
     }
     let Summary { killed_while_filling, killed_while_cutting_over, stopped, changed, read } = summary;
     let did = [killed_while_filling, killed_while_cutting_over, stopped, changed / 20, read / 20];

@@ -4,7 +4,7 @@ use super::violation::Violation;
 use crate::support::forward::forward_blob_reads;
 use crate::support::master;
 use crate::support::shipped_contents::{self, ShippedContents};
-use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError, split_buckets};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{Bucket, Version};
 use ameles_store::{BlobError, Blobs, VersionedMemory, forward_inventory};
@@ -130,10 +130,7 @@ impl Untrusted for CheckedStore {
     }
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        let mut rest = from;
-        for BucketVersion { bucket, version } in buckets.iter().copied() {
-            let (bytes, after) = rest.split_at(self.layout().bucket_bytes(bucket));
-            rest = after;
+        for (BucketVersion { bucket, version }, bytes) in split_buckets(self.layout(), buckets, from) {
             let this = (bucket, digest(bytes));
             let first = *self.history.borrow_mut().sealed.entry(version).or_insert(this);
             self.violation.check(first == this, || {

@@ -49,7 +49,7 @@ fn run_until(
             let outcome = catch_unwind(AssertUnwindSafe(|| run(seed, kind)));
             let mut found = found.lock().expect("no worker panics");
             match outcome {
-                Ok(summary) => found.0.add(summary),
+                Ok(summary) => found.0 += summary,
                 Err(panic) => {
                     let text = panic.downcast_ref::<String>().cloned();
                     let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));

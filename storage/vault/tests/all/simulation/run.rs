@@ -138,7 +138,7 @@ impl Run {
         self.violation.assert_none();
         self.summary.acknowledged = self.model.0.borrow().acknowledged;
         self.summary.repeated = self.watcher.repeated();
-        self.providers.iter().for_each(|provider| self.summary.provider.add(provider.counts()));
+        self.providers.iter().for_each(|provider| self.summary.provider += provider.counts());
         self.summary
     }
 

@@ -3,7 +3,7 @@
 
 use super::fragile_disk::{Change, FragileDisk};
 use super::rng::TestRng;
-use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError, split_buckets};
 use ameles_core::tree::layout::Layout;
 use ameles_store::{Blob, BlobError, Blobs, Inventory, VersionedMemory};
 use futures::FutureExt;
@@ -131,13 +131,10 @@ impl Untrusted for LoggingStore {
     }
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        let mut rest = from;
-        for of in buckets {
-            let (bytes, after) = rest.split_at(self.layout().bucket_bytes(of.bucket));
-            rest = after;
+        for (of, bytes) in split_buckets(self.layout(), buckets, from) {
             self.delay().await;
-            self.store.write(&[*of], bytes).await?;
-            self.effect_log.push(Effect::Wrote(*of, bytes.to_vec()));
+            self.store.write(&[of], bytes).await?;
+            self.effect_log.push(Effect::Wrote(of, bytes.to_vec()));
         }
         self.delay().await;
         Ok(())

@@ -1,7 +1,7 @@
 //! The network between a vault and its store: requests take time, overtake one another, and outlive their sender.
 
 use super::rng::TestRng;
-use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError, split_buckets};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::Bytes;
 use ameles_store::{Blob, BlobError, Blobs, Inventory};
@@ -121,15 +121,11 @@ impl<S: Untrusted + 'static> Untrusted for Network<S> {
     }
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        let mut rest = from;
-        let mut answers = Vec::new();
-        for bucket in buckets.iter().copied() {
-            let (bytes, after) = rest.split_at(self.layout().bucket_bytes(bucket.bucket));
-            rest = after;
+        let answers = split_buckets(self.layout(), buckets, from).map(|(bucket, bytes)| {
             let bytes = bytes.to_vec();
-            answers.push(self.send(async move |store: &S| store.write(&[bucket], &bytes).await));
-        }
-        Self::all(answers).await
+            self.send(async move |store: &S| store.write(&[bucket], &bytes).await)
+        });
+        Self::all(answers.collect()).await
     }
 
     async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {

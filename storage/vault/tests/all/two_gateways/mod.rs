@@ -20,6 +20,7 @@ mod gateway;
 mod scheduler;
 mod store;
 
+use crate::counts::counts;
 use crate::simulation::number;
 use crate::simulation::registers::Tick;
 use crate::support::fragile_disk::FragileDisk;
@@ -54,24 +55,16 @@ enum SecondOrigin {
     TakenOver,
 }
 
-/// The counts of what became of the second gateways.
-#[derive(Clone, Copy, Debug, Default)]
-struct Summary {
-    turns: u64,
-    /// The second gateway continued.
-    second_serves: u64,
-    /// The first one continued, and the second one was displaced when it opened.
-    first_serves: u64,
-    /// Both have stopped: see [`raced_with_deletion`].
-    none_serves: u64,
-}
-
-impl Summary {
-    fn add(&mut self, other: Summary) {
-        self.turns += other.turns;
-        self.second_serves += other.second_serves;
-        self.first_serves += other.first_serves;
-        self.none_serves += other.none_serves;
+counts! {
+    /// The counts of what became of the second gateways.
+    struct Summary {
+        turns: u64,
+        /// The second gateway continued.
+        second_serves: u64,
+        /// The first one continued, and the second one was displaced when it opened.
+        first_serves: u64,
+        /// Both have stopped: see [`raced_with_deletion`].
+        none_serves: u64,
     }
 }
 
@@ -289,7 +282,7 @@ fn of_two_live_gateways_one_goes_on_and_loses_nothing_however_they_come_between_
     let (mut all, mut broken) = (Summary::default(), Vec::new());
     for seed in 0..seeds {
         match try_run(seed, None) {
-            Ok(summary) => all.add(summary),
+            Ok(summary) => all += summary,
             Err(how) => broken.push(format!("AMELES_RIVALS_SEED={seed}: {how}")),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::scheduler::{GatewayId, Scheduler};
 use crate::simulation::violation::Violation;
-use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError, split_buckets};
 use ameles_core::tree::layout::Layout;
 use ameles_store::{Blob, BlobError, Blobs, Inventory, VersionedMemory};
 use futures::future::join_all;
@@ -85,16 +85,12 @@ impl Untrusted for ScheduledStore {
     }
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        let mut rest = from;
-        let mut answers = Vec::new();
-        for of in buckets.iter().copied() {
-            let (bytes, after) = rest.split_at(self.layout().bucket_bytes(of.bucket));
-            rest = after;
-            answers.push(self.in_turn(async move {
+        let answers = split_buckets(self.layout(), buckets, from).map(|(of, bytes)| {
+            self.in_turn(async move {
                 self.shared.record_contents(format!("{} {}", of.bucket, of.version), bytes);
                 self.shared.memory.write(&[of], bytes).await
-            }));
-        }
+            })
+        });
         join_all(answers).await.into_iter().collect()
     }
 
