@@ -4,7 +4,7 @@ use super::row::Row;
 use crate::report::field;
 use std::io::{self, Write};
 
-pub(super) fn write(rows: &[Row], into: &mut impl Write) -> io::Result<()> {
+pub(super) fn write<'a>(rows: impl IntoIterator<Item = &'a Row>, into: &mut impl Write) -> io::Result<()> {
     writeln!(
         into,
         "as,program,scheme,pace,path_blocks,cycles,instructions,loads,stores,written_back,paths,data,posmap1,posmap2,\

@@ -54,6 +54,14 @@ pub enum ProcessorError {
         /// The reason.
         source: Box<ConfigurationError>,
     },
+    /// The traces cannot be spread over so many cores.
+    #[error("{cores} cores are impossible: {advice}")]
+    Cores {
+        /// The cores.
+        cores: usize,
+        /// The choices that are possible.
+        advice: String,
+    },
     /// Programs touch more memory than there is.
     #[error("{programs}: the {lines} lines of the memory are too few for all pages: {advice}")]
     Room {
@@ -96,6 +104,7 @@ impl ProcessorError {
             | ProcessorError::Unsound { .. }
             | ProcessorError::Levels(_)
             | ProcessorError::Memory(_)
+            | ProcessorError::Cores { .. }
             | ProcessorError::Configuration { .. }
             | ProcessorError::Room { .. }
             | ProcessorError::File(_) => true,

@@ -6,6 +6,7 @@
 
 mod advice;
 mod bytes;
+mod cores;
 mod csv;
 mod error;
 mod figures;
@@ -19,6 +20,11 @@ mod row;
 mod scaling;
 mod schemes;
 mod settings;
+mod side_by_side;
+mod synthetic_traces;
+mod table_two;
+mod trace_options;
+mod user_traces;
 mod utilisation;
 
 pub use error::ProcessorError;
@@ -26,6 +32,9 @@ pub use options::{Options, Part};
 pub use preset::{FrameOrder, Preset, Start};
 pub use row::Row;
 pub use schemes::{names, pace_name};
+pub use trace_options::TraceOptions;
+
+pub use ameles_processor::trace::Format;
 
 use crate::bench::Progress;
 use crate::report::{Folder, ReportMetadata, Section};
@@ -34,6 +43,8 @@ use std::io::{self, Write};
 /// The rows of all runs, and the sections of the report.
 pub struct Report {
     rows: Vec<Row>,
+    /// The runs of programs alone, beside those of several cores.
+    alone: Vec<Row>,
     sections: Vec<Section>,
 }
 
@@ -43,7 +54,7 @@ pub struct Report {
 /// # Errors
 /// [`ProcessorError`].
 pub fn run(all: &[Options], progress: &dyn Progress) -> Result<Report, ProcessorError> {
-    let mut report = Report { rows: Vec::new(), sections: Vec::new() };
+    let mut report = Report { rows: Vec::new(), alone: Vec::new(), sections: Vec::new() };
     let all: Vec<Options> = all.iter().map(|options| options.clone().without_duplicates()).collect();
     all.iter().try_for_each(Options::check)?;
     for options in &all {
@@ -86,6 +97,11 @@ fn run_preset(options: &Options, report: &mut Report, progress: &dyn Progress) -
                 found(programs::section(options, &programs[0]));
                 let rows = program_runs::run_all(options, &programs, &configurations, progress)?;
                 figures::sections(options, &rows).into_iter().for_each(&mut found);
+                if options.traces.core_count() > 1 {
+                    let alone = cores::run_alone(options, progress)?;
+                    found(cores::section(options, &programs[0], &rows, &alone));
+                    report.alone.extend(alone);
+                }
                 report.rows.extend(rows);
             }
             Part::Utilisation => found(utilisation::section(options, &utilisation_programs, progress)?),
@@ -106,7 +122,7 @@ impl Report {
     /// # Errors
     /// The errors of the writer.
     pub fn write_csv(&self, into: &mut impl Write) -> io::Result<()> {
-        csv::write(&self.rows, into)
+        csv::write(self.rows.iter().chain(&self.alone), into)
     }
 
     /// Writes the report into a folder: `report.html`, `figures.csv`, and each table and picture under its name.

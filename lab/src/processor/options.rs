@@ -3,12 +3,12 @@
 use super::error::ProcessorError;
 use super::preset::{FrameOrder, Preset, Start};
 use super::settings::Setting;
+use super::trace_options::TraceOptions;
 use ameles_dram::{DramError, Specification};
 use ameles_simulator::configuration::Configuration;
 use ameles_simulator::pace::Pace;
 use std::fmt::{self, Display, Formatter};
 use std::ops::{Range, RangeInclusive};
-use std::path::PathBuf;
 
 /// Heights of trees.
 pub(super) const LEVELS: RangeInclusive<u32> = 11..=26;
@@ -61,8 +61,8 @@ pub struct Options {
     pub frames: FrameOrder,
     /// The state of the tree before the first access.
     pub start: Start,
-    /// A trace of the user's, in place of the lab's.
-    pub trace: Option<PathBuf>,
+    /// Traces of the user's, in place of the lab's.
+    pub traces: TraceOptions,
     /// Names of programs; all if it is empty.
     pub programs: Vec<String>,
     /// Names of schemes; those of the figures if it is empty.
@@ -101,7 +101,7 @@ impl Options {
             channels,
             frames,
             start,
-            trace: None,
+            traces: TraceOptions::default(),
             programs: Vec::new(),
             schemes: Vec::new(),
             settings: Vec::new(),
@@ -175,6 +175,7 @@ impl Options {
                 memory.geometry.channels
             ));
         }
+        self.traces.check(self.lines())?;
         Ok(memory.check()?)
     }
 
@@ -190,7 +191,7 @@ impl Options {
     /// The parts to run.
     pub fn parts(&self) -> Vec<Part> {
         let chosen = [
-            self.trace.is_some(),
+            self.traces.is_chosen(),
             !self.programs.is_empty(),
             !self.schemes.is_empty(),
             !self.settings.is_empty(),

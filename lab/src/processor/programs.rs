@@ -4,15 +4,17 @@ use super::bytes::bytes;
 use super::error::ProcessorError;
 use super::options::Options;
 use super::settings::Setting;
+use super::user_traces::UserTrace;
+use super::{side_by_side, synthetic_traces, table_two};
 use crate::report::{Section, Sheet};
 use ameles_processor::trace::mix::Mix;
 use ameles_processor::trace::pages::{Frames, Order, PAGE_LINES, PlacedMisses};
-use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
-use ameles_processor::trace::{self, FileError, Kind, Miss, TraceError};
+use ameles_processor::trace::synthetic::Pattern;
+use ameles_processor::trace::{self, Kind, Miss, TraceError};
 use ameles_processor::units::Line;
 use ameles_simulator::configuration::Configuration;
 use ameles_traces::{programs, short};
-use std::path::Path;
+use std::path::PathBuf;
 
 /// A program's misses, in places of the memory.
 pub(super) struct Program {
@@ -22,13 +24,12 @@ pub(super) struct Program {
     pub(super) misses: Vec<Miss>,
     /// The first misses only fill the last-level cache.
     pub(super) warm_up: u64,
+    /// The names of the programs of several cores.
+    pub(super) cores: Vec<String>,
 }
 
 /// The programs of the mix, all with the same warm-up.
 const MIX: [&str; 3] = ["xz", "picosat", "recommender"];
-
-/// Misses of a synthetic trace.
-const SYNTHETIC: usize = 40_000;
 
 /// The source of a program's misses.
 enum Source {
@@ -59,11 +60,11 @@ type BoxedMisses<'a> = Box<dyn Iterator<Item = Result<Miss, TraceError>> + 'a>;
 pub(super) fn all(options: &Options, max_levels: u32) -> Result<Vec<Program>, ProcessorError> {
     let lines = options.lines();
     let (mut all, mut too_large, mut needed) = (Vec::new(), Vec::new(), 0);
-    for program in selected_programs(options)? {
-        match program.program(options, lines) {
+    for group in groups(options)? {
+        match group.program(options, lines) {
             Err(ProcessorError::Trace { source: TraceError::Full(_), .. }) => {
-                needed = program.lines(options)?.max(needed);
-                too_large.push(program.name);
+                needed = group.lines(options)?.max(needed);
+                too_large.push(group.name(options));
             }
             program => all.push(program?),
         }
@@ -89,10 +90,73 @@ pub(super) fn stands_for(name: &str) -> String {
     program.map_or_else(String::new, |program| program.stands_for.join(" "))
 }
 
+/// Programs that run side by side, on cores that take them in turn; or one of them on one core.
+struct Group(Vec<SelectedProgram>);
+
+/// The groups that run one after another: on several cores, all traces of the user's are one group.
+fn groups(options: &Options) -> Result<Vec<Group>, ProcessorError> {
+    let selected = selected_programs(options)?;
+    if options.traces.core_count() > 1 && !options.traces.paths.is_empty() {
+        return Ok(vec![Group(selected)]);
+    }
+    let mut groups: Vec<Group> = Vec::new();
+    for program in selected {
+        if groups.iter().all(|group| group.0[0].name != program.name) {
+            groups.push(Group(vec![program]));
+        }
+    }
+    Ok(groups)
+}
+
+impl Group {
+    /// The names of its programs, and the number of copies if there are several.
+    fn name(&self, options: &Options) -> String {
+        let names = self.0.iter().map(|program| program.name.as_str()).collect::<Vec<_>>().join("+");
+        match options.traces.core_count() / self.0.len() {
+            0 | 1 => names,
+            copies => format!("{names} x{copies}"),
+        }
+    }
+
+    /// Reads its programs into a memory of `lines` lines: on several cores, each into its core's part.
+    fn program(&self, options: &Options, lines: u64) -> Result<Program, ProcessorError> {
+        let count = options.traces.core_count();
+        if count == 1 {
+            return self.0[0].program(options, lines);
+        }
+        let part = options.traces.part_lines(lines);
+        let mut programs = Vec::new();
+        for (core, program) in (0..count as u64).zip(self.0.iter().cycle()) {
+            // Copies of one program have frames of their own.
+            let seed = options.seed().wrapping_add(core);
+            let of_core = Options { seeds: seed..seed.saturating_add(1), ..options.clone() };
+            let mut program = program.program(&of_core, part)?;
+            program.misses.iter_mut().for_each(|miss| miss.line = Line(miss.line.0 + core * part));
+            programs.push(program);
+        }
+        let stands_for = if self.0.len() == 1 { self.0[0].stands_for.clone() } else { String::new() };
+        let cores = programs.iter().map(|program| program.name.clone()).collect();
+        let traces = programs.into_iter().map(|program| (program.warm_up as usize, program.misses)).collect();
+        let (warm_up, misses) = side_by_side::merge(traces);
+        Ok(Program { name: self.name(options), stands_for, misses, warm_up: warm_up as u64, cores })
+    }
+
+    /// Lines of the least memory that has room for it.
+    fn lines(&self, options: &Options) -> Result<u64, ProcessorError> {
+        let lines = self.0.iter().map(|program| program.lines(options)).collect::<Result<Vec<_>, _>>()?;
+        Ok(lines.into_iter().max().unwrap_or(0) * options.traces.core_count() as u64)
+    }
+}
+
 /// The selected programs, or all.
 fn selected_programs(options: &Options) -> Result<Vec<SelectedProgram>, ProcessorError> {
-    if let Some(path) = &options.trace {
-        return Ok(vec![user_trace(options, path)?]);
+    if !options.traces.paths.is_empty() {
+        let read = |path: &PathBuf| {
+            let UserTrace { name, misses, warm_up } = UserTrace::read(options, path)?;
+            let source = Source::File { misses, warm_up };
+            Ok(SelectedProgram { name, stands_for: String::new(), source })
+        };
+        return options.traces.paths.iter().map(read).collect();
     }
     let tables = programs::tables().expect("the table of the repository is sound");
     let real = tables.programs.iter().map(|program| SelectedProgram {
@@ -121,20 +185,6 @@ fn selected_programs(options: &Options) -> Result<Vec<SelectedProgram>, Processo
     Ok(all)
 }
 
-/// A trace of the user's, which is read once.
-fn user_trace(options: &Options, path: &Path) -> Result<SelectedProgram, ProcessorError> {
-    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let trace = trace::open(path)?;
-    let warm_up = trace.warm_up();
-    let max = options.misses.saturating_add(warm_up as usize);
-    let misses = trace.take(max).collect::<Result<Vec<Miss>, _>>()?;
-    if misses.len() as u64 <= warm_up {
-        return Err(FileError::Read { path: path.to_owned(), why: TraceError::NoMisses }.into());
-    }
-    let name = stem.unwrap_or_else(|| "trace".to_owned());
-    Ok(SelectedProgram { name, stands_for: String::new(), source: Source::File { misses, warm_up } })
-}
-
 impl SelectedProgram {
     /// Returns the number of misses that only warm the cache, and the misses placed in a memory of `lines` lines.
     fn placed_misses(
@@ -158,10 +208,8 @@ impl SelectedProgram {
                 (warm_up, Box::new(Mix::new(traces, Frames::new(lines, order))))
             }
             Source::Synthetic(pattern) => {
-                let shape =
-                    Shape { pattern: *pattern, lines, stores: 0.5, instructions: 40, seed: options.seed() };
-                let trace = Synthetic::new(shape).expect("a sound shape").take(SYNTHETIC);
-                (0, Box::new(trace.map(Ok)))
+                let (warm_up, trace) = synthetic_traces::misses(options, *pattern, lines);
+                (warm_up, Box::new(trace.map(Ok)))
             }
         })
     }
@@ -172,7 +220,8 @@ impl SelectedProgram {
         let max = options.misses.saturating_add(warm_up as usize);
         let misses = placed.take(max).collect::<Result<_, _>>();
         let misses = misses.map_err(|source| ProcessorError::Trace { program: self.name.clone(), source })?;
-        Ok(Program { name: self.name.clone(), stands_for: self.stands_for.clone(), misses, warm_up })
+        let (name, stands_for) = (self.name.clone(), self.stands_for.clone());
+        Ok(Program { name, stands_for, misses, warm_up, cores: Vec::new() })
     }
 
     /// Lines of the least memory that has room for it. Synthetic traces fit into any.
@@ -208,9 +257,11 @@ pub(super) fn section(options: &Options, programs: &[Program]) -> Section {
         "",
         ["program", "replaces", "misses of L1", "instructions", "load MPKI", "store MPKI", "written back"],
     );
+    let mut rates = Vec::new();
     for program in programs {
         let MissCounts { instructions, loads, stores, written_back } = count_misses(&machine, program);
         let kilo = |count: u64| format!("{:.2}", 1000.0 * count as f64 / instructions.max(1) as f64);
+        rates.push((program.stands_for.as_str(), [kilo(loads), kilo(stores)]));
         let row = [
             program.name.clone(),
             program.stands_for.clone(),
@@ -223,6 +274,9 @@ pub(super) fn section(options: &Options, programs: &[Program]) -> Section {
         sheet.rows.push(row.into());
     }
     section.add_table(sheet);
+    if options.traces.core_count() == 1 {
+        table_two::show(&mut section, programs.iter().map(|program| program.name.as_str()).zip(rates));
+    }
     section
 }
 

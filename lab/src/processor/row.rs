@@ -33,6 +33,11 @@ impl Row {
         &self.outcome.counts
     }
 
+    /// Returns whether nothing missed the last-level cache, so that no scheme changes the speed.
+    pub fn is_silent(&self) -> bool {
+        self.outcome.processor.loads + self.outcome.processor.stores == 0
+    }
+
     /// The share of a kind of paths.
     pub fn share(&self, paths: u64) -> f64 {
         paths as f64 / self.counts().paths().max(1) as f64

@@ -188,7 +188,9 @@ fn machine(options: &Options, scheme: LabScheme, pace: Pace) -> Configuration {
     if options.preset == Preset::Authors {
         configuration = as_authors(scheme, configuration);
     }
-    Machine::with_room(Setting::apply_all(&options.settings, configuration))
+    let mut configuration = Setting::apply_all(&options.settings, configuration);
+    configuration.processor.cores = options.traces.cores(options.lines(), configuration.block_lines);
+    Machine::with_room(configuration)
 }
 
 fn with_scheme(scheme: LabScheme, baseline: Configuration) -> Configuration {

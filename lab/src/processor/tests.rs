@@ -5,6 +5,7 @@ use crate::bench::Silent;
 use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_simulator::pace::Pace;
 use std::fs;
+use std::path::Path;
 
 fn options(programs: &[&str], schemes: &[&str]) -> Options {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
@@ -16,6 +17,11 @@ fn options(programs: &[&str], schemes: &[&str]) -> Options {
         threads: 2,
         ..Options::quick(Preset::Machine)
     }
+}
+
+fn traces(paths: &[&Path]) -> TraceOptions {
+    let paths = paths.iter().map(|path| (*path).to_owned()).collect();
+    TraceOptions { paths, ..TraceOptions::default() }
 }
 
 fn run_one(options: &Options) -> Result<Report, ProcessorError> {
@@ -51,7 +57,7 @@ fn the_number_of_threads_changes_no_digit_and_the_seed_does() {
 fn a_trace_in_usimm_s_text_runs_and_a_bad_one_is_one_clear_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mine.trace");
-    let trace = Options { trace: Some(path.clone()), ..options(&[], &["baseline"]) };
+    let trace = Options { traces: traces(&[&path]), ..options(&[], &["baseline"]) };
     fs::write(&path, "10 R 0x7fff0040 0x400000\n3 W 0x10000\n").unwrap();
     assert!(csv(&trace).lines().nth(1).unwrap().starts_with("machine,mine,baseline,end:1000,"));
     fs::write(&path, "10 R 0x7fff0040 0x400000\n3 X 0x10000\n").unwrap();
@@ -62,11 +68,73 @@ fn a_trace_in_usimm_s_text_runs_and_a_bad_one_is_one_clear_error() {
     assert!(error.is_of_options() && error.to_string().ends_with("more instructions or misses"), "{error}");
 }
 
+/// The numbers of a line of a table, after its first two cells.
+fn numbers(line: &str) -> Vec<f64> {
+    line.split(',').skip(2).map(|cell| cell.parse().unwrap()).collect()
+}
+
+#[test]
+fn traces_side_by_side_share_the_oram_and_each_core_is_compared_with_its_trace_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, other] = ["one.trace", "other.trace"].map(|name| folder.path().join(name));
+    let text = |gap: u64, first: u64| {
+        (0..200).map(|nth| format!("{gap} R 0x{:x}\n", (first + nth * 577 % 20_000) << 6)).collect::<String>()
+    };
+    fs::write(&one, text(400, 0)).unwrap();
+    fs::write(&other, text(40_000, 1 << 20)).unwrap();
+    let options = Options { traces: traces(&[&one, &other]), ..options(&[], &["baseline", "llc-d"]) };
+    let report = run_one(&options).unwrap();
+    assert!(report.rows().iter().all(|row| row.program == "one+other"));
+    let into = tempfile::tempdir().unwrap();
+    report.write_into(&Folder::open(into.path()).unwrap(), &ReportMetadata::default()).unwrap();
+    let table = |name: &str| fs::read_to_string(into.path().join(name)).unwrap();
+    let all = table("figures.csv");
+    let cycles = |program: &str, scheme: &str| -> f64 {
+        let line =
+            all.lines().find(|line| line.starts_with(&format!("machine,{program},{scheme},"))).unwrap();
+        line.split(',').nth(5).unwrap().parse().unwrap()
+    };
+    let cores = table("cores-end-1000.csv");
+    assert!(cores.starts_with(
+        "program,scheme,cycles,weighted speedup,speed over Baseline's,core 1: cycles,core 2: cycles"
+    ));
+    let sums: Vec<f64> = cores
+        .lines()
+        .skip(1)
+        .zip(["baseline", "llc-d"])
+        .map(|(line, scheme)| {
+            let [all, weighted, over, first, second] = numbers(line)[..] else { panic!("{line}") };
+            assert!(line.starts_with(&format!("one+other,{scheme},")) && all == first.max(second), "{line}");
+            let alone = ["one", "other"].map(|program| cycles(program, scheme));
+            let expected = alone[0] / first + alone[1] / second;
+            assert!((weighted - expected).abs() < 0.006, "{line}: {expected}");
+            // They share the paths, so that both take longer, and less than one after the other.
+            assert!(first > alone[0] && second > alone[1] && all < alone[0] + alone[1], "{line}: {alone:?}");
+            assert!(scheme != "baseline" || over == 1.0);
+            ["one", "other"]
+                .map(|program| cycles(program, "baseline"))
+                .iter()
+                .zip([first, second])
+                .map(|(alone, end)| alone / end)
+                .sum()
+        })
+        .collect();
+    let over = numbers(cores.lines().nth(2).unwrap())[2];
+    assert!((over - sums[1] / sums[0]).abs() < 0.006, "{over}");
+    // Two cores of one trace each, and then a memory that has a part too small for them.
+    let copies = Options { traces: TraceOptions { cores: Some(2), ..traces(&[&one]) }, ..options.clone() };
+    assert!(run_one(&copies).unwrap().rows().iter().all(|row| row.program == "one x2"));
+    let mut small = copies;
+    small.set("lines=10000").unwrap();
+    let message = run_one(&small).err().unwrap().to_string();
+    assert!(message.starts_with("one x2: the 10000 lines") && message.contains("choose lines="), "{message}");
+}
+
 #[test]
 fn gaps_of_2_to_the_32_instructions_end_in_their_cycles() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gap.trace");
-    let trace = Options { trace: Some(path.clone()), paces: vec![Pace::Free], ..options(&[], &["baseline"]) };
+    let trace = Options { traces: traces(&[&path]), paces: vec![Pace::Free], ..options(&[], &["baseline"]) };
     fs::write(&path, "4294967295 R 0x40\n".repeat(3)).unwrap();
     // 2^30 cycles to each load. All but the first hit.
     let cycles: u64 = csv(&trace).lines().nth(1).unwrap().split(',').nth(5).unwrap().parse().unwrap();
@@ -210,6 +278,29 @@ fn the_table_of_programs_counts_the_misses_of_the_last_level_cache_that_the_runs
         let counted = [processor.loads, processor.stores, processor.written_back].map(kilo).join(",");
         assert!(line.starts_with(&row.program) && line.ends_with(&counted), "{line}: {counted}");
     }
+}
+
+#[test]
+fn a_program_without_misses_is_in_no_mean_of_speeds_and_the_report_says_so() {
+    let report =
+        run_one(&options(&["gzip", "xz"], &["baseline", "ir-alloc", "ir-alloc1", "ir-oram"])).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    report.write_into(&Folder::open(folder.path()).unwrap(), &ReportMetadata::default()).unwrap();
+    let cells = |table: &str, program: &str| -> Vec<String> {
+        let table = fs::read_to_string(folder.path().join(table)).unwrap();
+        let line = table.lines().find(|line| line.starts_with(&format!("{program},"))).unwrap();
+        line.split(',').skip(1).map(str::to_owned).collect()
+    };
+    for speeds in ["figure-10-end-1000.csv", "figure-12-end-1000.csv"] {
+        assert!(cells(speeds, "gzip").iter().all(String::is_empty), "{speeds}");
+        assert_eq!(cells(speeds, "mean"), cells(speeds, "xz"), "{speeds}");
+    }
+    // Its dummies still take energy.
+    assert!(cells("energy-end-1000.csv", "gzip").iter().all(|cell| !cell.is_empty()));
+    let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("Nothing of gzip misses the last-level cache after the warm-up"), "{page}");
+    let silent = report.rows().iter().filter(|row| row.is_silent());
+    assert!(silent.map(|row| row.program.as_str()).all(|program| program == "gzip"));
 }
 
 #[test]

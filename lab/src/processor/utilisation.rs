@@ -10,6 +10,7 @@ use super::preset::Start;
 use super::programs::{self, Program};
 use super::published;
 use super::schemes::pace_name;
+use super::trace_options::TraceOptions;
 use crate::bench::Progress;
 use crate::line_chart::Lines;
 use crate::report::{Picture, Section, Sheet};
@@ -43,7 +44,7 @@ type State = (String, Vec<f64>);
 pub(super) fn programs(options: &Options) -> Result<Vec<Program>, ProcessorError> {
     let run_options = Options {
         levels: options.levels.min(RUN_LEVELS),
-        trace: None,
+        traces: TraceOptions::default(),
         programs: PROGRAMS.map(str::to_owned).into(),
         settings: Vec::new(),
         ..options.clone()

@@ -5,14 +5,18 @@
 //! cycles after it was fetched; a load that misses, that many cycles after its line arrives. A store is done like any
 //! other instruction: its line is fetched in the background. A fetch stalls while too many stored lines and
 //! write-backs are outstanding.
+//!
+//! Several cores each have such a reorder buffer and a trace of their own. They share the last-level cache and the
+//! memory: the core whose clock is lowest fetches next, so that accesses of the cache come in the order of time.
 
+mod core;
 mod rounds;
 
 use crate::cache::{Cache, Victim};
 use crate::trace::{Kind, Miss};
 use crate::units::{Cycle, Line};
-use rounds::{Instruction, PipelineState, RoundSkipper};
-use std::collections::VecDeque;
+use core::Core;
+use rounds::Instruction;
 
 /// The shape of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +33,30 @@ pub struct Shape {
     pub posted: usize,
     /// True if lines that leave the cache clean are given to the memory as well: it has no copy of what it hands out.
     pub evicts_clean_lines: bool,
+    /// The cores. Each has a reorder buffer and posted requests of its own.
+    pub cores: Cores,
+}
+
+/// The maximum number of cores.
+pub const MAX_CORES: usize = 16;
+
+/// The cores of a processor, and the parts of the memory by which their misses are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cores {
+    /// The number of cores: 1 to [`MAX_CORES`].
+    pub count: usize,
+    /// Lines of the memory for each core: at least 1. The first core has the first lines, and so on.
+    pub lines: u64,
+}
+
+impl Cores {
+    /// A single core with all of the memory.
+    pub const ONE: Cores = Cores { count: 1, lines: u64::MAX };
+
+    /// The core of a line.
+    fn of(self, line: Line) -> usize {
+        usize::try_from(line.0 / self.lines).unwrap_or(usize::MAX).min(self.count - 1)
+    }
 }
 
 impl Shape {
@@ -41,6 +69,7 @@ impl Shape {
         cache: 20,
         posted: 64,
         evicts_clean_lines: false,
+        cores: Cores::ONE,
     };
 }
 
@@ -55,6 +84,8 @@ pub struct Request {
     pub line: Line,
     /// The reason.
     pub reason: Reason,
+    /// The core that sent it, counted from 0.
+    pub core: usize,
 }
 
 /// The reason of a request.
@@ -89,23 +120,13 @@ pub struct Processor<T> {
     shape: Shape,
     cache: Cache,
     trace: T,
-    /// The instructions before the next miss, and the miss.
-    next: Option<(u32, Miss)>,
-    state: PipelineState,
-    rounds: RoundSkipper,
-    /// Requests for lines evicted from the cache, to be sent before anything else.
-    evicted: VecDeque<Victim>,
+    cores: Vec<Core>,
+    /// The reason why each core does not go on at present.
+    rests: Vec<Option<Next>>,
+    /// The turn in which the first core reached the last limit.
+    reached: u64,
     requests: u64,
-    posted: PostedRequests,
     counts: Counts,
-}
-
-/// The requests for which no instruction waits.
-#[derive(Debug, Default)]
-struct PostedRequests {
-    outstanding: usize,
-    /// The cycle at which there was room again.
-    free_at: u64,
 }
 
 /// The counts of a run so far.
@@ -119,31 +140,47 @@ pub struct Counts {
     pub stores: u64,
     /// Dirty lines that left it.
     pub written_back: u64,
+    /// The cycle in which each core retired its last instruction: 0 for one that has not, or does not exist.
+    pub ends: [Cycle; MAX_CORES],
 }
 
 impl<T: Iterator<Item = Miss>> Processor<T> {
-    /// A processor at rest, with an empty reorder buffer.
+    /// A processor at rest, with empty reorder buffers.
     ///
     /// # Panics
-    /// If a field of the shape is below its least value.
-    pub fn new(shape: Shape, cache: Cache, mut trace: T) -> Self {
+    /// If a field of the shape is below its least value, or there are too many cores.
+    pub fn new(shape: Shape, cache: Cache, trace: T) -> Self {
         assert!(shape.width > 0 && shape.reorder_buffer > 0 && shape.posted > 0, "{shape:?} does nothing");
-        let next = trace.next().map(|miss| (miss.instructions, miss));
-        Processor {
+        let Cores { count, lines } = shape.cores;
+        assert!((1..=MAX_CORES).contains(&count) && lines > 0, "{shape:?} has no such cores");
+        let cores = (0..count).map(|_| Core::new(shape.width, shape.reorder_buffer)).collect();
+        let rests = vec![None; count];
+        let mut processor = Processor {
             shape,
             cache,
             trace,
-            next,
-            state: PipelineState {
-                buffer: VecDeque::with_capacity(shape.reorder_buffer),
-                ..PipelineState::default()
-            },
-            rounds: RoundSkipper::new(shape.width, shape.reorder_buffer),
-            evicted: VecDeque::new(),
+            cores,
+            rests,
+            reached: 0,
             requests: 0,
-            posted: PostedRequests::default(),
             counts: Counts::default(),
-        }
+        };
+        (0..count).for_each(|core| processor.read(core));
+        processor
+    }
+
+    /// Reads the next miss of a core. Those of others that come before it wait for their turn.
+    fn read(&mut self, core: usize) {
+        let next = self.cores[core].unread.pop_front().or_else(|| {
+            loop {
+                let miss = self.trace.next()?;
+                match self.shape.cores.of(miss.line) {
+                    other if other != core => self.cores[other].unread.push_back(miss),
+                    _ => return Some(miss),
+                }
+            }
+        });
+        self.cores[core].next = next.map(|miss| (miss.instructions, miss));
     }
 
     /// The counts so far.
@@ -176,142 +213,180 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         self.advance_within(Cycle(u64::MAX), instructions)
     }
 
-    /// The cycle of the last fetch.
+    /// The cycle of the last fetch before the limit that [`Next::Reached`] reports.
     pub fn now(&self) -> Cycle {
-        Cycle(self.state.fetched / self.shape.width)
+        Cycle(self.reached / self.shape.width)
     }
 
     fn advance_within(&mut self, limit: Cycle, instructions: u64) -> Next {
         let limit = limit.0.saturating_mul(self.shape.width);
-        loop {
-            if let Some(next) = self.step(limit, instructions) {
-                return next;
+        self.rests.fill(None);
+        let mut reached = None;
+        while let Some(core) = self.lowest() {
+            match self.step(core, limit, instructions) {
+                Some(request @ Next::Request(_)) => return request,
+                rest => self.rests[core] = rest,
             }
+            if self.rests[core] == Some(Next::Reached) {
+                reached.get_or_insert(self.cores[core].state.fetched);
+            }
+        }
+        self.reached = reached.unwrap_or(self.reached);
+        // A core that has reached the limit may go on later, and one that waits is answered later.
+        let rests = || self.rests.iter().flatten();
+        let ends = rests().filter_map(|rest| if let Next::Done(end) = rest { Some(*end) } else { None });
+        match ends.max() {
+            _ if rests().any(|rest| *rest == Next::Reached) => Next::Reached,
+            Some(end) if rests().all(|rest| matches!(rest, Next::Done(_))) => Next::Done(end),
+            _ => Next::Waits,
         }
     }
 
-    /// Fetches an instruction, or a whole number of rounds, before the turn `limit`, unless the count of instructions
-    /// is reached. Returns what the driver of the processor has to know.
-    fn step(&mut self, limit: u64, instructions: u64) -> Option<Next> {
-        if !self.evicted.is_empty() {
-            if self.posted.outstanding == self.shape.posted {
-                return Some(Next::Waits);
-            }
-            if let Some(Victim { line, is_dirty }) = self.evicted.pop_front() {
-                let reason = if is_dirty { Reason::WriteBack } else { Reason::CleanEviction };
-                return Some(Next::Request(self.post(line, reason)));
-            }
-        }
-        let room = self.posted.free_at.saturating_mul(self.shape.width);
-        let remaining_fetches = instructions.saturating_sub(self.counts.instructions);
-        if self.state.fetched.max(room) >= limit || remaining_fetches == 0 && self.next.is_some() {
-            return Some(Next::Reached);
-        }
-        if self.state.buffer.len() == self.shape.reorder_buffer && !self.retire() {
+    /// The cores that can go on, each with its clock.
+    fn running(&self) -> impl Iterator<Item = (usize, u64)> {
+        let running = (0..).zip(&self.cores).zip(&self.rests).filter(|(_, rest)| rest.is_none());
+        running.map(|((nth, core), _)| (nth, core.clock(self.shape.width)))
+    }
+
+    /// The core whose clock is lowest among those that can go on.
+    fn lowest(&self) -> Option<usize> {
+        self.running().min_by_key(|(_, clock)| *clock).map(|(nth, _)| nth)
+    }
+
+    /// The lowest clock of the other cores that can go on.
+    fn others(&self, than: usize) -> u64 {
+        self.running().filter(|(nth, _)| *nth != than).map(|(_, clock)| clock).min().unwrap_or(u64::MAX)
+    }
+
+    /// Fetches an instruction of a core, or a whole number of rounds, before the turn `limit`, unless the count of
+    /// instructions is reached. Returns what the driver of the processor has to know of this core.
+    fn step(&mut self, nth: usize, limit: u64, instructions: u64) -> Option<Next> {
+        let core = &mut self.cores[nth];
+        let is_full = core.posted.outstanding == self.shape.posted;
+        if !core.evicted.is_empty() && is_full {
             return Some(Next::Waits);
         }
-        match self.next {
+        if let Some(Victim { line, is_dirty }) = core.evicted.pop_front() {
+            let reason = if is_dirty { Reason::WriteBack } else { Reason::CleanEviction };
+            return Some(Next::Request(self.post(nth, line, reason)));
+        }
+        let room = core.posted.free_at.saturating_mul(self.shape.width);
+        let remaining_fetches = instructions.saturating_sub(self.counts.instructions);
+        if core.state.fetched.max(room) >= limit || remaining_fetches == 0 && core.next.is_some() {
+            return Some(Next::Reached);
+        }
+        if core.state.buffer.len() == self.shape.reorder_buffer {
+            if !core.retire(self.shape.width) {
+                return Some(Next::Waits);
+            }
+            // Its clock has moved: another core may come first now.
+            if self.cores.len() > 1 && self.lowest() != Some(nth) {
+                return None;
+            }
+        }
+        let core = &mut self.cores[nth];
+        match core.next {
             Some((0, miss)) => {
-                let is_full = self.posted.outstanding == self.shape.posted;
                 if miss.kind == Kind::Store && is_full {
                     return Some(Next::Waits);
                 }
-                self.next = self.trace.next().map(|miss| (miss.instructions, miss));
-                self.memory_instruction(miss).map(Next::Request)
+                self.read(nth);
+                self.memory_instruction(nth, miss).map(Next::Request)
             }
             Some((left, miss)) => {
-                let may_skip = remaining_fetches >= u64::from(left);
-                let skipped = if may_skip { self.rounds.skip(&mut self.state, left, room, limit) } else { 0 };
+                let skipped = if remaining_fetches >= u64::from(left) {
+                    // Where instructions are counted, no core runs ahead of another.
+                    let others = if instructions == u64::MAX { u64::MAX } else { self.others(nth) };
+                    let core = &mut self.cores[nth];
+                    core.rounds.skip(&mut core.state, left, room, limit.min(others))
+                } else {
+                    0
+                };
                 if skipped > 0 {
                     self.counts.instructions += u64::from(skipped);
-                    self.next = Some((left - skipped, miss));
+                    self.cores[nth].next = Some((left - skipped, miss));
                     return None;
                 }
-                self.next = Some((left - 1, miss));
-                let done = self.fetch() + self.shape.pipeline;
-                self.state.buffer.push_back(Instruction::Done(done));
+                let done = self.fetch(nth) + self.shape.pipeline;
+                let core = &mut self.cores[nth];
+                core.next = Some((left - 1, miss));
+                core.state.buffer.push_back(Instruction::Done(done));
                 None
             }
-            None if self.state.buffer.is_empty() => {
-                Some(Next::Done(Cycle(self.state.retired / self.shape.width)))
+            None if core.state.buffer.is_empty() => {
+                let end = Cycle(core.state.retired / self.shape.width);
+                self.counts.ends[nth] = end;
+                Some(Next::Done(end))
             }
-            None => (!self.retire()).then_some(Next::Waits),
+            None => (!core.retire(self.shape.width)).then_some(Next::Waits),
         }
     }
 
     /// Answers a request: its line is there, or is written, at this cycle.
     pub fn answer(&mut self, request: &Request, at: Cycle) {
+        let core = &mut self.cores[request.core];
         if request.reason != Reason::Load {
-            if self.posted.outstanding == self.shape.posted {
-                self.posted.free_at = self.posted.free_at.max(at.0);
+            if core.posted.outstanding == self.shape.posted {
+                core.posted.free_at = core.posted.free_at.max(at.0);
             }
-            self.posted.outstanding = self.posted.outstanding.saturating_sub(1);
+            core.posted.outstanding = core.posted.outstanding.saturating_sub(1);
             return;
         }
         let done = Instruction::Done(at.0 + self.shape.pipeline);
         let is_it = |instruction: &&mut Instruction| matches!(instruction, Instruction::Waits(number) if *number == request.number);
-        if let Some(instruction) = self.state.buffer.iter_mut().find(is_it) {
+        if let Some(instruction) = core.state.buffer.iter_mut().find(is_it) {
             *instruction = done;
         }
     }
 
-    /// Fetches the instruction that misses the first-level cache, and returns its request.
-    fn memory_instruction(&mut self, miss: Miss) -> Option<Request> {
-        let cycle = self.fetch();
+    /// Fetches the instruction that misses the first-level cache of a core, and returns its request.
+    fn memory_instruction(&mut self, nth: usize, miss: Miss) -> Option<Request> {
+        let cycle = self.fetch(nth);
         let done = Instruction::Done(cycle + self.shape.pipeline);
         let access = self.cache.access(miss.line, miss.kind == Kind::Store);
         let evicts_clean_lines = self.shape.evicts_clean_lines;
-        self.evicted.extend(access.victim.filter(|victim| victim.is_dirty || evicts_clean_lines));
+        let core = &mut self.cores[nth];
+        core.evicted.extend(access.victim.filter(|victim| victim.is_dirty || evicts_clean_lines));
         match (miss.kind, access.is_hit) {
-            (Kind::Store, true) => self.state.buffer.push_back(done),
+            (Kind::Store, true) => core.state.buffer.push_back(done),
             (Kind::Load, true) => {
                 let done = cycle + self.shape.pipeline + self.shape.cache;
-                self.state.buffer.push_back(Instruction::Done(done));
+                core.state.buffer.push_back(Instruction::Done(done));
             }
             (Kind::Store, false) => {
-                self.state.buffer.push_back(done);
+                core.state.buffer.push_back(done);
                 self.counts.stores += 1;
-                return Some(self.post(miss.line, Reason::Store));
+                return Some(self.post(nth, miss.line, Reason::Store));
             }
             (Kind::Load, false) => {
                 self.counts.loads += 1;
-                let request = self.request(miss.line, Reason::Load);
-                self.state.buffer.push_back(Instruction::Waits(request.number));
+                let request = self.request(nth, miss.line, Reason::Load);
+                self.cores[nth].state.buffer.push_back(Instruction::Waits(request.number));
                 return Some(request);
             }
         }
         None
     }
 
-    fn post(&mut self, line: Line, reason: Reason) -> Request {
+    fn post(&mut self, nth: usize, line: Line, reason: Reason) -> Request {
         self.counts.written_back += u64::from(reason == Reason::WriteBack);
-        self.posted.outstanding += 1;
-        self.request(line, reason)
+        self.cores[nth].posted.outstanding += 1;
+        self.request(nth, line, reason)
     }
 
-    fn request(&mut self, line: Line, reason: Reason) -> Request {
+    fn request(&mut self, nth: usize, line: Line, reason: Reason) -> Request {
         let number = self.requests;
         self.requests += 1;
-        let at = Cycle(self.posted.free_at.max(self.state.fetched / self.shape.width));
-        Request { number, at, line, reason }
+        let at = Cycle(self.cores[nth].clock(self.shape.width) / self.shape.width);
+        Request { number, at, line, reason, core: nth }
     }
 
-    /// Fetches an instruction, and returns its cycle.
-    fn fetch(&mut self) -> u64 {
+    /// Fetches an instruction of a core, and returns its cycle.
+    fn fetch(&mut self, nth: usize) -> u64 {
         self.counts.instructions += 1;
-        self.state.fetched = (self.state.fetched + 1).max(self.posted.free_at * self.shape.width);
-        self.state.fetched / self.shape.width
-    }
-
-    /// Retires the oldest instruction, if it is known when it is done. Whatever is fetched next comes no earlier.
-    fn retire(&mut self) -> bool {
-        let Some(Instruction::Done(done)) = self.state.buffer.front() else { return false };
-        self.state.retired = (self.state.retired + 1).max((done + 1) * self.shape.width);
-        self.state.buffer.pop_front();
-        // The place is free from the cycle on in which the instruction retires.
-        self.state.fetched =
-            self.state.fetched.max((self.state.retired / self.shape.width) * self.shape.width - 1);
-        true
+        let core = &mut self.cores[nth];
+        core.state.fetched = (core.state.fetched + 1).max(core.posted.free_at * self.shape.width);
+        core.state.fetched / self.shape.width
     }
 }
 

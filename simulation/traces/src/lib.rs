@@ -8,6 +8,7 @@ pub mod digests;
 pub mod error;
 pub mod inputs;
 pub mod measure;
+pub mod notice;
 pub mod programs;
 pub mod record;
 pub mod report;

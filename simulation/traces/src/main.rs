@@ -1,10 +1,11 @@
 //! Records traces of programs, prints the figures of traces, and converts them.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints")]
 
-use ameles_processor::trace::{self, Format};
+use ameles_processor::trace::{self, WrittenFormat};
 use ameles_traces::digests::{Comparison, Digests};
 use ameles_traces::error::RecordError;
 use ameles_traces::measure::Figures;
+use ameles_traces::notice;
 use ameles_traces::programs::{self, Program, Tables};
 use ameles_traces::record::{self, Recorder};
 use ameles_traces::report::{self, Row};
@@ -29,15 +30,15 @@ struct Cli {
 enum Action {
     /// Records the programs of the table in QEMU (`cargo xtask traces` calls it)
     Record(RecordArgs),
-    /// Prints the figures of traces in either format
+    /// Prints the figures of traces in any format
     Show {
         /// The traces
         #[arg(required = true)]
         traces: Vec<PathBuf>,
     },
-    /// Writes a trace in another format: USIMM's text, or packed
+    /// Writes a trace of any format as USIMM's text, or packed
     Convert {
-        /// The trace, in either format
+        /// The trace
         from: PathBuf,
         /// The file to write: text if it ends with .txt or .usimm, else packed
         into: PathBuf,
@@ -72,7 +73,7 @@ fn main() -> Result<()> {
         Action::Show { traces } => traces.iter().try_for_each(|path| show(path)),
         Action::Convert { from, into } => {
             let is_text = into.extension().is_some_and(|end| end == "txt" || end == "usimm");
-            let format = if is_text { Format::Text } else { Format::Packed };
+            let format = if is_text { WrittenFormat::Usimm } else { WrittenFormat::Packed };
             let misses = trace::convert(&from, &into, format)?;
             println!("{}: {misses} misses", into.display());
             Ok(())
@@ -103,7 +104,7 @@ fn record_all(args: &RecordArgs) -> Result<()> {
         digests_of_length.insert(program.name.clone(), figures.digest.clone());
         if let (Some(crate_folder), false) = (&args.keep, args.full) {
             let copy = crate_folder.join("short").join(format!("{}.trace", program.name));
-            fs::copy(&into, &copy).with_context(|| format!("writing {}", copy.display()))?;
+            notice::copy(&into, &copy, &program.notice(&tables.trace_licence))?;
         }
         let bytes = fs::metadata(&into)?.len();
         rows.push(Row { program, figures, bytes, comparison });
@@ -127,7 +128,7 @@ fn selected<'a>(tables: &'a Tables, only: &[String]) -> Result<Vec<&'a Program>,
 }
 
 fn show(path: &Path) -> Result<()> {
-    let trace = trace::open(path)?;
+    let trace = trace::open(path, None)?;
     let figures = Figures::of(trace.warm_up(), trace)?;
     println!("{}", path.display());
     println!("    records       {} ({} of them warm the cache)", figures.records, figures.warm_up);
@@ -138,5 +139,8 @@ fn show(path: &Path) -> Result<()> {
         println!("    {name:<13} {:.3} in a thousand instructions", figures.per_kilo(events));
     }
     println!("    SHA-256       {}", figures.digest);
+    if let Some(notice) = notice::read(path) {
+        println!("    notice        {notice}");
+    }
     Ok(())
 }

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tables {
+    /// The licence of the traces, by SPDX.
+    pub trace_licence: String,
     /// Table II of IR-ORAM.
     pub published: Vec<Published>,
     /// The inputs of programs, by the names of files.
@@ -96,6 +98,10 @@ pub struct Program {
     pub name: String,
     /// Debian's package that contains it; empty for `ameles-programs`.
     pub package: String,
+    /// Its version.
+    pub version: String,
+    /// Its licence, by SPDX.
+    pub licence: String,
     /// The work that it does while it is recorded.
     pub does: String,
     /// The program and its arguments.
@@ -115,6 +121,15 @@ pub struct Program {
     pub class: Class,
     /// The programs of Table II that its misses are like.
     pub stands_for: Vec<String>,
+}
+
+impl Program {
+    /// The notice of its trace: the program, its version, its licence, and the licence of the trace.
+    pub fn notice(&self, trace_licence: &str) -> String {
+        let package = if self.package.is_empty() { "ameles-programs" } else { &self.package };
+        let Program { name, version, licence, .. } = self;
+        format!("{name}: a memory trace of {package} {version} ({licence}). The trace: {trace_licence}.")
+    }
 }
 
 /// Reads the tables that this crate was built with.

@@ -99,7 +99,7 @@ impl Recorder<'_> {
             .arg(plugin)
             .arg(self.program(name)?)
             .args(arguments))?;
-        let trace = trace::open(into)?;
+        let trace = trace::open(into, None)?;
         let figures = Figures::of(trace.warm_up(), trace)?;
         let found = figures.records - figures.warm_up;
         if found < self.misses {
@@ -170,6 +170,8 @@ mod tests {
         Program {
             name: "test".into(),
             package: package.into(),
+            version: String::new(),
+            licence: String::new(),
             does: String::new(),
             command: command.iter().map(|word| (*word).to_owned()).collect(),
             prepare: Vec::new(),

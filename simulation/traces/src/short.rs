@@ -61,6 +61,21 @@ mod tests {
     }
 
     #[test]
+    fn each_trace_says_its_program_and_version_and_both_licences() {
+        let tables = tables().unwrap();
+        for program in &tables.programs {
+            let words = [&program.version, &program.licence, &tables.trace_licence];
+            assert!(words.iter().all(|word| !word.trim().is_empty()), "{}", program.name);
+            let trace = open(&program.name).unwrap().unwrap();
+            let notice = trace.notice().unwrap_or_default();
+            assert_eq!(notice, program.notice(&tables.trace_licence), "{}", program.name);
+            assert!(
+                words.iter().all(|word| notice.contains(word.as_str())) && notice.starts_with(&program.name)
+            );
+        }
+    }
+
+    #[test]
     fn the_traces_take_less_than_4_megabytes() {
         let bytes: usize = TRACES.iter().map(|(_, bytes)| bytes.len()).sum();
         assert!(bytes < 4_000_000, "{bytes}");

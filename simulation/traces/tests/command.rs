@@ -32,6 +32,9 @@ fn a_trace_has_the_same_digest_in_either_format() {
     assert_eq!([digest("cc1.usimm"), digest("again")], [digest(CC1), digest(CC1)]);
     let shown = printed(folder.path(), &["show", CC1]);
     assert!(shown.contains("132768 (32768 of them warm the cache)"), "{shown}");
+    assert!(shown.contains(
+        "notice        cc1: a memory trace of gcc 12.2.0 (GPL-3.0-or-later). The trace: MIT OR Apache-2.0."
+    ));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod conditions;
 mod machine_flags;
+mod trace_flags;
 mod unused_flags;
 
 use super::deferred_signals::DeferredSignals;
@@ -18,6 +19,7 @@ use conditions::about;
 use machine_flags::MachineFlags;
 use std::path::PathBuf;
 use std::str::FromStr;
+use trace_flags::TraceFlags;
 use unused_flags::GivenFlag;
 
 #[derive(Args)]
@@ -40,15 +42,15 @@ Examples:
   ameles lab processor --out figures
   ameles lab processor --as authors,paper,machine --out figures
   ameles lab processor --program xz,lbm --scheme baseline,ir-alloc --csv figures.csv
+  ameles lab processor --trace a.trace,b.trace --scheme baseline,ir-oram
   ameles lab processor --part scaling --pace free
   ameles lab processor --trace mine.trace --scheme ir-oram --set z=10-16:2 --pace end:1000"
 )]
 pub(in crate::commands) struct Arguments {
     #[command(flatten)]
     machine: MachineFlags,
-    /// Use this trace instead of the programs: packed, or in USIMM's text format
-    #[arg(long, value_name = "FILE", conflicts_with = "program")]
-    trace: Option<PathBuf>,
+    #[command(flatten)]
+    traces: TraceFlags,
     /// The programs, such as xz,rand [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     program: Vec<String>,
@@ -158,7 +160,7 @@ impl Arguments {
         let mut options = Options {
             parts: self.part.iter().map(|part| Part::from(*part)).collect(),
             levels: self.levels.unwrap_or(machine.levels),
-            trace: self.trace.clone(),
+            traces: self.traces.options(),
             programs: self.program.clone(),
             schemes: self.scheme.clone(),
             seeds: self.seed..self.seed.saturating_add(count),
@@ -192,7 +194,9 @@ impl Arguments {
             is_given.then(|| GivenFlag { flag: flag.to_owned(), used_by })
         };
         let flags = [
-            flag("--trace", self.trace.is_some(), FIGURES),
+            flag("--trace", !self.traces.trace.is_empty(), FIGURES),
+            flag("--trace-format", self.traces.trace_format.is_some(), FIGURES),
+            flag("--cores", self.traces.cores.is_some(), FIGURES),
             flag("--program", !self.program.is_empty(), FIGURES),
             flag("--scheme", !self.scheme.is_empty(), FIGURES),
             flag("--frames", self.machine.frames.is_some(), FIGURES_AND_UTILISATION),
@@ -250,6 +254,7 @@ fn with_flag(error: ProcessorError) -> anyhow::Error {
         ProcessorError::File(_) => "--trace ",
         ProcessorError::Unknown { .. } => "--",
         ProcessorError::Levels(_) => "--levels: ",
+        ProcessorError::Cores { .. } => "--cores: ",
         ProcessorError::Memory(_) => "--channels, --dram: ",
         _ => "",
     };

@@ -11,6 +11,7 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
     fs::write(folder.path("bad.trace"), "10 R 0x40\n3 X 0x80\n").expect("written");
     fs::write(folder.path("garbage.trace"), b"\x7fELF").expect("written");
     fs::write(folder.path("cut.trace"), b"ameles trace v1\n\x1f\x8b").expect("written");
+    fs::write(folder.path("small.trace"), "0x40 write 1\n").expect("written");
     let memory = include_str!("../../../../simulation/dram/src/usimm.toml");
     fs::write(folder.path("fast.toml"), memory.replace("mhz = 800", "mhz = 3201")).expect("written");
     for (line, parts) in [
@@ -18,6 +19,16 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
         ("--trace bad.trace", ["--trace bad.trace: line 2 of the trace", "write for example"]),
         ("--trace garbage.trace", ["byte 0 is of no text", "name a trace"]),
         ("--trace cut.trace", ["the head of the packed trace (byte 0", "copy the trace again"]),
+        (
+            "--trace small.trace",
+            ["line 1 of the trace: \"0x40 write 1\" may be of several", "give --trace-format dramsim3 or"],
+        ),
+        (
+            "--trace small.trace --trace-format usimm",
+            ["small.trace: line 1 of the trace", "write for example \"12 R"],
+        ),
+        ("--trace small.trace --trace-format zip", ["--trace-format", "choose packed, usimm, champsim"]),
+        ("--program xz --cores 17", ["--cores: 17 cores are impossible", "choose 1 to 16"]),
         ("--program chess", ["--program chess is unknown", "choose cc1"]),
         ("--program xz --levels 14", ["xz: the 32768 lines of the memory", "choose --levels "]),
         ("--levels 9", ["--levels: the lab has no tree of 9 levels", "choose 11 to 26"]),

@@ -81,7 +81,8 @@ fn by_program(scheme: &str, logged: &LoggedRun, all: &[&TitledRuns<'_>]) -> Shee
 /// A program's speed over Baseline's, background evictions as a share of paths, and PosMap paths over Baseline's: the
 /// medians over the seeds.
 fn measures_of(runs: &RunSet<'_>, scheme: &str, program: &str) -> Option<[f64; 3]> {
-    let pairs = || runs.of_program(program, "baseline").zip(runs.of_program(program, scheme));
+    let of_base = || runs.of_program(program, "baseline").filter(|base| !base.is_silent());
+    let pairs = || of_base().zip(runs.of_program(program, scheme));
     let posmap = |(base, row): (&Row, &Row)| {
         row.counts().posmap_paths() as f64 / base.counts().posmap_paths().max(1) as f64
     };

@@ -85,7 +85,7 @@ pub(super) const FIGURES: [Figure; 12] = [
         title: "Figure 12: time over that of Baseline (ir-alloc is IR-Alloc4)",
         base: "baseline",
         schemes: &SIZES,
-        of: |base, row| row.cycles() / base.cycles(),
+        of: |base, row| 1.0 / speed(base, row),
         unit: Unit::Times,
         reason: "",
     },
@@ -167,8 +167,9 @@ pub(super) const FIGURES: [Figure; 12] = [
 const SIZES: [(&str, Option<f64>); 4] =
     [("ir-alloc1", None), ("ir-alloc2", None), ("ir-alloc3", None), ("ir-alloc", None)];
 
+/// The speed over another run; no number for a program without misses, which every scheme runs at one speed.
 fn speed(base: &Row, row: &Row) -> f64 {
-    base.cycles() / row.cycles()
+    if base.is_silent() { f64::NAN } else { base.cycles() / row.cycles() }
 }
 
 impl Unit {
@@ -239,6 +240,7 @@ impl Figure {
         let available = self.schemes.iter().filter(|(scheme, _)| runs.has(&[self.base, scheme]));
         let column = |(scheme, printed): &(&'static str, Option<f64>)| {
             let means_of = |of: fn(&Row, &Row) -> f64| -> Vec<f64> {
+                let of = |base: &Row, row: &Row| if base.is_silent() { f64::NAN } else { of(base, row) };
                 let by_seed = runs.ratios(self.base, scheme, of).into_iter();
                 by_seed.filter_map(|values| mean(&values.into_iter().flatten().collect::<Vec<_>>())).collect()
             };

@@ -30,6 +30,13 @@ impl<'a> RunSet<'a> {
         self.of_program(program, scheme).find(|row| row.seed == seed)
     }
 
+    /// The programs of which nothing misses the last-level cache.
+    pub(super) fn silent(&self) -> Vec<&'a str> {
+        let is_silent =
+            |program: &&&str| self.rows.iter().all(|row| row.program != **program || row.is_silent());
+        self.programs.iter().filter(is_silent).copied().collect()
+    }
+
     /// Returns whether there are runs of all these schemes.
     pub(super) fn has(&self, schemes: &[&str]) -> bool {
         schemes.iter().all(|scheme| self.rows.iter().any(|row| row.scheme == *scheme))

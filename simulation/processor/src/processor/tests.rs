@@ -2,10 +2,20 @@
 
 use super::*;
 use proptest::prelude::*;
+use std::collections::VecDeque;
+
+mod cores;
 
 /// Two instructions a cycle, a buffer of four, two requests posted.
-const SMALL: Shape =
-    Shape { width: 2, reorder_buffer: 4, pipeline: 3, cache: 5, posted: 2, evicts_clean_lines: false };
+const SMALL: Shape = Shape {
+    width: 2,
+    reorder_buffer: 4,
+    pipeline: 3,
+    cache: 5,
+    posted: 2,
+    evicts_clean_lines: false,
+    cores: Cores::ONE,
+};
 
 fn miss(instructions: u32, kind: Kind, line: u64) -> Miss {
     Miss { instructions, kind, line: Line(line) }
@@ -208,8 +218,8 @@ proptest! {
         let shape = Shape { width, reorder_buffer, pipeline, ..SMALL };
         let trace = [miss(0, Kind::Load, 1), miss(u32::MAX, Kind::Load, 2)];
         let mut processor = processor(shape, &trace);
-        let max = 12 * processor.rounds.length() + 1000;
-        let second = (0..max).find_map(|_| match processor.step(u64::MAX, u64::MAX)? {
+        let max = 12 * processor.cores[0].rounds.length() + 1000;
+        let second = (0..max).find_map(|_| match processor.step(0, u64::MAX, u64::MAX)? {
             Next::Request(request) if request.number == 1 => Some(request),
             Next::Request(first) => {
                 processor.answer(&first, Cycle(answered));

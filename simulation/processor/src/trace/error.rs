@@ -19,17 +19,49 @@ pub enum TraceError {
     /// It has no miss that is not of the warm-up.
     #[error("it holds no misses: record it again, with more instructions or misses")]
     NoMisses,
-    /// It is compressed as a whole.
-    #[error("it is compressed by {0}: unpack it first, and give the unpacked file")]
-    Compressed(&'static str),
-    /// It is no text, and no packed trace.
+    /// It is compressed by what is not unpacked here.
     #[error(
-        "byte {byte} is of no text, and it does not begin as a packed trace does: name a trace that ameles-trace-recorder or \
-         ameles-traces wrote, or a text in USIMM's format"
+        "it is compressed by {by}: unpack it first with {command}, and give the unpacked file, or one of gzip or xz"
+    )]
+    Compressed {
+        /// The compressor.
+        by: &'static str,
+        /// The command that unpacks it.
+        command: &'static str,
+    },
+    /// It is neither text nor a binary trace.
+    #[error(
+        "byte {byte} is of no text, and it begins as no binary trace does: name a trace, or give its format by --trace-format: \
+         {names}"
     )]
     Binary {
         /// The first byte that is of no text, counted from 0.
         byte: usize,
+        /// The names of formats.
+        names: String,
+    },
+    /// It is a text whose first line is of no trace.
+    #[error(
+        "line {line} of the trace: {text} begins no trace: write it as one of these formats does, or name its format by \
+         --trace-format: {names}"
+    )]
+    Unknown {
+        /// The line, counted from 1.
+        line: u64,
+        /// The line itself.
+        text: String,
+        /// The names of formats.
+        names: String,
+    },
+    /// Its first line is of several formats, which read it differently.
+    #[error("line {line} of the trace: {text} may be of several formats: give --trace-format {names}")]
+    Ambiguous {
+        /// The line, counted from 1.
+        line: u64,
+        /// The line itself.
+        text: String,
+        /// The names of those formats.
+        names: String,
     },
     /// It does not begin as a packed trace.
     #[error(
@@ -50,6 +82,18 @@ pub enum TraceError {
         /// The byte at which it begins, counted from 0, in what is unpacked.
         byte: u64,
         /// The fault.
+        why: String,
+    },
+    /// A record of another binary trace is wrong.
+    #[error("{} of the {format} trace (byte {byte}): {why}", place(*record))]
+    Record {
+        /// The name of the format.
+        format: &'static str,
+        /// The record, counted from 1; 0 for what comes before the first.
+        record: u64,
+        /// The byte at which it begins, counted from 0, in what is unpacked.
+        byte: u64,
+        /// The fault, and what to do.
         why: String,
     },
     /// The programs touch more memory than there is.

@@ -1,17 +1,19 @@
-//! Files of traces: the format is detected from the first bytes.
+//! Files of traces: the format is told from the first bytes.
 
+use super::format::{self, Format, Misses};
+use super::unpack::{self, Bytes};
 use super::{Miss, TraceError, packed, text};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The formats of traces.
+/// The formats in which traces are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum WrittenFormat {
     /// Some two bytes for each miss.
     Packed,
     /// USIMM's text.
-    Text,
+    Usimm,
 }
 
 /// The reason why a file is no trace, or cannot be written.
@@ -45,51 +47,34 @@ pub enum FileError {
 pub struct Trace {
     path: PathBuf,
     format: Format,
-    warm_up: u64,
     misses: Misses,
 }
 
-type Misses = Box<dyn Iterator<Item = Result<Miss, TraceError>> + Send>;
-
-/// Opens a trace in either format.
+/// Opens a trace in any format, packed by gzip or xz or not. Without a format, its first bytes tell it.
 ///
 /// # Errors
 /// [`FileError::Read`], if there is no such file or it begins as no trace does.
-pub fn open(path: impl AsRef<Path>) -> Result<Trace, FileError> {
+pub fn open(path: impl AsRef<Path>, format: Option<Format>) -> Result<Trace, FileError> {
     let path = path.as_ref().to_path_buf();
-    let opened =
-        File::open(&path).map_err(TraceError::from).and_then(|file| detect_format(BufReader::new(file)));
+    let opened = File::open(&path)
+        .map_err(TraceError::from)
+        .and_then(|file| read_as(Box::new(BufReader::new(file)), format));
     match opened {
-        Ok((format, warm_up, misses)) => Ok(Trace { path, format, warm_up, misses }),
+        Ok((format, misses)) => Ok(Trace { path, format, misses }),
         Err(why) => Err(FileError::Read { path, why }),
     }
 }
 
-/// The first bytes of compressed files, and the compressor's name.
-const COMPRESSED: [(&[u8], &str); 4] =
-    [(b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2"), (b"\x28\xb5\x2f\xfd", "zstd")];
+/// Bytes that are inspected to tell a format.
+const DETECTION_BYTES: u64 = 4096;
 
-/// Bytes that are inspected to detect a text.
-const DETECTION_BYTES: usize = 64;
-
-/// Tells the format from the first bytes. A text has no bytes that are not printed.
-fn detect_format(mut from: impl BufRead + Send + 'static) -> Result<(Format, u64, Misses), TraceError> {
-    let first = from.fill_buf()?;
-    let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
-    if first.is_empty() {
-        return Err(TraceError::Empty);
-    }
-    if first.starts_with(&packed::MAGIC[..packed::KIND]) {
-        let packed = packed::read(from)?;
-        return Ok((Format::Packed, packed.warm_up(), Box::new(packed)));
-    }
-    if let Some((_, by)) = COMPRESSED.iter().find(|(bytes, _)| first.starts_with(bytes)) {
-        return Err(TraceError::Compressed(by));
-    }
-    match first.iter().take(DETECTION_BYTES).position(|byte| !is_text(byte)) {
-        Some(byte) => Err(TraceError::Binary { byte }),
-        None => Ok((Format::Text, 0, Box::new(text::read(from)))),
-    }
+/// Unpacks a file, and reads it in the format that it has.
+pub(super) fn read_as(from: Bytes, format: Option<Format>) -> Result<(Format, Misses), TraceError> {
+    let mut from = unpack::open(from)?;
+    let mut first = Vec::new();
+    (&mut from).take(DETECTION_BYTES).read_to_end(&mut first)?;
+    let format = format.map_or_else(|| format::detect(&first), Ok)?;
+    Ok((format, format.read(Box::new(Cursor::new(first).chain(from)))?))
 }
 
 impl Trace {
@@ -98,9 +83,9 @@ impl Trace {
         self.format
     }
 
-    /// The misses, from the first on, that only warm the last-level cache; a text has none.
+    /// The misses, from the first on, that only warm the last-level cache; only packed traces have some.
     pub fn warm_up(&self) -> u64 {
-        self.warm_up
+        self.misses.0
     }
 
     fn error_at(&self, why: TraceError) -> FileError {
@@ -113,18 +98,18 @@ impl Iterator for Trace {
     type Item = Result<Miss, FileError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let miss = self.misses.next()?;
+        let miss = self.misses.1.next()?;
         Some(miss.map_err(|why| self.error_at(why)))
     }
 }
 
-/// Writes a trace in another format, or rewrites it in its own, and returns the number of its misses. In a text,
+/// Writes a trace in a format of the lab, and returns the number of its misses. In a text,
 /// those that only warm the cache are misses like the others.
 ///
 /// # Errors
 /// The errors of reading and of writing. What was written before a fault remains.
-pub fn convert(from: &Path, into: &Path, format: Format) -> Result<u64, FileError> {
-    let trace = open(from)?;
+pub fn convert(from: &Path, into: &Path, format: WrittenFormat) -> Result<u64, FileError> {
+    let trace = open(from, None)?;
     if into.canonicalize().is_ok_and(|into| from.canonicalize().is_ok_and(|from| from == into)) {
         return Err(FileError::Same { path: into.to_path_buf() });
     }
@@ -132,7 +117,7 @@ pub fn convert(from: &Path, into: &Path, format: Format) -> Result<u64, FileErro
     let mut file = BufWriter::new(File::create(into).map_err(failed)?);
     let mut count = 0;
     match format {
-        Format::Packed => {
+        WrittenFormat::Packed => {
             let mut writer = packed::Writer::new(file, trace.warm_up()).map_err(failed)?;
             for miss in trace {
                 writer.write(miss?).map_err(failed)?;
@@ -140,7 +125,7 @@ pub fn convert(from: &Path, into: &Path, format: Format) -> Result<u64, FileErro
             }
             writer.finish().map_err(failed)?;
         }
-        Format::Text => {
+        WrittenFormat::Usimm => {
             for miss in trace {
                 text::write([miss?], &mut file).map_err(failed)?;
                 count += 1;
@@ -170,7 +155,7 @@ mod tests {
     }
 
     fn read(path: &Path) -> (Format, Vec<Miss>) {
-        let trace = open(path).unwrap();
+        let trace = open(path, None).unwrap();
         (trace.format(), trace.collect::<Result<_, _>>().unwrap())
     }
 
@@ -188,10 +173,10 @@ mod tests {
         packed::write(misses(), &mut bytes).unwrap();
         let first = file(&folder, &bytes);
         let [text, again] = ["a.usimm", "b.trace"].map(|name| folder.path().join(name));
-        assert_eq!(convert(&first, &text, Format::Text).unwrap(), 1000);
-        assert_eq!(convert(&text, &again, Format::Packed).unwrap(), 1000);
+        assert_eq!(convert(&first, &text, WrittenFormat::Usimm).unwrap(), 1000);
+        assert_eq!(convert(&text, &again, WrittenFormat::Packed).unwrap(), 1000);
         assert_eq!(read(&first), (Format::Packed, misses()));
-        assert_eq!(read(&text), (Format::Text, misses()));
+        assert_eq!(read(&text), (Format::Usimm, misses()));
         assert_eq!(fs::read(&again).unwrap(), bytes);
     }
 
@@ -207,10 +192,13 @@ mod tests {
         let warm_up = |path: &Path, format| {
             let into = path.with_extension("into");
             assert_eq!(convert(path, &into, format).unwrap(), 1001);
-            open(into).unwrap().warm_up()
+            open(into, None).unwrap().warm_up()
         };
-        assert_eq!(open(&first).unwrap().warm_up(), 1);
-        assert_eq!([Format::Packed, Format::Text].map(|format| warm_up(&first, format)), [1, 0]);
+        assert_eq!(open(&first, None).unwrap().warm_up(), 1);
+        assert_eq!(
+            [WrittenFormat::Packed, WrittenFormat::Usimm].map(|format| warm_up(&first, format)),
+            [1, 0]
+        );
     }
 
     #[test]
@@ -218,31 +206,28 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for (bytes, why) in [
             (&b""[..], "it is empty"),
-            (
-                b"\x7fELF\x02\x01",
-                "byte 0 is of no text, and it does not begin as a packed trace does: name a trace",
-            ),
+            (b"\x7fELF\x02\x01", "byte 0 is of no text, and it begins as no binary trace does: name a trace"),
             (b"12 R 0x4\0", "byte 8 is of no text"),
             (b"ameles trace v9\n", "a packed trace of another version than 1: record it again"),
             (b"ameles trace v1", "does not begin as a packed trace does: name one that"),
-            (b"\x1f\x8b\x08\0", "it is compressed by gzip: unpack it first"),
-            (b"#!/bin/sh\n", "line 1 of the trace: \"#!/bin/sh\" is no miss: write for example"),
+            (b"\x1f\x8b\x08\0", "what gzip packed cannot be unpacked"),
+            (b"#!/bin/sh\n", "line 1 of the trace: \"#!/bin/sh\" begins no trace: write it as"),
             (
                 b"{\"a\": 1, \"b\": [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]}",
-                "13, 14, 1\"… is no miss",
+                "13, 14, 1\"… begins no trace",
             ),
             (
-                &[&[b' '; 64][..], b"\xff\n"].concat(),
-                "line 1 of the trace: it is no text in UTF-8: write for example",
+                &[&b"1 R 0x40\n"[..], &[b' '; 64], b"\xff\n"].concat(),
+                "line 2 of the trace: it is no text in UTF-8: write for example",
             ),
         ] {
             let path = file(&folder, bytes);
-            let error = open(&path).and_then(|trace| trace.collect::<Result<Vec<_>, _>>()).unwrap_err();
+            let error = open(&path, None).and_then(|trace| trace.collect::<Result<Vec<_>, _>>()).unwrap_err();
             let error = error.to_string();
             assert!(error.starts_with(&path.display().to_string()) && error.contains(why), "{error}");
         }
         let none = folder.path().join("none");
-        let error = open(&none).map(|_| ()).unwrap_err().to_string();
+        let error = open(&none, None).map(|_| ()).unwrap_err().to_string();
         assert!(error.starts_with(&none.display().to_string()) && error.contains("No such file"), "{error}");
     }
 
@@ -250,27 +235,28 @@ mod tests {
     fn a_fault_within_a_trace_is_reported_with_its_file_and_place() {
         let folder = tempfile::tempdir().unwrap();
         let path = file(&folder, b"1 R 0x40 0x0\n2 X 0x80\n");
-        let last = open(&path).unwrap().last().unwrap().unwrap_err().to_string();
+        let last = open(&path, None).unwrap().last().unwrap().unwrap_err().to_string();
         assert!(last.contains("some.trace: line 2 of the trace: \"2 X 0x80\" is no miss"), "{last}");
         let into = folder.path().join("into");
-        assert!(matches!(convert(&path, &into, Format::Packed), Err(FileError::Read { .. })));
+        assert!(matches!(convert(&path, &into, WrittenFormat::Packed), Err(FileError::Read { .. })));
     }
 
     #[test]
     fn a_trace_is_not_written_over_itself_or_into_nowhere() {
         let folder = tempfile::tempdir().unwrap();
         let path = file(&folder, b"1 R 0x40 0x0\n");
-        let error = convert(&path, &folder.path().join("./some.trace"), Format::Packed).unwrap_err();
+        let error = convert(&path, &folder.path().join("./some.trace"), WrittenFormat::Packed).unwrap_err();
         assert!(matches!(error, FileError::Same { .. }), "{error}");
         assert_eq!(read(&path).1.len(), 1);
-        let error = convert(&path, &folder.path().join("none/some"), Format::Text).unwrap_err().to_string();
+        let error =
+            convert(&path, &folder.path().join("none/some"), WrittenFormat::Usimm).unwrap_err().to_string();
         assert!(error.contains("none/some cannot be written: No such file"), "{error}");
     }
 
     #[test]
     fn fuzz_file_of_a_trace() {
         bolero::check!().for_each(|bytes: &[u8]| {
-            if let Ok((_, _, misses)) = detect_format(io::Cursor::new(bytes.to_vec())) {
+            if let Ok((_, (_, misses))) = read_as(Box::new(Cursor::new(bytes.to_vec())), None) {
                 let _ = misses.collect::<Result<Vec<_>, _>>();
             }
         });

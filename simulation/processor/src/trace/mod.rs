@@ -3,16 +3,28 @@
 //! A load that misses is a [`Kind::Load`]. A store that misses, and a dirty line that is evicted, are
 //! [`Kind::Store`], as in the traces of USIMM.
 
+mod champsim;
+mod dramsim;
 mod error;
 mod file;
+mod first_level;
+mod format;
+mod gem5;
+mod gem5_text;
+mod lines;
 pub mod mix;
 pub mod packed;
 pub mod pages;
+mod pauses;
+mod ramulator;
+mod records;
 pub mod synthetic;
 pub mod text;
+mod unpack;
 
 pub use error::{Full, TraceError};
-pub use file::{FileError, Format, Trace, convert, open};
+pub use file::{FileError, Trace, WrittenFormat, convert, open};
+pub use format::Format;
 
 use crate::units::Line;
 

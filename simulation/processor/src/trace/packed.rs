@@ -1,15 +1,16 @@
 //! The packed format of traces: about two bytes for each miss.
 //!
-//! A file begins with [`MAGIC`]. What follows is compressed by gzip, which checks its length and its sum. It is
+//! A file begins with [`MAGIC`]. What follows is compressed by gzip, which checks its length and its sum. The comment of
+//! the gzip may be a notice of the program and of the licences. What is compressed is
 //! numbers in LEB128. The first one counts the records that only warm the last-level cache: no instructions precede
 //! them. Then come the records, two numbers each: the instructions before the miss times two, plus one for a store;
 //! and the line less the line of the record before it, in zigzag.
 
 use super::{Kind, MAX_LINE, Miss, TraceError};
 use crate::units::Line;
-use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
+use flate2::{Compression, GzBuilder};
 use std::io::{self, BufRead, BufReader, Read, Write};
 
 /// The beginning of a packed trace.
@@ -21,6 +22,7 @@ pub(super) const KIND: usize = b"ameles trace v".len();
 /// A packed trace that is being read.
 pub struct Packed<R> {
     bytes: io::Bytes<BufReader<GzDecoder<R>>>,
+    notice: Option<String>,
     warm_up: u64,
     record: u64,
     /// Bytes that were unpacked, and those before the record.
@@ -43,9 +45,12 @@ pub fn read<R: BufRead>(mut from: R) -> Result<Packed<R>, TraceError> {
         Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error.into()),
         _ => return Err(TraceError::Foreign),
     }
-    let bytes = BufReader::new(GzDecoder::new(from)).bytes();
+    let unpacked = GzDecoder::new(from);
+    let notice = unpacked.header().and_then(|header| header.comment());
+    let notice = notice.map(|notice| String::from_utf8_lossy(notice).into_owned());
+    let bytes = BufReader::new(unpacked).bytes();
     let mut packed =
-        Packed { bytes, warm_up: 0, record: 0, read: 0, begun: 0, before: Line(0), is_over: false };
+        Packed { bytes, notice, warm_up: 0, record: 0, read: 0, begun: 0, before: Line(0), is_over: false };
     packed.warm_up = packed.number()?.ok_or_else(|| packed.fault("it is missing"))?;
     Ok(packed)
 }
@@ -71,9 +76,21 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// The errors of the writer.
-    pub fn new(mut into: W, warm_up: u64) -> io::Result<Self> {
+    pub fn new(into: W, warm_up: u64) -> io::Result<Self> {
+        Self::begin(into, warm_up, GzBuilder::new())
+    }
+
+    /// Begins a trace with a notice of its program and of the licences, which has no byte 0.
+    ///
+    /// # Errors
+    /// The errors of the writer.
+    pub fn with_notice(into: W, warm_up: u64, notice: &str) -> io::Result<Self> {
+        Self::begin(into, warm_up, GzBuilder::new().comment(notice))
+    }
+
+    fn begin(mut into: W, warm_up: u64, gzip: GzBuilder) -> io::Result<Self> {
         into.write_all(MAGIC)?;
-        let mut records = GzEncoder::new(into, Compression::best());
+        let mut records = gzip.write(into, Compression::best());
         let mut number = [0; MAX_DIGITS];
         let digits = put(&mut number, warm_up);
         records.write_all(&number[..digits])?;
@@ -130,6 +147,11 @@ impl<R: BufRead> Packed<R> {
     /// The records, from the first on, that only warm the last-level cache.
     pub fn warm_up(&self) -> u64 {
         self.warm_up
+    }
+
+    /// The notice of its program and of the licences, if it has one.
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
     }
 
     fn fault(&self, why: impl Into<String>) -> TraceError {

@@ -1,7 +1,10 @@
 //! The promises of the formats of traces.
 
 use super::*;
+use crate::units::Line;
 use proptest::prelude::*;
+
+mod formats;
 
 fn packed(misses: &[Miss]) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -117,7 +117,7 @@ proptest! {
         };
         let (outcome, observed) = run();
         let Counts { data, stash_hits, ref top_hits, put_in, early_lines, .. } = outcome.counts;
-        let ameles_processor::processor::Counts { loads, stores, written_back, instructions } = outcome.processor;
+        let ameles_processor::processor::Counts { loads, stores, written_back, instructions, .. } = outcome.processor;
         let measured_instructions: u64 = trace.iter().skip(warm_up as usize).map(|miss| u64::from(miss.instructions) + 1).sum();
         prop_assert_eq!(instructions, measured_instructions);
         let served = data + stash_hits + top_hits.iter().sum::<u64>();

@@ -34,10 +34,13 @@ fn facts(options: &Options, settings: &[String], is_one_of_several: bool) -> Vec
     };
     let mut facts = vec![("Parts", parts.iter().map(Part::to_string).collect::<Vec<_>>().join(", "))];
     if has_figures {
-        facts.push(match &options.trace {
-            Some(trace) => ("Trace", trace.display().to_string()),
-            None => ("Programs", list(&options.programs, "all")),
+        let traces: Vec<String> =
+            options.traces.paths.iter().map(|path| path.display().to_string()).collect();
+        facts.push(match traces.as_slice() {
+            [] => ("Programs", list(&options.programs, "all")),
+            traces => ("Trace", traces.join(", ")),
         });
+        facts.extend(options.traces.cores.map(|cores| ("Cores", cores.to_string())));
         facts.push(("Schemes", list(&options.schemes, "those of the paper's figures")));
     }
     if has_figures || has_scaling {
@@ -68,6 +71,7 @@ fn facts(options: &Options, settings: &[String], is_one_of_several: bool) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ameles_lab::processor::TraceOptions;
 
     fn fact_lines(options: &Options, settings: &[&str]) -> Vec<String> {
         let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
@@ -78,7 +82,8 @@ mod tests {
     #[test]
     fn a_report_lists_every_choice_that_reproduces_its_figures() {
         let standard = Options::standard();
-        let trace = Options { trace: Some("a/mine.trace".into()), ..standard.clone() };
+        let traces = TraceOptions { paths: vec!["a/mine.trace".into()], ..TraceOptions::default() };
+        let trace = Options { traces, ..standard.clone() };
         assert_eq!(
             fact_lines(&trace, &["z=10-16:2", "stash=300"]),
             [

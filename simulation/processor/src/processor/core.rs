@@ -1,0 +1,58 @@
+//! A core: its reorder buffer, its posted requests, and what it has read of the trace.
+
+use super::rounds::{Instruction, PipelineState, RoundSkipper};
+use crate::cache::Victim;
+use crate::trace::Miss;
+use std::collections::VecDeque;
+
+/// A core.
+#[derive(Debug)]
+pub(super) struct Core {
+    /// The instructions before its next miss, and the miss.
+    pub(super) next: Option<(u32, Miss)>,
+    /// Its misses that were read while another core's was needed.
+    pub(super) unread: VecDeque<Miss>,
+    pub(super) state: PipelineState,
+    pub(super) rounds: RoundSkipper,
+    /// Requests for lines that it evicted from the cache, to be sent before anything else.
+    pub(super) evicted: VecDeque<Victim>,
+    pub(super) posted: PostedRequests,
+}
+
+/// The requests for which no instruction waits.
+#[derive(Debug, Default)]
+pub(super) struct PostedRequests {
+    pub(super) outstanding: usize,
+    /// The cycle at which there was room again.
+    pub(super) free_at: u64,
+}
+
+impl Core {
+    /// A core at rest, of a processor of that width.
+    pub(super) fn new(width: u64, reorder_buffer: usize) -> Self {
+        let buffer = VecDeque::with_capacity(reorder_buffer);
+        Core {
+            next: None,
+            unread: VecDeque::new(),
+            state: PipelineState { buffer, ..PipelineState::default() },
+            rounds: RoundSkipper::new(width, reorder_buffer),
+            evicted: VecDeque::new(),
+            posted: PostedRequests::default(),
+        }
+    }
+
+    /// The turn that its next fetch follows.
+    pub(super) fn clock(&self, width: u64) -> u64 {
+        self.state.fetched.max(self.posted.free_at.saturating_mul(width))
+    }
+
+    /// Retires the oldest instruction, if it is known when it is done. Whatever is fetched next comes no earlier.
+    pub(super) fn retire(&mut self, width: u64) -> bool {
+        let Some(Instruction::Done(done)) = self.state.buffer.front() else { return false };
+        self.state.retired = (self.state.retired + 1).max((done + 1) * width);
+        self.state.buffer.pop_front();
+        // The place is free from the cycle on in which the instruction retires.
+        self.state.fetched = self.state.fetched.max((self.state.retired / width) * width - 1);
+        true
+    }
+}
