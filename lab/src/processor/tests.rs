@@ -3,7 +3,9 @@
 use super::*;
 use crate::bench::Silent;
 use ameles_core::schemes::freecursive::TrustedHits;
+use ameles_dram::Specification;
 use ameles_simulator::pace::Pace;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -316,6 +318,20 @@ fn requests_are_found_in_the_top_of_the_tree_that_runs_and_not_of_the_paper_s() 
     let all = on_top + counts.fresh + below.iter().sum::<u64>();
     assert!(below[..4].iter().sum::<u64>() > 0, "levels 6 to 9 have none");
     assert_eq!(row.top_share(), on_top as f64 / all as f64);
+}
+
+/// The clock of a memory need not divide the processor's, and super-rows may be smaller than DDR3's.
+#[test]
+fn every_named_memory_runs_in_a_time_of_its_own_and_ddr3_is_the_default() {
+    let default = Options { paces: vec![Pace::Free], ..options(&["scan"], &["baseline"]) };
+    let named = |name| csv(&Options { memory: Specification::preset(name), ..default.clone() });
+    assert_eq!(named("ddr3"), csv(&default));
+    let all = Specification::PRESETS.map(named);
+    let times: BTreeSet<u64> = all
+        .iter()
+        .map(|csv| csv.lines().nth(1).unwrap().split(',').nth(5).unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(times.len(), Specification::PRESETS.len(), "{times:?}");
 }
 
 /// The paths that the authors' logs print: 24 levels of which ten are on chip.

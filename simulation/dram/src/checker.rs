@@ -1,7 +1,7 @@
 //! The DRAM's own rules: judges a list of commands without knowing how they were chosen.
 
 use crate::command::{Command, Kind};
-use crate::specification::{Specification, Timing};
+use crate::specification::{SameGroup, Specification, Timing};
 use crate::units::Cycle;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,11 +9,11 @@ use std::fmt;
 /// A rule of the DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// The commands of a channel are given in the order of time, at most one a cycle.
+    /// The commands of a channel are given in the order of time, and none while another is on the bus.
     CommandBus,
     /// A row is opened in a precharged bank, used and closed while it is open; a refresh finds no open row.
     State,
-    /// tRCD.
+    /// tRCD, for writes of HBM tRCDWR.
     Rcd,
     /// tRP.
     Rp,
@@ -21,18 +21,28 @@ pub enum Rule {
     Rc,
     /// tRAS.
     Ras,
-    /// tRRD.
+    /// tRRD, between bank groups tRRD_S.
     Rrd,
+    /// tRRD_L.
+    RrdSameGroup,
     /// tFAW.
     Faw,
     /// tWR.
     Wr,
-    /// tWTR.
+    /// tWTR, between bank groups tWTR_S.
     Wtr,
+    /// tWTR_L.
+    WtrSameGroup,
     /// tRTP.
     Rtp,
-    /// tCCD.
+    /// tRTW, where the standard has it.
+    Rtw,
+    /// tCCD, between bank groups tCCD_S.
     Ccd,
+    /// tCCD_L.
+    CcdSameGroup,
+    /// tCCD_L_WR.
+    CcdWriteSameGroup,
     /// Bursts do not overlap on the data bus, and come in the order of their commands.
     DataBus,
     /// tRTRS.
@@ -101,7 +111,12 @@ impl Checker {
     ) -> Result<(), Violation> {
         let broken =
             |rule, earlier| Violation { rule, cycle: command.cycle, channel: command.channel, earlier };
-        if let Some(last) = before.last().filter(|last| last.cycle >= command.cycle) {
+        let held = |last: &Command| match last.kind {
+            Kind::Activate => self.specification.command_bus.activate,
+            Kind::Read | Kind::Write => self.specification.command_bus.column,
+            Kind::Precharge | Kind::Refresh => Cycle(1),
+        };
+        if let Some(last) = before.last().filter(|last| command.cycle < last.cycle + held(last)) {
             return Err(broken(Rule::CommandBus, Some(*last)));
         }
         if !is_state_right(open, command) {
@@ -157,15 +172,26 @@ impl Checker {
             (Kind::Write, Kind::Read) => {
                 gaps.extend([(Rule::Ccd, timing.t_ccd), (Rule::Wtr, written + timing.t_wtr)]);
             }
+            (Kind::Read, Kind::Write) => {
+                gaps.push((Rule::Ccd, timing.t_ccd));
+                gaps.extend(timing.t_rtw.map(|t_rtw| (Rule::Rtw, t_rtw)));
+            }
             (Kind::Read | Kind::Write, Kind::Read | Kind::Write) => gaps.push((Rule::Ccd, timing.t_ccd)),
             _ => {}
+        }
+        let groups = self.specification.geometry.groups;
+        if earlier.bank % groups == command.bank % groups {
+            gaps.extend(self.group_gaps(earlier.kind, command.kind));
         }
         if earlier.bank != command.bank {
             return gaps;
         }
         match (earlier.kind, command.kind) {
             (Kind::Activate, Kind::Activate) => gaps.push((Rule::Rc, timing.t_rc)),
-            (Kind::Activate, Kind::Read | Kind::Write) => gaps.push((Rule::Rcd, timing.t_rcd)),
+            (Kind::Activate, Kind::Read) => gaps.push((Rule::Rcd, timing.t_rcd)),
+            (Kind::Activate, Kind::Write) => {
+                gaps.push((Rule::Rcd, timing.t_rcd_write.unwrap_or(timing.t_rcd)));
+            }
             (Kind::Activate, Kind::Precharge) => gaps.push((Rule::Ras, timing.t_ras)),
             (Kind::Precharge, Kind::Activate) => gaps.push((Rule::Rp, timing.t_rp)),
             (Kind::Read, Kind::Precharge) => gaps.push((Rule::Rtp, timing.t_rtp)),
@@ -175,13 +201,37 @@ impl Checker {
         gaps
     }
 
+    /// The least times between two commands of a bank group.
+    fn group_gaps(&self, earlier: Kind, command: Kind) -> Vec<(Rule, Cycle)> {
+        let Specification { timing, same_group, .. } = &self.specification;
+        let Some(SameGroup { t_rrd, t_wtr, t_ccd, t_ccd_write }) = same_group else { return Vec::new() };
+        let ccd = (Rule::CcdSameGroup, *t_ccd);
+        match (earlier, command) {
+            (Kind::Activate, Kind::Activate) => vec![(Rule::RrdSameGroup, *t_rrd)],
+            (Kind::Write, Kind::Read) => {
+                vec![ccd, (Rule::WtrSameGroup, timing.t_cwd + timing.burst + *t_wtr)]
+            }
+            (Kind::Write, Kind::Write) => {
+                vec![ccd, (Rule::CcdWriteSameGroup, t_ccd_write.unwrap_or(*t_ccd))]
+            }
+            (Kind::Read, Kind::Read | Kind::Write) => vec![ccd],
+            _ => Vec::new(),
+        }
+    }
+
     /// A time after which no command affects a later one, except through the state of the banks.
     fn horizon(&self) -> Cycle {
-        let Timing { t_rcd, t_rp, t_cas, t_cwd, t_rc, t_ras, t_rrd, t_faw, .. } = self.specification.timing;
-        let Timing { t_wr, t_wtr, t_rtp, t_ccd, t_rtrs, burst, .. } = self.specification.timing;
+        let Timing { t_rcd, t_rcd_write, t_rp, t_cas, t_cwd, t_rc, t_ras, t_rrd, t_faw, .. } =
+            self.specification.timing;
+        let Timing { t_wr, t_wtr, t_rtp, t_ccd, t_rtw, t_rtrs, burst, .. } = self.specification.timing;
         let all =
             [t_rcd, t_rp, t_cas, t_cwd, t_rc, t_ras, t_rrd, t_faw, t_wr, t_wtr, t_rtp, t_ccd, t_rtrs, burst];
-        all.into_iter().fold(self.specification.refresh.duration, |sum, time| sum + time)
+        let SameGroup { t_rrd: rrd_l, t_wtr: wtr_l, t_ccd: ccd_l, t_ccd_write } =
+            self.specification.same_group.clone().unwrap_or_default();
+        let group = [rrd_l, wtr_l, ccd_l, t_ccd_write.unwrap_or_default()];
+        let hbm = [t_rcd_write.unwrap_or_default(), t_rtw.unwrap_or_default()];
+        let refresh = self.specification.refresh.duration;
+        all.into_iter().chain(group).chain(hbm).fold(refresh, |sum, time| sum + time)
     }
 
     /// Judges the refreshes: the k-th of a rank may come eight intervals after its time, k intervals, and no later.

@@ -9,9 +9,9 @@ pub enum Kind {
     Activate,
     /// Closes the row of a bank.
     Precharge,
-    /// Moves a block of the open row to the controller.
+    /// Moves a burst of the open row to the controller.
     Read,
-    /// Moves a block from the controller to the open row.
+    /// Moves a burst from the controller to the open row.
     Write,
     /// Refreshes the next rows of a rank.
     Refresh,
@@ -32,11 +32,12 @@ pub struct Command {
     pub bank: u32,
     /// The row that is opened, closed, read or written; 0 for a refresh.
     pub row: u32,
-    /// The column that is read or written; 0 for other commands.
+    /// The column that is read or written, in bursts from 0; 0 for other commands.
     pub column: u32,
 }
 
-/// The number of a request: requests are counted from 0 in the order in which they were submitted.
+/// The number of a request, which is one burst: they are counted from 0 in the order in which they were submitted. A
+/// block of several bursts takes as many numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 

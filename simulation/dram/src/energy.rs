@@ -15,9 +15,9 @@ pub struct Counts {
     pub activates: u64,
     /// Precharges.
     pub precharges: u64,
-    /// Reads; those that were forwarded are not among them.
+    /// Reads, one for each burst of a block; those that were forwarded are not among them.
     pub reads: u64,
-    /// Writes.
+    /// Writes, one for each burst of a block.
     pub writes: u64,
     /// Refreshes, each of a rank.
     pub refreshes: u64,

@@ -7,9 +7,16 @@ use thiserror::Error;
 /// An error of this crate.
 #[derive(Debug, Error)]
 pub enum DramError {
-    /// The text is no TOML, or has a key too many or too few.
-    #[error("the description of the memory cannot be read: {0}")]
-    Unreadable(#[from] toml::de::Error),
+    /// The text is no TOML, or has a field too many or too few: the line of the field, or of the section that lacks it.
+    #[error("the description of the memory cannot be read: line {line}{section}: {why}")]
+    Unreadable {
+        /// The line, from 1.
+        line: usize,
+        /// Its section, if it has one.
+        section: String,
+        /// The fault, with the field's name.
+        why: String,
+    },
     /// A value, or two of them together, are invalid.
     #[error("the specification of the memory is invalid: {0}")]
     Invalid(String),
@@ -27,4 +34,17 @@ pub enum DramError {
     /// A tree that cannot be laid out.
     #[error("the tree cannot be laid out: {0}")]
     Layout(String),
+}
+
+impl DramError {
+    /// Says where a text is not the description of a memory, and why.
+    pub(crate) fn unreadable(text: &str, error: &toml::de::Error) -> Self {
+        let start = error.span().map_or(0, |span| span.start.min(text.len()));
+        let before = text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count();
+        let is_head = |line: &&str| line.trim_start().starts_with('[');
+        let head = text.lines().take(before + 1).filter(is_head).last();
+        let section = head.map_or(String::new(), |head| format!(" in section {}", head.trim()));
+        let why = error.message().lines().collect::<Vec<_>>().join(": ");
+        DramError::Unreadable { line: before + 1, section, why }
+    }
 }

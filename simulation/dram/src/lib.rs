@@ -1,6 +1,6 @@
-//! A timing and energy model of a DDR3 memory system, for simulators of ORAM controllers.
+//! A timing and energy model of DRAM, for simulators of ORAM controllers: DDR3, DDR4, DDR5, LPDDR5, HBM2 and HBM3.
 //!
-//! A [`Specification`] (a TOML file; [`Specification::usimm`] is built in) describes the memory. A [`Memory`] takes
+//! A [`Specification`] (a TOML file; [`Specification::preset`] has those that are built in) describes the memory. A [`Memory`] takes
 //! batches of blocks to read and write, and says in which [`Cycle`] a batch is done. It carries no data.
 //!
 //! ```
@@ -29,6 +29,7 @@ mod geometry;
 mod layout;
 mod memory;
 mod place;
+mod presets;
 pub mod scheduler;
 mod specification;
 mod units;
@@ -42,5 +43,5 @@ pub use layout::{Layout, PlainLayout, SubtreeLayout};
 pub use memory::{Batch, Memory};
 pub use place::Place;
 pub use scheduler::{Direction, Fast, Stepped};
-pub use specification::{Clock, Power, Queues, Refresh, Specification, Timing};
+pub use specification::{Clock, CommandBus, Power, Queues, Refresh, SameGroup, Specification, Timing};
 pub use units::{Block, Bytes, Cycle, Picojoules};

@@ -244,16 +244,20 @@ impl<S: Scheduler, W: Observer> Memory<S, W> {
     }
 
     fn submit<A: Address>(&mut self, direction: Direction, blocks: &[A], batch: u32) {
+        let bursts = self.specification.geometry.bursts;
         for block in blocks {
             let Place { channel, rank, bank, row, column } = block.place(&self.mapping);
-            let (id, arrival) = (self.next, self.now);
-            self.next = RequestId(id.0 + 1);
+            let arrival = self.now;
             // There are at most 64 of each.
             let (rank, bank) = (rank as u8, bank as u8);
             let channel = &mut self.channels[channel as usize];
-            channel.pending += 1;
-            channel.shares[batch as usize].pending += 1;
-            channel.scheduler.push(Request { id, batch, direction, rank, bank, row, column, arrival });
+            channel.pending += u64::from(bursts);
+            channel.shares[batch as usize].pending += bursts;
+            for column in column * bursts..(column + 1) * bursts {
+                let id = self.next;
+                self.next = RequestId(id.0 + 1);
+                channel.scheduler.push(Request { id, batch, direction, rank, bank, row, column, arrival });
+            }
         }
     }
 }

@@ -1,13 +1,12 @@
 //! The description of a memory system: one TOML file.
 
+use crate::command::Kind;
 use crate::error::DramError;
 use crate::geometry::{Field, Geometry};
 use crate::units::Cycle;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// The built-in description.
-const USIMM: &str = include_str!("usimm.toml");
 /// The longest time that a file may state.
 const LONGEST: Cycle = Cycle(1 << 24);
 
@@ -21,6 +20,12 @@ pub struct Specification {
     pub geometry: Geometry,
     /// The least times between commands.
     pub timing: Timing,
+    /// Those that are longer in one bank group; without them, a group is a rank to all rules.
+    #[serde(default)]
+    pub same_group: Option<SameGroup>,
+    /// The time of commands on the command bus.
+    #[serde(default)]
+    pub command_bus: CommandBus,
     /// The scheduler's queues.
     pub queues: Queues,
     /// The refresh.
@@ -37,12 +42,17 @@ pub struct Clock {
     pub mhz: u32,
 }
 
-/// The least times between commands, as DDR3's standard names them, in cycles from command to command.
+/// The least times between commands, as DDR3's standard names them, in cycles from command to command. In a memory with
+/// bank groups they are those between groups: tRRD_S, tWTR_S and tCCD_S.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
-    /// Activate to a read or write of that bank.
+    // Wide: a table of the standard's times, each of which is looked up on its own.
+    /// Activate to a read of that bank and, unless `t_rcd_write` is given, to a write.
     pub t_rcd: Cycle,
+    /// Activate to a write of that bank (tRCDWR of HBM).
+    #[serde(default)]
+    pub t_rcd_write: Option<Cycle>,
     /// Precharge to activate of that bank.
     pub t_rp: Cycle,
     /// Read to the first beat of its burst.
@@ -65,10 +75,56 @@ pub struct Timing {
     pub t_rtp: Cycle,
     /// Read or write to the next read or write in one rank.
     pub t_ccd: Cycle,
+    /// Read to write in one rank, if that is longer than the data bus needs.
+    #[serde(default)]
+    pub t_rtw: Option<Cycle>,
     /// Idle time of the data bus between bursts of two ranks, or of two directions.
     pub t_rtrs: Cycle,
-    /// Time of one block on the data bus.
+    /// Time of one burst on the data bus.
     pub burst: Cycle,
+}
+
+/// The least times between commands of one bank group, none shorter than the rank's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SameGroup {
+    /// Activate to activate (tRRD_L).
+    pub t_rrd: Cycle,
+    /// End of a written burst to a read (tWTR_L).
+    pub t_wtr: Cycle,
+    /// Read or write to the next read or write (tCCD_L).
+    pub t_ccd: Cycle,
+    /// Write to write (tCCD_L_WR of DDR5), if that is longer.
+    #[serde(default)]
+    pub t_ccd_write: Option<Cycle>,
+}
+
+/// The cycles for which commands hold the command bus; one for those that are not named.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandBus {
+    /// An activate.
+    pub activate: Cycle,
+    /// A read or write.
+    pub column: Cycle,
+}
+
+impl Default for CommandBus {
+    fn default() -> Self {
+        CommandBus { activate: Cycle(1), column: Cycle(1) }
+    }
+}
+
+impl CommandBus {
+    /// The cycles of a command.
+    #[inline]
+    pub(crate) fn cycles(&self, kind: Kind) -> Cycle {
+        match kind {
+            Kind::Activate => self.activate,
+            Kind::Read | Kind::Write => self.column,
+            Kind::Precharge | Kind::Refresh => Cycle(1),
+        }
+    }
 }
 
 /// The queues of each channel.
@@ -122,16 +178,14 @@ pub struct Power {
 }
 
 impl Specification {
-    /// The memory on which IR-ORAM was measured: DDR3-1600 as in USIMM. A block's number is spread over the channels
-    /// and then the banks.
-    pub fn usimm() -> Self {
-        USIMM.parse().expect("the built-in description is in order")
-    }
-
-    /// The same memory with a super-row in each run of [`Geometry::super_row_blocks`] numbers: channel, column, bank,
-    /// rank and row from the lowest bit. A layout by subtrees requires it.
+    /// The same memory with a super-row in each run of [`Geometry::super_row_blocks`] numbers: channel, bank group (if
+    /// there are several), column, bank, rank and row from the lowest bit. A layout by subtrees requires it.
     pub fn with_super_rows(mut self) -> Self {
-        self.geometry.order = [Field::Channel, Field::Column, Field::Bank, Field::Rank, Field::Row];
+        use Field::{Bank, Channel, Column, Group, Rank, Row};
+        self.geometry.order = match self.geometry.groups {
+            1 => vec![Channel, Column, Bank, Rank, Row],
+            _ => vec![Channel, Group, Column, Bank, Rank, Row],
+        };
         self
     }
 
@@ -139,10 +193,20 @@ impl Specification {
     pub fn check(&self) -> Result<(), DramError> {
         self.geometry.check()?;
         self.timing.check()?;
+        self.same_group().check(&self.timing)?;
+        self.command_bus.check()?;
         self.queues.check()?;
         self.refresh.check(self.geometry.ranks, &self.timing)?;
         self.power.check()?;
         if self.clock.mhz == 0 { invalid("clock.mhz is 0".into()) } else { Ok(()) }
+    }
+}
+
+impl Specification {
+    /// The times in one bank group.
+    pub(crate) fn same_group(&self) -> SameGroup {
+        let Timing { t_rrd, t_wtr, t_ccd, .. } = self.timing;
+        self.same_group.clone().unwrap_or(SameGroup { t_rrd, t_wtr, t_ccd, t_ccd_write: None })
     }
 }
 
@@ -151,7 +215,8 @@ impl FromStr for Specification {
 
     /// Reads a description from TOML and checks it.
     fn from_str(text: &str) -> Result<Self, DramError> {
-        let specification: Specification = toml::from_str(text)?;
+        let specification: Specification =
+            toml::from_str(text).map_err(|error| DramError::unreadable(text, &error))?;
         specification.check()?;
         Ok(specification)
     }
@@ -162,6 +227,16 @@ fn invalid(why: String) -> Result<(), DramError> {
 }
 
 impl Timing {
+    /// Activate to a write of its bank.
+    pub(crate) fn activate_to_write(&self) -> Cycle {
+        self.t_rcd_write.unwrap_or(self.t_rcd)
+    }
+
+    /// Read to write in one rank, the data bus apart.
+    pub(crate) fn read_to_write(&self) -> Cycle {
+        self.t_rtw.unwrap_or(self.t_ccd)
+    }
+
     /// Write to the earliest precharge of its bank.
     pub(crate) fn write_to_precharge(&self) -> Cycle {
         self.t_cwd + self.burst + self.t_wr
@@ -170,6 +245,7 @@ impl Timing {
     fn check(&self) -> Result<(), DramError> {
         let named = [
             ("t_rcd", self.t_rcd),
+            ("t_rcd_write", self.activate_to_write()),
             ("t_rp", self.t_rp),
             ("t_cas", self.t_cas),
             ("t_cwd", self.t_cwd),
@@ -181,6 +257,7 @@ impl Timing {
             ("t_wtr", self.t_wtr),
             ("t_rtp", self.t_rtp),
             ("t_ccd", self.t_ccd),
+            ("t_rtw", self.read_to_write()),
             ("t_rtrs", self.t_rtrs),
             ("burst", self.burst),
         ];
@@ -188,7 +265,7 @@ impl Timing {
             return invalid(format!("timing.{name} is {} cycles: at most {}", time.0, LONGEST.0));
         }
         if self.burst == Cycle(0) {
-            return invalid("timing.burst is 0: a block needs time on the bus".into());
+            return invalid("timing.burst is 0: a burst needs time on the bus".into());
         }
         if self.t_rc < self.t_ras {
             return invalid(format!(
@@ -197,6 +274,44 @@ impl Timing {
             ));
         }
         Ok(())
+    }
+}
+
+impl SameGroup {
+    /// Write to write.
+    pub(crate) fn write_to_write(&self) -> Cycle {
+        self.t_ccd_write.unwrap_or(self.t_ccd)
+    }
+
+    fn check(&self, timing: &Timing) -> Result<(), DramError> {
+        let named = [
+            ("t_rrd", self.t_rrd, timing.t_rrd),
+            ("t_wtr", self.t_wtr, timing.t_wtr),
+            ("t_ccd", self.t_ccd, timing.t_ccd),
+            ("t_ccd_write", self.write_to_write(), self.t_ccd),
+        ];
+        match named.iter().find(|(_, time, min)| time < min || *time > LONGEST) {
+            Some((name, time, min)) => invalid(format!(
+                "same_group.{name} is {}: choose {} to {}, for a group is no faster than its rank",
+                time.0, min.0, LONGEST.0
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+impl CommandBus {
+    /// The most cycles of a command.
+    const MAX: u64 = 8;
+
+    fn check(&self) -> Result<(), DramError> {
+        let named = [("activate", self.activate), ("column", self.column)];
+        match named.iter().find(|(_, time)| !(1..=Self::MAX).contains(&time.0)) {
+            Some((name, time)) => {
+                invalid(format!("command_bus.{name} is {} cycles: choose 1 to {}", time.0, Self::MAX))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -268,6 +383,8 @@ impl Power {
 mod tests {
     use super::*;
 
+    const USIMM: &str = include_str!("usimm.toml");
+
     /// The built-in file with one piece of text replaced.
     fn changed(from: &str, to: &str) -> Result<Specification, DramError> {
         assert!(USIMM.contains(from), "{from}");
@@ -297,7 +414,14 @@ mod tests {
             ("banks = 8", "banks = 0", "number of banks is 0"),
             ("rows = 32768", "rows = 0", "number of rows is 0"),
             ("\"bank\", \"rank\"", "\"rank\", \"rank\"", "geometry.order"),
-            ("block_bytes = 64", "block_bytes = 0", "geometry.block_bytes"),
+            ("block_bytes = 64", "block_bytes = 0", "geometry.block_bytes is 0: write 64"),
+            ("block_bytes = 64", "block_bytes = 128", "geometry.block_bytes is 128: write 64"),
+            ("banks = 8", "banks = 8\ngroups = 16", "16 groups"),
+            ("banks = 8", "banks = 8\ngroups = 3", "number of groups is 3"),
+            ("banks = 8", "banks = 8\nbursts = 16", "16 bursts"),
+            ("\"rank\", \"column\"", "\"rank\"", "geometry.order"),
+            ("[queues]", "[same_group]\nt_rrd = 5\nt_wtr = 6\nt_ccd = 3\n[queues]", "same_group.t_ccd is 3"),
+            ("[queues]", "[command_bus]\nactivate = 2\ncolumn = 0\n[queues]", "command_bus.column is 0"),
             ("t_rc = 39", "t_rc = 27", "timing.t_rc (27)"),
             ("t_wtr = 6", "t_wtr = 99999999", "timing.t_wtr"),
             ("burst = 4", "burst = 0", "timing.burst"),
@@ -316,7 +440,9 @@ mod tests {
             ("mhz = 800", "mhz = 0", "clock.mhz"),
             ("t_rcd = 11", "t_rcd = -1", "cannot be read"),
             ("t_rcd = 11", "t_rcd = 11\nt_new = 1", "unknown field `t_new`"),
-            ("t_rcd = 11", "", "missing field `t_rcd`"),
+            ("t_rcd = 11", "", "in section [timing]: missing field `t_rcd`"),
+            ("mhz = 800", "", "in section [clock]: missing field `mhz`"),
+            ("[clock]\nmhz = 800", "", "missing field `clock`"),
         ];
         for (from, to, said) in cases {
             let error = changed(from, to).unwrap_err().to_string();

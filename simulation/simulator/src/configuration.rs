@@ -1,5 +1,6 @@
 //! The configuration of a machine, and the schemes of IR-ORAM's figures as configurations.
 
+use crate::clocks::Clocks;
 use crate::configuration_error::{ConfigurationError, MAX_REST};
 use crate::early_write_back::EarlyLine;
 use crate::oram_configuration::OramConfiguration;
@@ -235,9 +236,9 @@ impl Configuration {
         }
     }
 
-    /// The processor's cycles in a cycle of DRAM, at 3.2 GHz.
-    pub(crate) fn multiplier(&self) -> u64 {
-        3200 / u64::from(self.memory.clock.mhz).max(1)
+    /// The clock of the processor and that of the memory, in megahertz.
+    pub(crate) fn clocks(&self) -> Clocks {
+        Clocks { processor: 3200, memory: u64::from(self.memory.clock.mhz).max(1) }
     }
 
     /// The last-level cache, empty. Its lines are blocks.
@@ -275,7 +276,8 @@ impl Configuration {
         let written = blocks(&self.in_lines(self.oram.slots(tree)));
         let moved = (self.oram.read_by_eviction(tree) * self.block_lines + written).max(small);
         let channels = u64::from(self.memory.geometry.channels);
-        Ok(moved.div_ceil(channels) * self.memory.timing.burst.0 * self.multiplier())
+        let bursts = moved.div_ceil(channels) * u64::from(self.memory.geometry.bursts);
+        Ok(self.clocks().to_processor(self.memory.timing.burst * bursts).0)
     }
 }
 

@@ -8,6 +8,7 @@
 #![deny(unsafe_code)]
 
 pub mod allocation;
+mod clocks;
 pub mod configuration;
 pub mod configuration_error;
 pub mod counts;

@@ -1,6 +1,7 @@
 //! The time that a path takes in DRAM: its blocks are read, and when the last one is there, those are written that
 //! change.
 
+use crate::clocks::Clocks;
 use crate::configuration::Configuration;
 use crate::configuration_error::ConfigurationError;
 use crate::pattern::Tree;
@@ -38,8 +39,7 @@ pub(crate) struct PathTimer {
     memory: Memory,
     main: Region,
     small: Option<Region>,
-    /// The processor's cycles in a cycle of DRAM.
-    multiplier: u64,
+    clocks: Clocks,
     /// The blocks of a path that an access to the main tree writes.
     written: WrittenPart,
     /// Lines of a block.
@@ -153,7 +153,7 @@ impl PathTimer {
             }
             None => None,
         };
-        let (memory, multiplier) = (Memory::new(memory)?, configuration.multiplier());
+        let memory = Memory::new(memory)?;
         let written = match oram.scheme {
             TreeScheme::Path => WrittenPart::All,
             TreeScheme::Raw { headers: Headers::InMemory, .. } => {
@@ -167,7 +167,7 @@ impl PathTimer {
             memory,
             main,
             small,
-            multiplier,
+            clocks: configuration.clocks(),
             written,
             block_lines: configuration.block_lines,
             has_metadata,
@@ -192,7 +192,7 @@ impl PathTimer {
             MovedBlocks::Eviction(leaf) => self.list_path(tree, leaf, WrittenPart::All),
             MovedBlocks::Slots(moved) => self.list_slots(moved),
         }
-        let mut at = ameles_dram::Cycle(start.0.div_ceil(self.multiplier));
+        let mut at = self.clocks.to_memory(start);
         self.memory.advance(at);
         for blocks in [&self.first, &self.blocks] {
             if !blocks.is_empty() {
@@ -207,8 +207,7 @@ impl PathTimer {
             let writes = self.memory.write(changed)?;
             at = self.memory.wait(writes);
         }
-        let cycle = |at: ameles_dram::Cycle| Cycle(at.0 * self.multiplier);
-        Ok(PathTimes { read: cycle(read), written: cycle(at) })
+        Ok(PathTimes { read: self.clocks.to_processor(read), written: self.clocks.to_processor(at) })
     }
 
     /// Lists the blocks of a path, and those of them that are written.
@@ -253,7 +252,7 @@ impl PathTimer {
 
     /// The work of the memory up to a cycle, and its energy.
     pub(crate) fn work(&mut self, end: Cycle) -> (Work, Energy) {
-        self.memory.advance(ameles_dram::Cycle(end.0.div_ceil(self.multiplier)));
+        self.memory.advance(self.clocks.to_memory(end));
         (self.memory.counts(), self.memory.energy())
     }
 }

@@ -14,6 +14,9 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
     fs::write(folder.path("small.trace"), "0x40 write 1\n").expect("written");
     let memory = include_str!("../../../../simulation/dram/src/usimm.toml");
     fs::write(folder.path("fast.toml"), memory.replace("mhz = 800", "mhz = 3201")).expect("written");
+    fs::write(folder.path("short.toml"), memory.replace("t_rcd = 11\n", "")).expect("written");
+    fs::write(folder.path("wide.toml"), memory.replace("block_bytes = 64", "block_bytes = 128"))
+        .expect("written");
     for (line, parts) in [
         ("--trace none.trace", ["--trace none.trace: ", "No such file"]),
         ("--trace bad.trace", ["--trace bad.trace: line 2 of the trace", "write for example"]),
@@ -35,7 +38,13 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
         ("--channels 3", ["--channels, --dram: the memory is impossible", "number of channels is 3"]),
         ("--channels 1048576", ["--channels, --dram: the memory is impossible", "choose 1 to 64"]),
         ("--dram fast.toml", ["--channels, --dram: the memory is impossible", "choose 1 to 3200"]),
-        ("--dram none.toml", ["--dram none.toml: ", "No such file"]),
+        (
+            "--dram none.toml",
+            ["--dram none.toml: No such file", "choose ddr3, ddr4, ddr5, lpddr5, hbm2, hbm3"],
+        ),
+        ("--dram short.toml", ["--dram short.toml: ", "in section [timing]: missing field `t_rcd`"]),
+        ("--dram wide.toml", ["geometry.block_bytes is 128", "write 64"]),
+        ("--dram hbm3 --channels 128", ["number of channels is 128", "choose 1 to 64"]),
         ("--dram bad.trace", ["--dram bad.trace: ", "line 1"]),
         ("--part scaling --frames virtual", ["does not use --frames", "part figures"]),
         ("--set z=10-99:1", ["z: levels 10 to 99 are no levels in memory", "10 to 24"]),

@@ -1,199 +1,234 @@
 //! Compares the model with DRAMsim3 (through the crate `dramsim3`) on the same streams of requests: the cycles from
-//! the first request to the last read that is done.
+//! the first request to the last read that is done. Then it replaces rules of our scheduler by those of DRAMsim3, to
+//! show which of them makes the difference.
 //!
-//!     cargo run --release --manifest-path simulation/dram/dramsim3/Cargo.toml -- [paths]
+//!     cargo run --release --manifest-path simulation/dram/dramsim3/Cargo.toml -- [paths] [memories]
 //!
-//! It needs CMake and a C++ compiler. The rules that differ are printed below the table.
+//! It needs CMake and a C++ compiler.
+//!
+//! DRAMsim3 knows neither DDR5 nor LPDDR5 nor HBM3. Ramulator 2.1 does: with `RAMULATOR`, the folder of its built source,
+//! the same streams run there instead. In that folder (libraries: `yaml-cpp`, `fmt`):
+//!
+//!     cmake -B build -DRAMULATOR_PYTHON_BINDINGS=OFF . && make -C build
+//!     g++ -O2 -std=c++20 AMELES/simulation/dram/dramsim3/ramulator/driver.cc -Isrc -L. -lramulator -lyaml-cpp -lfmt \
+//!         -Wl,-rpath,$PWD -o driver
+//!     PYTHONPATH=python python3 AMELES/simulation/dram/dramsim3/ramulator/configure.py \
+//!         ddr5 AMELES/simulation/dram/src/ddr5.toml > ddr5.yaml    # and so for each memory; ddr3 has usimm.toml
 
 #[path = "../../benches/random/mod.rs"]
 mod random;
 
-use dramsim3::MemorySystem;
+mod gaps;
+mod ini;
+mod ramulator;
+mod streams;
+mod variant;
+
 use ameles_dram::{
-    Block, Cycle, Direction, DramError, Field, Layout, Memory, PlainLayout, Queues, Specification,
-    SubtreeLayout,
+    CommandBus, Cycle, DramError, Fast, PlainLayout, Queues, SameGroup, Specification, SubtreeLayout,
 };
-use random::Random;
-use std::io::Write;
+use ramulator::{ramulator, without_missing_ranks};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use streams::{Step, ours, paths, random as random_blocks, run, theirs};
+use variant::{
+    COMMAND_QUEUES, FIRST_READY, FOUR_HITS, LONG_DRAINS, TURNS, TWO_BUSES, Variant, WRITES_OF_RANKS,
+};
 
-/// The rules of DRAMsim3's scheduler that differ, as its source has them.
-const RULES: &str = "\
-Rules of DRAMsim3 that differ:
-- Reads that come while writes wait. A drain begins with more than 8 queued writes when no command is queued, or with
-  a full write buffer. Writes move into queues of commands, one a bank, and reads after them: there both stand
-  together, so a row is opened for one direction while blocks move in the other, and the bus turns more often.
-  Here only one direction is active. The streams of paths with reads and writes at once differ by up to 10 %; that is
-  gone when the reads come long after the writes.
-- Order. Banks take turns, and the oldest request of a bank comes first; a row of one bank may be opened before a block
-  of another is moved. A row is closed after 4 hits, though more are queued, for an older request of its bank.
-- Pipeline. A read takes 2 cycles more, one before its first command and one after its burst: taken off above.
-- Writes of two ranks follow each other without t_rtrs.
-- A write is done in the cycle after its submission, so the time ends with the last read.
-";
-
-/// The requests of a step: writes are submitted, after a pause the reads, and the next step begins when these are done.
-struct Step {
-    writes: Vec<Block>,
-    /// Cycles between the two.
-    pause: u64,
-    reads: Vec<Block>,
+/// The memory that both model: with queues and refreshes that DRAMsim3 can express, and without the rules that it lacks.
+/// Its drains have no marks; from 9 writes to none is what comes nearest to "more than 8, until all have moved on". With
+/// marks of 64 and 0, random reads and writes at once take 27 % less time in DDR3 than in DRAMsim3.
+fn comparable(memory: &Specification) -> Specification {
+    let mut memory = with_all_rules(memory);
+    memory.command_bus = CommandBus::default();
+    memory.timing.t_rtw = None;
+    memory.same_group = memory.same_group.map(|group| SameGroup { t_ccd_write: None, ..group });
+    memory
 }
 
-/// The cycles that a read spends in DRAMsim3 before and after its commands, when nothing else is there.
-const PIPELINE: u64 = 2;
-
-/// The memory that both model: USIMM's, with what DRAMsim3 can express of queues and refreshes. Its drains have no
-/// marks; from 9 writes to none is what comes nearest to "more than 8, until all have moved on". With marks of 64 and
-/// 0, random reads and writes at once take 27 % less time than in DRAMsim3.
-fn specification() -> Specification {
-    let mut specification = Specification::usimm();
-    specification.queues = Queues { read: 64, write: 64, high: 9, low: 0 };
-    (specification.refresh.batch, specification.refresh.stagger) = (1, Cycle(3120));
-    specification
+/// The same with the rules that DRAMsim3 lacks.
+fn with_all_rules(memory: &Specification) -> Specification {
+    let mut memory = memory.clone();
+    memory.queues = Queues { read: 64, write: 64, high: 9, low: 0 };
+    memory.refresh.batch = 1;
+    memory.refresh.stagger = Cycle(memory.refresh.interval.0 / u64::from(memory.geometry.ranks));
+    memory
 }
 
-fn ini(specification: &Specification) -> String {
-    let timing = &specification.timing;
-    let geometry = &specification.geometry;
-    // Two letters a field, from the highest bit.
-    let name = |field: &Field| match field {
-        Field::Channel => "ch",
-        Field::Rank => "ra",
-        Field::Bank => "bgba",
-        Field::Row => "ro",
-        Field::Column => "co",
-    };
-    let mapping: String = geometry.order.iter().rev().map(name).collect();
-    let megabytes = (geometry.bytes().0 / u64::from(geometry.channels)) >> 20;
-    format!(
-        "[dram_structure]\nprotocol = DDR3\nbankgroups = 1\nbanks_per_group = {}\nrows = {}\ncolumns = {}\n\
-         device_width = 8\nBL = 8\n[timing]\ntCK = 1.25\nAL = 0\nCL = {}\nCWL = {}\ntRCD = {}\ntRP = {}\ntRAS = {}\n\
-         tRFC = {}\ntREFI = {}\nREFI = {}\ntRPRE = 0\ntWPRE = 0\ntRRD_S = {}\ntRRD_L = {}\ntWTR_S = {}\ntWTR_L = {}\n\
-         tFAW = {}\ntWR = {}\ntRTP = {}\ntCCD_S = {}\ntCCD_L = {}\ntRTRS = {}\n[system]\nchannel_size = {megabytes}\n\
-         channels = {}\nbus_width = 64\naddress_mapping = {mapping}\nqueue_structure = PER_BANK\n\
-         refresh_policy = RANK_LEVEL_STAGGERED\nrow_buf_policy = OPEN_PAGE\ncmd_queue_size = 16\n\
-         trans_queue_size = {}\n[other]\nepoch_period = 100000000\noutput_level = 0\n",
-        geometry.banks,
-        geometry.rows,
-        geometry.columns * 8,
-        timing.t_cas.0,
-        timing.t_cwd.0,
-        timing.t_rcd.0,
-        timing.t_rp.0,
-        timing.t_ras.0,
-        specification.refresh.duration.0,
-        specification.refresh.interval.0,
-        specification.refresh.interval.0,
-        timing.t_rrd.0,
-        timing.t_rrd.0,
-        timing.t_wtr.0,
-        timing.t_wtr.0,
-        timing.t_faw.0,
-        timing.t_wr.0,
-        timing.t_rtp.0,
-        timing.t_ccd.0,
-        timing.t_ccd.0,
-        timing.t_rtrs.0,
-        geometry.channels,
-        specification.queues.read,
-    )
+/// A stream; its memory has super-rows or spreads blocks over the banks first.
+struct Stream {
+    name: &'static str,
+    is_in_rows: bool,
+    steps: Vec<Step>,
 }
 
-fn ours(specification: &Specification, steps: &[Step]) -> Result<u64, DramError> {
-    let mut memory = Memory::new(specification)?;
-    let mut last = Cycle(0);
-    for step in steps {
-        memory.post(Direction::Write, &step.writes)?;
-        memory.advance(memory.now() + Cycle(step.pause));
-        let batch = memory.read(&step.reads)?;
-        last = memory.wait(batch);
+impl Stream {
+    /// A memory as the stream wants it.
+    fn arranged(&self, memory: Specification) -> Specification {
+        if self.is_in_rows { memory.with_super_rows() } else { memory }
     }
-    Ok(last.0)
 }
 
-fn theirs(specification: &Specification, steps: &[Step]) -> std::io::Result<u64> {
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("usimm.ini");
-    std::fs::File::create(&path)?.write_all(ini(specification).as_bytes())?;
-    let mut memory = MemorySystem::new(&path, folder.path()).expect("paths without a zero byte");
-    let bytes = specification.geometry.block_bytes.0;
-    let mut now = 0;
-    for step in steps {
-        let mut left: Vec<(u64, bool)> = step.writes.iter().map(|block| (block.0 * bytes, true)).collect();
-        let mut pending = step.reads.len();
-        let begin = now + step.pause;
-        while now < begin || pending > 0 {
-            if now == begin {
-                left.extend(step.reads.iter().map(|block| (block.0 * bytes, false)));
-            }
-            left.retain(|(address, is_write)| {
-                !(memory.can_add(*address, *is_write) && memory.add(*address, *is_write))
-            });
-            memory.tick(|_, is_write| pending -= usize::from(!is_write));
-            now += 1;
-        }
-    }
-    Ok(now)
-}
-
-/// Random paths: each is read, and written with a pause before the next, or not at all.
-fn paths(layout: &impl Layout, count: u64, pause: Option<u64>) -> Vec<Step> {
-    let mut random = Random(7);
-    let (mut written, mut reads) = (Vec::new(), Vec::new());
-    let mut step = |_| {
-        layout.path(random.below(1 << (layout.slots().len() - 1)), &mut reads);
-        let writes =
-            if pause.is_some() { std::mem::replace(&mut written, reads.clone()) } else { Vec::new() };
-        Step { writes, pause: pause.unwrap_or(0), reads: reads.clone() }
-    };
-    (0..count).map(&mut step).collect()
-}
-
-/// Random blocks, this many reads and writes at once.
-fn random(count: u64, reads: u64, writes: u64, specification: &Specification) -> Vec<Step> {
-    let mut random = Random(reads);
-    let mut blocks =
-        |count| (0..count).map(|_| Block(random.below(specification.geometry.blocks()))).collect();
-    (0..count).map(|_| Step { writes: blocks(writes), pause: 0, reads: blocks(reads) }).collect()
-}
-
-/// Consecutive blocks, this many at once.
-fn run(count: u64, blocks: u64) -> Vec<Step> {
-    let step = |nth| {
-        let reads = (nth * blocks..(nth + 1) * blocks).map(Block).collect();
-        Step { writes: Vec::new(), pause: 0, reads }
-    };
-    (0..count).map(step).collect()
-}
-
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let count = std::env::args().nth(1).map_or(Ok(5000), |text| text.parse())?;
-    let banks = specification();
+fn streams(banks: &Specification, count: u64) -> Result<Vec<Stream>, DramError> {
     let rows = banks.clone().with_super_rows();
     let slots: Vec<u32> = (0..25).map(|level| if level < 10 { 0 } else { 4 }).collect();
-    let subtrees = SubtreeLayout::new(&slots, 0, 7, &rows.geometry)?;
+    let fits = |levels: &usize| 4 * ((1 << levels) - 1) <= rows.geometry.super_row_blocks();
+    let height = (1..=7).rev().find(fits).unwrap_or(1);
+    let subtrees = SubtreeLayout::new(&slots, 0, height, &rows.geometry)?;
     let plain = PlainLayout::new(&slots, &rows.geometry)?;
-    let streams = [
-        ("random reads one by one", &banks, random(count * 4, 1, 0, &banks)),
-        ("blocks in a row, 64 at once", &banks, run(count, 64)),
-        ("random, 60 reads at once", &banks, random(count, 60, 0, &banks)),
-        ("random, 60 reads and 60 writes at once", &banks, random(count, 60, 60, &banks)),
-        ("paths read only: subtrees, super-rows", &rows, paths(&subtrees, count, None)),
-        ("paths read only: subtrees, banks first", &banks, paths(&subtrees, count, None)),
-        ("paths read only: plain, super-rows", &rows, paths(&plain, count, None)),
-        ("paths, reads long after writes: super-rows", &rows, paths(&subtrees, count, Some(400))),
-        ("paths, reads long after writes: banks first", &banks, paths(&subtrees, count, Some(400))),
-        ("paths, reads with writes: super-rows", &rows, paths(&subtrees, count, Some(0))),
-        ("paths, reads with writes: banks first", &banks, paths(&subtrees, count, Some(0))),
-        ("paths, reads with writes: plain", &rows, paths(&plain, count, Some(0))),
-    ];
-    println!("{:<44} {:>11} {:>11} {:>8}", "cycles of the DRAM", "ameles-dram", "DRAMsim3", "ours");
-    for (name, specification, steps) in &streams {
-        let ours = ours(specification, steps)?;
-        let theirs = theirs(specification, steps)? - PIPELINE * steps.len() as u64;
-        let difference = 100.0 * (ours as f64 / theirs as f64 - 1.0);
-        println!("{name:<44} {ours:>11} {theirs:>11} {difference:>+7.1}%");
+    let stream = |name, is_in_rows, steps| Stream { name, is_in_rows, steps };
+    Ok(vec![
+        stream("random reads one by one", false, random_blocks(count * 4, 1, 0, banks)),
+        stream("blocks in a row, 64 at once", false, run(count, 64)),
+        stream("random, 60 reads at once", false, random_blocks(count, 60, 0, banks)),
+        stream("paths read only: subtrees, super-rows", true, paths(&subtrees, count, None)),
+        stream("paths read only: subtrees, banks first", false, paths(&subtrees, count, None)),
+        stream("paths read only: plain, super-rows", true, paths(&plain, count, None)),
+        stream("random, 60 reads and 60 writes at once", false, random_blocks(count, 60, 60, banks)),
+        stream("paths, reads long after writes: super-rows", true, paths(&subtrees, count, Some(400))),
+        stream("paths, reads long after writes: banks first", false, paths(&subtrees, count, Some(400))),
+        stream("paths, reads with writes: super-rows", true, paths(&subtrees, count, Some(0))),
+        stream("paths, reads with writes: banks first", false, paths(&subtrees, count, Some(0))),
+        stream("paths, reads with writes: plain", true, paths(&plain, count, Some(0))),
+    ])
+}
+
+/// The time of a stream in our model with some rules of DRAMsim3. A request takes a cycle to come into a bank's queue,
+/// which is one of those that are taken off DRAMsim3's time.
+fn with_rules(rules: u8, memory: &Specification, steps: &[Step]) -> Result<u64, DramError> {
+    const ALL: u8 = COMMAND_QUEUES | TURNS | FOUR_HITS | WRITES_OF_RANKS;
+    const RAMULATOR: u8 = LONG_DRAINS | FIRST_READY | WRITES_OF_RANKS | TWO_BUSES;
+    let time = match rules {
+        0 => ours::<Variant<0>>(memory, steps),
+        COMMAND_QUEUES => ours::<Variant<COMMAND_QUEUES>>(memory, steps),
+        TURNS => ours::<Variant<TURNS>>(memory, steps),
+        FOUR_HITS => ours::<Variant<FOUR_HITS>>(memory, steps),
+        WRITES_OF_RANKS => ours::<Variant<WRITES_OF_RANKS>>(memory, steps),
+        TWO_BUSES => ours::<Variant<TWO_BUSES>>(memory, steps),
+        ALL => ours::<Variant<ALL>>(memory, steps),
+        LONG_DRAINS => ours::<Variant<LONG_DRAINS>>(memory, steps),
+        FIRST_READY => ours::<Variant<FIRST_READY>>(memory, steps),
+        RAMULATOR => ours::<Variant<RAMULATOR>>(memory, steps),
+        _ => unreachable!("RULES has no such set"),
+    }?;
+    Ok(time - if rules & COMMAND_QUEUES == 0 { 0 } else { steps.len() as u64 })
+}
+
+/// The rules of DRAMsim3 that are tried.
+const RULES: [(&str, u8); 6] = [
+    ("none", 0),
+    ("queues", COMMAND_QUEUES),
+    ("turns", TURNS),
+    ("4 hits", FOUR_HITS),
+    ("writes", WRITES_OF_RANKS),
+    ("all", COMMAND_QUEUES | TURNS | FOUR_HITS | WRITES_OF_RANKS),
+];
+
+/// The rules of Ramulator that are tried.
+const RAMULATOR_RULES: [(&str, u8); 6] = [
+    ("none", 0),
+    ("drains", LONG_DRAINS),
+    ("ready", FIRST_READY),
+    ("writes", WRITES_OF_RANKS),
+    ("2 buses", TWO_BUSES),
+    ("all", LONG_DRAINS | FIRST_READY | WRITES_OF_RANKS | TWO_BUSES),
+];
+
+/// The meaning of the columns.
+const LEGEND: &str = "\
+The two times are with the rules that both have; the percentages compare our time with DRAMsim3's:
+- complete: with our rules that DRAMsim3 lacks (t_rtw, t_ccd_write, commands of two cycles)
+- none: without a rule of DRAMsim3. The columns after it have one of its rules each in place of ours, the last has all:
+- queues: reads and writes move, one a cycle, into queues of 16 commands, one a bank, and stand there together; writes
+  move when the write buffer is full, or has more than 8 and all queues are empty
+- turns: banks take turns, and of a bank the first request comes whose next command can be issued
+- 4 hits: a row is closed after 4 hits, though more are queued, for the oldest request of its bank
+- writes: writes of two ranks follow each other without t_rtrs
+A read of DRAMsim3 takes 2 cycles more, one before its first command and one after its burst: taken off. Its writes are
+done in the cycle after their submission, so the time ends with the last read.
+";
+
+/// The same beside Ramulator.
+const RAMULATOR_LEGEND: &str = "\
+- complete: our scheduler; the columns after it lack our rules t_rtw, t_ccd_write and commands of two cycles
+- none: without a rule of Ramulator. The columns after it have one of its rules each in place of ours, the last has all:
+- drains: writes that have begun, also because there is no read, go on down to fewer than the low mark
+- ready: the oldest request comes whose next command can be issued, whatever that is. First come the requests for which
+  a row was opened, of both directions: no other closes that row, and they count no more as queued
+- writes: writes of two ranks follow each other without t_rtrs
+- 2 buses: HBM has a bus for row commands and one for reads and writes
+Ramulator's next step begins in the cycle after the last read: a cycle a step is taken off. It counts the times from the
+second cycle of a command of two, and its controller of HBM has one pair of queues for two pseudo channels.
+";
+
+/// Our time in percent of another, above or below.
+fn percent(ours: u64, theirs: u64) -> f64 {
+    100.0 * (ours as f64 / theirs as f64 - 1.0)
+}
+
+/// The table of a memory beside DRAMsim3.
+fn compare_with_dramsim3(name: &str, memory: &Specification, count: u64) -> Result<(), Box<dyn Error>> {
+    print!(
+        "\n{name:<8} {:<35} {:>11} {:>9} {:>8}",
+        "cycles of the DRAM", "ameles-dram", "DRAMsim3", "complete"
+    );
+    RULES.iter().for_each(|(rule, _)| print!(" {rule:>8}"));
+    println!();
+    for stream in streams(memory, count)? {
+        let comparable = stream.arranged(comparable(memory));
+        let (time, theirs) = (ours::<Fast>(&comparable, &stream.steps)?, theirs(&comparable, &stream.steps)?);
+        let complete = ours::<Fast>(&stream.arranged(with_all_rules(memory)), &stream.steps)?;
+        print!("{:<44} {time:>11} {theirs:>9} {:>+7.1}%", stream.name, percent(complete, theirs));
+        for (_, rules) in RULES {
+            print!(" {:>+7.1}%", percent(with_rules(rules, &comparable, &stream.steps)?, theirs));
+        }
+        println!();
     }
-    print!("{RULES}");
+    Ok(())
+}
+
+/// The table of a memory beside Ramulator.
+fn compare_with_ramulator(
+    folder: &Path,
+    name: &str,
+    memory: &Specification,
+    count: u64,
+) -> Result<(), Box<dyn Error>> {
+    let memory = without_missing_ranks(name, memory.clone());
+    print!(
+        "\n{name:<8} {:<35} {:>11} {:>9} {:>8}",
+        "cycles of the DRAM", "ameles-dram", "Ramulator", "complete"
+    );
+    RAMULATOR_RULES.iter().for_each(|(rule, _)| print!(" {rule:>8}"));
+    println!();
+    for stream in streams(&memory, count)? {
+        let memory = stream.arranged(memory.clone());
+        let time = ours::<Fast>(&memory, &stream.steps)?;
+        let theirs = ramulator(folder, name, &memory, &stream.steps)?;
+        print!("{:<44} {time:>11} {theirs:>9} {:>+7.1}%", stream.name, percent(time, theirs));
+        for (_, rules) in RAMULATOR_RULES {
+            print!(" {:>+7.1}%", percent(with_rules(rules, &memory, &stream.steps)?, theirs));
+        }
+        println!();
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let count: u64 = arguments.next().map_or(Ok(1000), |text| text.parse())?;
+    let names: Vec<String> = arguments.collect();
+    let ramulator = std::env::var_os("RAMULATOR").map(PathBuf::from);
+    for name in Specification::PRESETS {
+        if !names.is_empty() && !names.iter().any(|chosen| chosen == name) {
+            continue;
+        }
+        let memory = Specification::preset(name).ok_or("an unknown memory")?;
+        match &ramulator {
+            Some(folder) => compare_with_ramulator(folder, name, &memory, count)?,
+            None => compare_with_dramsim3(name, &memory, count)?,
+        }
+    }
+    print!("\n{}", if ramulator.is_some() { RAMULATOR_LEGEND } else { LEGEND });
     Ok(())
 }

@@ -1,9 +1,11 @@
 //! The scheduler of a channel: its rules, and two implementations of them.
 //!
-//! Channels share nothing. A channel has a command bus, which carries at most one command a cycle, and a data bus.
-//! All times below are names of [`Timing`](crate::Timing), [`Refresh`](crate::Refresh) and
-//! [`Queues`](crate::Queues). "Read" and "write" are the commands; a request is one block that a caller reads or
-//! writes, and its age is the order of submission.
+//! Channels share nothing. A channel has a command bus, which carries one command at a time, and a data bus. An activate
+//! holds the command bus for `activate` cycles of [`CommandBus`](crate::CommandBus), a read or write for `column`, and any
+//! other command for one. All other times below are names of [`Timing`](crate::Timing), [`Refresh`](crate::Refresh) and
+//! [`Queues`](crate::Queues); those *in the group* are of [`SameGroup`](crate::SameGroup). The bank group of a bank is its
+//! number modulo the groups. "Read" and "write" are the commands; a request is one burst of a block that a caller reads
+//! or writes, and its age is the order of submission.
 //!
 //! # A cycle
 //!
@@ -15,11 +17,12 @@
 //!    Requests that have arrived (their cycle of submission is not later than this one) enter the queue of their
 //!    kind in the order of age while it has room; the rest wait outside it, and their number is not bounded. A read is
 //!    compared with the writes of its channel that are older than it and not yet issued, in the queue and outside: if
-//!    any is of the same block, the read is *forwarded*. It takes no room, and is done in the next cycle.
+//!    any is of the same burst, the read is *forwarded*. It takes no room, and is done in the next cycle.
 //! 3. **The active queue is chosen.** A drain ends if `low` or fewer writes are queued, and begins if `high` or more
 //!    are. The write queue is active during a drain, and while no read is queued. Otherwise the read queue is
 //!    active.
 //! 4. **A command is chosen**: the first of these that may be issued in this cycle, or none.
+//!    While a command holds the command bus, none is chosen.
 //!    - a. For closed ranks, from rank 0: a refresh, if all its banks are precharged; else the precharge of an open
 //!      bank, from bank 0.
 //!    - b. For requests of the active queue, from the oldest: its read or write, if its row is open and its rank is
@@ -40,10 +43,10 @@
 //!
 //! | command | in a cycle that is not earlier than |
 //! |---|---|
-//! | activate | precharge of the bank + `t_rp`; activate of the bank + `t_rc`; any activate of the rank + `t_rrd`; the fourth last activate of the rank + `t_faw`; refresh of the rank + `duration` |
+//! | activate | precharge of the bank + `t_rp`; activate of the bank + `t_rc`; any activate of the rank + `t_rrd`; any activate in the group + its `t_rrd`; the fourth last activate of the rank + `t_faw`; refresh of the rank + `duration` |
 //! | precharge | activate of the bank + `t_ras`; read from it + `t_rtp`; write to it + `t_cwd` + `burst` + `t_wr` |
-//! | read | activate of the bank + `t_rcd`; any read or write in the rank + `t_ccd`; write in the rank + `t_cwd` + `burst` + `t_wtr`; data bus |
-//! | write | activate of the bank + `t_rcd`; any read or write in the rank + `t_ccd`; data bus |
+//! | read | activate of the bank + `t_rcd`; any read or write in the rank + `t_ccd`, in the group + its `t_ccd`; write in the rank + `t_cwd` + `burst` + `t_wtr`, in the group + `t_cwd` + `burst` + its `t_wtr`; data bus |
+//! | write | activate of the bank + `t_rcd_write`, or without that `t_rcd`; any read or write in the rank + `t_ccd`, in the group + its `t_ccd`; read in the rank + `t_rtw`; write in the group + its `t_ccd_write`; data bus |
 //! | refresh | precharge of each bank of the rank + `t_rp`; activate of each + `t_rc`; refresh of the rank + `duration` |
 //!
 //! A burst begins `t_cas` after its read or `t_cwd` after its write, and takes `burst` cycles. It begins not before

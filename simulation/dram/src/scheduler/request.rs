@@ -14,7 +14,7 @@ pub enum Direction {
     Write,
 }
 
-/// A block to be read or written in a channel.
+/// A burst to be read or written in a channel: a block, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Its number, which is its age.
@@ -29,15 +29,15 @@ pub struct Request {
     pub bank: u8,
     /// The row of the bank, from 0.
     pub row: u32,
-    /// The column of the row, from 0.
+    /// The column of the row, in bursts from 0.
     pub column: u32,
     /// The cycle of its submission.
     pub arrival: Cycle,
 }
 
 impl Request {
-    /// Returns whether two requests of a channel are for one block.
-    pub(crate) fn is_for_same_block(&self, other: &Request) -> bool {
+    /// Returns whether two requests of a channel are for one burst.
+    pub(crate) fn is_for_same_burst(&self, other: &Request) -> bool {
         self.column == other.column
             && self.row == other.row
             && self.bank == other.bank

@@ -18,6 +18,8 @@ pub struct Stepped {
     /// The next cycle to work through.
     now: Cycle,
     ranks: Vec<Rank>,
+    /// The first cycle in which the command bus is free.
+    command_bus: Cycle,
     /// The last burst: its end, its rank and its direction.
     bus: Option<(Cycle, u8, Direction)>,
     reads: Queue,
@@ -36,12 +38,22 @@ struct Queue {
 #[derive(Debug)]
 struct Rank {
     banks: Vec<Bank>,
+    groups: Vec<Group>,
     /// All activates, oldest first; no more than the last four.
     activates: VecDeque<Cycle>,
     refresh: Option<Cycle>,
     read_or_write: Option<Cycle>,
+    read: Option<Cycle>,
     write: Option<Cycle>,
     pending_refreshes: u32,
+}
+
+/// The last time of what happened in a bank group.
+#[derive(Clone, Debug, Default)]
+struct Group {
+    activate: Option<Cycle>,
+    read_or_write: Option<Cycle>,
+    write: Option<Cycle>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -63,9 +75,11 @@ impl Scheduler for Stepped {
         let geometry = &specification.geometry;
         let rank = |_| Rank {
             banks: vec![Bank::default(); geometry.banks as usize],
+            groups: vec![Group::default(); geometry.groups as usize],
             activates: VecDeque::new(),
             refresh: None,
             read_or_write: None,
+            read: None,
             write: None,
             pending_refreshes: 0,
         };
@@ -74,6 +88,7 @@ impl Scheduler for Stepped {
             channel,
             now: Cycle(0),
             ranks: (0..geometry.ranks).map(rank).collect(),
+            command_bus: Cycle(0),
             bus: None,
             reads: Queue::default(),
             writes: Queue::default(),
@@ -94,10 +109,8 @@ impl Scheduler for Stepped {
             self.add_due_refreshes();
             let entering = self.admit_requests(listener);
             let active_direction = self.active_direction();
-            let command = self
-                .refresh_command()
-                .or_else(|| self.row_hit_command(active_direction))
-                .or_else(|| self.row_miss_command(active_direction));
+            let is_bus_free = self.now >= self.command_bus;
+            let command = is_bus_free.then(|| self.next_command(active_direction)).flatten();
             let issuing = command.map_or(CONTINUE, |command| self.issue(command, listener));
             self.now += Cycle(1);
             if entering.is_break() || issuing.is_break() {
@@ -127,7 +140,7 @@ impl Stepped {
         while room(&self.reads, self.specification.queues.read) {
             let Some(read) = self.reads.waiting.pop_front_if(has_arrived) else { break };
             let mut writes = self.writes.queued.iter().chain(&self.writes.waiting);
-            if writes.any(|write| write.id < read.id && write.is_for_same_block(&read)) {
+            if writes.any(|write| write.id < read.id && write.is_for_same_burst(&read)) {
                 if listener.on_done(&read, self.now + Cycle(1)).is_break() {
                     flow = ControlFlow::Break(());
                 }
@@ -155,6 +168,12 @@ impl Stepped {
 
 // Step 4.
 impl Stepped {
+    fn next_command(&self, active_direction: Direction) -> Option<Command> {
+        self.refresh_command()
+            .or_else(|| self.row_hit_command(active_direction))
+            .or_else(|| self.row_miss_command(active_direction))
+    }
+
     fn refresh_command(&self) -> Option<Command> {
         self.ranks.iter().enumerate().filter(|(_, rank)| rank.pending_refreshes > 0).find_map(
             |(nth, rank)| {
@@ -194,7 +213,7 @@ impl Stepped {
             let bank = self.bank(request);
             let Some(row) = bank.row else {
                 return self
-                    .may_activate(rank, bank)
+                    .may_activate(rank, bank, self.group(request))
                     .then(|| self.command(Kind::Activate, request, request.row));
             };
             let is_for_the_open_row =
@@ -219,6 +238,15 @@ impl Stepped {
         &self.ranks[request.rank as usize].banks[request.bank as usize]
     }
 
+    fn group(&self, request: &Request) -> &Group {
+        &self.ranks[request.rank as usize].groups[self.nth_group(request.bank.into())]
+    }
+
+    /// The group of a bank.
+    fn nth_group(&self, bank: u32) -> usize {
+        (bank % self.specification.geometry.groups) as usize
+    }
+
     fn command(&self, kind: Kind, request: &Request, row: u32) -> Command {
         let (rank, bank) = (u32::from(request.rank), u32::from(request.bank));
         Command { cycle: self.now, kind, channel: self.channel, rank, bank, row, column: 0 }
@@ -227,12 +255,13 @@ impl Stepped {
 
 // The table of the times at which a command may be issued.
 impl Stepped {
-    fn may_activate(&self, rank: &Rank, bank: &Bank) -> bool {
+    fn may_activate(&self, rank: &Rank, bank: &Bank, group: &Group) -> bool {
         let timing = &self.specification.timing;
         let fourth_last = if rank.activates.len() == 4 { rank.activates.front().copied() } else { None };
         has_passed(bank.precharge, timing.t_rp, self.now)
             && has_passed(bank.activate, timing.t_rc, self.now)
             && has_passed(rank.activates.back().copied(), timing.t_rrd, self.now)
+            && has_passed(group.activate, self.specification.same_group().t_rrd, self.now)
             && has_passed(fourth_last, timing.t_faw, self.now)
             && has_passed(rank.refresh, self.specification.refresh.duration, self.now)
     }
@@ -246,13 +275,20 @@ impl Stepped {
 
     fn may_transfer(&self, request: &Request) -> bool {
         let timing = &self.specification.timing;
-        let rank = &self.ranks[request.rank as usize];
-        let (latency, has_turned) = match request.direction {
+        let same_group = self.specification.same_group();
+        let (rank, group) = (&self.ranks[request.rank as usize], self.group(request));
+        let (latency, from_activate, has_turned) = match request.direction {
             Direction::Read => {
-                let turn = timing.t_cwd + timing.burst + timing.t_wtr;
-                (timing.t_cas, has_passed(rank.write, turn, self.now))
+                let written = timing.t_cwd + timing.burst;
+                let has_turned = has_passed(rank.write, written + timing.t_wtr, self.now)
+                    && has_passed(group.write, written + same_group.t_wtr, self.now);
+                (timing.t_cas, timing.t_rcd, has_turned)
             }
-            Direction::Write => (timing.t_cwd, true),
+            Direction::Write => {
+                let has_turned = has_passed(rank.read, timing.read_to_write(), self.now)
+                    && has_passed(group.write, same_group.write_to_write(), self.now);
+                (timing.t_cwd, timing.activate_to_write(), has_turned)
+            }
         };
         let is_bus_free = self.bus.is_none_or(|(end, rank, direction)| {
             let is_same = rank == request.rank && direction == request.direction;
@@ -260,8 +296,9 @@ impl Stepped {
         });
         has_turned
             && is_bus_free
-            && has_passed(self.bank(request).activate, timing.t_rcd, self.now)
+            && has_passed(self.bank(request).activate, from_activate, self.now)
             && has_passed(rank.read_or_write, timing.t_ccd, self.now)
+            && has_passed(group.read_or_write, same_group.t_ccd, self.now)
     }
 
     fn may_refresh(&self, rank: &Rank) -> bool {
@@ -280,12 +317,16 @@ impl Stepped {
     fn issue(&mut self, command: Command, listener: &mut impl Listener) -> ControlFlow<()> {
         listener.on_command(&command);
         let now = self.now;
+        self.command_bus = now + self.specification.command_bus.cycles(command.kind);
+        let nth_group = self.nth_group(command.bank);
         let rank = &mut self.ranks[command.rank as usize];
         let bank = &mut rank.banks[command.bank as usize];
+        let group = &mut rank.groups[nth_group];
         match command.kind {
             Kind::Activate => {
                 bank.row = Some(command.row);
                 bank.activate = Some(now);
+                group.activate = Some(now);
                 if rank.activates.len() == 4 {
                     rank.activates.pop_front();
                 }
@@ -297,13 +338,16 @@ impl Stepped {
             }
             Kind::Read => {
                 bank.read = Some(now);
+                rank.read = Some(now);
                 rank.read_or_write = Some(now);
+                group.read_or_write = Some(now);
                 return self.finish(Direction::Read, command, listener);
             }
             Kind::Write => {
                 bank.write = Some(now);
                 rank.write = Some(now);
                 rank.read_or_write = Some(now);
+                (group.write, group.read_or_write) = (Some(now), Some(now));
                 return self.finish(Direction::Write, command, listener);
             }
             Kind::Refresh => {

@@ -2,8 +2,8 @@
 
 use ameles_dram::scheduler::Scheduler;
 use ameles_dram::{
-    Block, Command, Counts, Cycle, Direction, Layout, Memory, Observer, Queues, Refresh, RequestId,
-    Specification, SubtreeLayout, Timing,
+    Block, Command, CommandBus, Counts, Cycle, Direction, Layout, Memory, Observer, Queues, Refresh,
+    RequestId, SameGroup, Specification, SubtreeLayout, Timing,
 };
 use proptest::prelude::*;
 
@@ -106,6 +106,7 @@ fn timing() -> impl Strategy<Value = Timing> {
             times.map(Cycle);
         Timing {
             t_rcd,
+            t_rcd_write: None,
             t_rp,
             t_cas,
             t_cwd,
@@ -117,10 +118,31 @@ fn timing() -> impl Strategy<Value = Timing> {
             t_wtr,
             t_rtp,
             t_ccd,
+            t_rtw: None,
             t_rtrs,
             burst: Cycle(burst.0 / 3 + 1),
         }
     })
+}
+
+/// A memory as they are after DDR3: bank groups of which each takes longer for its own commands, blocks of several
+/// bursts, and commands of several cycles.
+fn with_groups(mut memory: Specification, (groups, bursts): (u32, u32), more: [u64; 8]) -> Specification {
+    let [rrd, wtr, ccd, ccd_write, rcd_write, rtw, activate, column] = more;
+    memory.geometry.groups = memory.geometry.banks.min(1 << groups);
+    memory.geometry.bursts = 1 << bursts;
+    memory.command_bus = CommandBus { activate: Cycle(activate / 3 + 1), column: Cycle(column / 3 + 1) };
+    let Timing { t_rrd, t_wtr, t_ccd, .. } = memory.timing;
+    let t_ccd = t_ccd + Cycle(ccd);
+    memory.same_group = Some(SameGroup {
+        t_rrd: t_rrd + Cycle(rrd),
+        t_wtr: t_wtr + Cycle(wtr),
+        t_ccd,
+        t_ccd_write: (ccd_write > 3).then_some(t_ccd + Cycle(ccd_write)),
+    });
+    memory.timing.t_rcd_write = (rcd_write > 3).then_some(Cycle(rcd_write));
+    memory.timing.t_rtw = (rtw > 3).then_some(Cycle(rtw * 4));
+    memory
 }
 
 fn queues() -> impl Strategy<Value = Queues> {
@@ -141,8 +163,8 @@ fn refresh() -> impl Strategy<Value = Refresh> {
     )
 }
 
-/// The built-in memory, it in super-rows, it with queues that fill and refreshes that come often, and random ones of
-/// one or two channels.
+/// The built-in memory, it in super-rows, it with queues that fill and refreshes that come often, random ones of one or
+/// two channels, such with bank groups, and the presets.
 pub(crate) fn memories() -> impl Strategy<Value = Specification> {
     let usimm = Specification::usimm();
     let rows = usimm.clone().with_super_rows();
@@ -163,7 +185,17 @@ pub(crate) fn memories() -> impl Strategy<Value = Specification> {
         random.refresh.stagger = Cycle(random.refresh.stagger.0 / 4);
         random
     });
-    prop_oneof![1 => Just(usimm), 1 => Just(rows), 1 => small, 2 => random]
+    let random = random.boxed();
+    let groups = (random.clone(), (0..4u32, 0..3u32), proptest::array::uniform8(0..8u64), any::<bool>());
+    let groups = groups.prop_map(|(random, numbers, more, rows)| {
+        let groups = with_groups(random, numbers, more);
+        if rows { groups.with_super_rows() } else { groups }
+    });
+    let presets = proptest::sample::select(Specification::PRESETS.as_slice()).prop_map(|name| {
+        let preset = Specification::preset(name).expect("a name of the table");
+        if name.ends_with('5') { preset } else { preset.with_super_rows() }
+    });
+    prop_oneof![1 => Just(usimm), 1 => Just(rows), 1 => small, 2 => random, 3 => groups, 1 => presets]
 }
 
 fn direction(writes_of_ten: u32) -> impl Strategy<Value = Direction> {

@@ -151,7 +151,8 @@ proptest! {
     #[test]
     fn every_request_is_done_once_and_every_command_is_counted(memory in memories(), load in loads()) {
         let (_, record, counts, end) = run::<Fast>(&memory, &load);
-        let requests: u64 = load.iter().map(|step| step.blocks.len() as u64).sum();
+        let blocks: u64 = load.iter().map(|step| step.blocks.len() as u64).sum();
+        let requests = blocks * u64::from(memory.geometry.bursts);
         let done: Vec<RequestId> = record.done.iter().map(|(request, _)| *request).collect();
         prop_assert_eq!(done, (0..requests).map(RequestId).collect::<Vec<_>>());
         let of = |kind| record.commands.iter().filter(|command| command.kind == kind).count() as u64;

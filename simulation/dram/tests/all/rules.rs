@@ -1,7 +1,7 @@
 //! No run breaks a rule of the DRAM, and the checker notices if one does.
 
 use crate::load::{Step, loads, memories, run};
-use ameles_dram::{Checker, Command, Cycle, Direction, Fast, Kind, Rule, Specification, Stepped};
+use ameles_dram::{Checker, Command, Cycle, Direction, Fast, Kind, Rule, SameGroup, Specification, Stepped};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -51,6 +51,51 @@ fn a_memory_that_ignores_a_timing_is_caught_by_the_rule_of_that_timing() {
         assert_eq!(violation.rule, rule, "{violation}");
         let (_, record, _, end) = run::<Fast>(&strict, &wide_load());
         assert_eq!(Checker::new(&strict).check(&record.commands, end), Ok(()));
+    }
+}
+
+#[test]
+fn a_memory_that_ignores_a_rule_of_bank_groups_or_of_its_command_bus_is_caught_by_that_rule() {
+    fn groups(memory: &mut Specification) -> &mut SameGroup {
+        memory.same_group.as_mut().expect("it has bank groups")
+    }
+    let relaxed: [(Rule, Relax); 8] = [
+        (Rule::RrdSameGroup, |memory| groups(memory).t_rrd = Cycle(11)),
+        (Rule::WtrSameGroup, |memory| groups(memory).t_wtr = Cycle(23)),
+        (Rule::CcdSameGroup, |memory| groups(memory).t_ccd = Cycle(11)),
+        (Rule::CcdWriteSameGroup, |memory| groups(memory).t_ccd_write = Some(Cycle(23))),
+        (Rule::Rtw, |memory| memory.timing.t_rtw = Some(Cycle(15))),
+        (Rule::Rcd, |memory| memory.timing.t_rcd_write = Some(Cycle(29))),
+        (Rule::CommandBus, |memory| memory.command_bus.activate = Cycle(1)),
+        (Rule::CommandBus, |memory| memory.command_bus.column = Cycle(1)),
+    ];
+    let mut strict = Specification::preset("ddr5").expect("it is a preset").with_super_rows();
+    (strict.timing.t_rtw, strict.timing.t_rcd_write) = (Some(Cycle(16)), Some(Cycle(30)));
+    let checker = Checker::new(&strict);
+    for (rule, relax) in relaxed {
+        let mut loose = strict.clone();
+        relax(&mut loose);
+        let (_, record, _, end) = run::<Fast>(&loose, &wide_load());
+        let violation = checker.check(&record.commands, end).unwrap_err();
+        assert_eq!(violation.rule, rule, "{violation}");
+    }
+    let (_, record, _, end) = run::<Fast>(&strict, &wide_load());
+    assert_eq!(checker.check(&record.commands, end), Ok(()));
+}
+
+#[test]
+fn every_named_memory_keeps_its_rules_and_one_without_bank_groups_breaks_them() {
+    for name in Specification::PRESETS {
+        for is_in_rows in [false, true] {
+            let memory = Specification::preset(name).expect("it is a preset");
+            let memory = if is_in_rows { memory.with_super_rows() } else { memory };
+            let checker = Checker::new(&memory);
+            let (_, record, _, end) = run::<Fast>(&memory, &wide_load());
+            assert_eq!(checker.check(&record.commands, end), Ok(()), "{name}");
+            let loose = Specification { same_group: None, ..memory.clone() };
+            let (_, record, _, end) = run::<Fast>(&loose, &wide_load());
+            assert_eq!(checker.check(&record.commands, end).is_err(), name != "ddr3", "{name}");
+        }
     }
 }
 

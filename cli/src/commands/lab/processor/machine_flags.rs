@@ -14,8 +14,8 @@ pub(super) struct MachineFlags {
     /// machine if programs, schemes, settings, parts or a trace are given]
     #[arg(long = "as", value_name = "MACHINES", value_delimiter = ',')]
     machines: Vec<NamedMachine>,
-    /// Use the memory that this TOML file describes
-    #[arg(long, value_name = "FILE")]
+    /// The memory: ddr3, ddr4, ddr5, lpddr5, hbm2, hbm3 or a TOML file [default: ddr3]
+    #[arg(long, value_name = "NAME|FILE")]
     pub(super) dram: Option<PathBuf>,
     /// Channels of the memory: a power of two [default: 1 as authors, else 4 or those of --dram]
     #[arg(long, value_name = "NUMBER")]
@@ -124,9 +124,17 @@ impl MachineFlags {
     }
 }
 
-/// Reads the file of `--dram`.
+/// The memory of `--dram`: a file, or without such a file a memory by its name.
 fn read_memory(path: &Path) -> Result<Specification> {
     let failed = |why: String| usage_error(format!("--dram {}: {why}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => {
+            let named = path.to_str().and_then(Specification::preset);
+            let names = Specification::PRESETS.join(", ");
+            let why = || failed(format!("{error}: name a file, or choose {names}"));
+            return Ok(named.ok_or_else(why)?);
+        }
+    };
     Ok(text.parse().map_err(|error: DramError| failed(error.to_string()))?)
 }

@@ -4,7 +4,7 @@ use crate::command::{Command, Kind};
 use crate::scheduler::fast::banks::{Banks, NO_ROW};
 use crate::scheduler::fast::queue::Queue;
 use crate::scheduler::request::{Direction, Listener, Request, Scheduler};
-use crate::specification::{Queues, Specification};
+use crate::specification::{CommandBus, Queues, Specification};
 use crate::units::Cycle;
 use std::ops::ControlFlow;
 
@@ -14,6 +14,9 @@ pub struct Fast {
     channel: u32,
     /// The next cycle to work through.
     now: u64,
+    /// The first cycle in which the command bus is free.
+    command_bus: u64,
+    command_cycles: CommandBus,
     /// A cycle before which no request enters and no refresh falls due.
     event: u64,
     banks: Banks,
@@ -60,8 +63,10 @@ impl Scheduler for Fast {
         Fast {
             channel,
             now: 0,
+            command_bus: 0,
+            command_cycles: specification.command_bus.clone(),
             event: 0,
-            allows_row_runs: banks.favours_own_rank(),
+            allows_row_runs: banks.favours_own_bank(),
             banks,
             reads: Queue::new(Kind::Read, queues.read),
             writes: Queue::new(Kind::Write, queues.write),
@@ -178,11 +183,12 @@ impl Fast {
         let queue = self.queue(active_direction);
         let (mut min, mut chosen) = (u128::MAX, 0);
         let mut busy = queue.busy & self.refresh.open;
+        let first = self.first_cycle();
         while busy != 0 {
             let bank = busy.trailing_zeros() as usize;
             busy &= busy - 1;
             let next = queue.next(bank);
-            let cycle = next.cycle.max(self.banks.gates[next.gate as usize]).max(self.now);
+            let cycle = next.cycle.max(self.banks.gates[next.gate as usize]).max(first);
             let key = u128::from(cycle) << 64 | u128::from(next.order);
             if key < min {
                 (min, chosen) = (key, bank);
@@ -217,6 +223,12 @@ impl Fast {
         (oldest, row_cycle)
     }
 
+    /// The first cycle in which a command can be issued.
+    #[inline]
+    fn first_cycle(&self) -> u64 {
+        self.now.max(self.command_bus)
+    }
+
     #[inline]
     fn queue(&self, direction: Direction) -> &Queue {
         match direction {
@@ -228,18 +240,19 @@ impl Fast {
     /// The next command of the ranks with pending refreshes.
     #[cold]
     fn refresh_command(&self) -> Option<Choice> {
+        let first = self.first_cycle();
         let closed = (0..self.refresh.ranks.len()).filter(|rank| self.refresh.ranks[*rank].1 > 0);
         let choices = closed.flat_map(|rank| {
             let banks = self.banks.of_rank(rank);
             let refresh = (!self.banks.is_open(rank)).then(|| Choice {
-                cycle: self.banks.refresh_cycle(rank).max(self.now),
+                cycle: self.banks.refresh_cycle(rank).max(first),
                 order: banks.start,
                 bank: banks.start,
                 kind: Kind::Refresh,
             });
             let open = banks.filter(|bank| self.banks.get(*bank).row != NO_ROW);
             let precharges = open.map(|bank| Choice {
-                cycle: self.banks.get(bank).precharge.max(self.now),
+                cycle: self.banks.get(bank).precharge.max(first),
                 order: bank,
                 bank,
                 kind: Kind::Precharge,
@@ -278,6 +291,7 @@ impl Fast {
         }
         listener.on_command(&self.command(kind, bank, cycle, row, 0));
         self.now = cycle + 1;
+        self.command_bus = cycle + self.command_cycles.cycles(kind).0;
         ControlFlow::Continue(())
     }
 
@@ -314,7 +328,8 @@ impl Fast {
         } else {
             (&self.reads, Direction::Read, Kind::Read)
         };
-        let (step, time) = (self.banks.step(), self.banks.transfer_time(direction));
+        let (held, time) = (self.command_cycles.cycles(kind).0, self.banks.transfer_time(direction));
+        let step = self.banks.step(direction).max(held);
         // There is room again: nothing is certain beyond the next cycle.
         let has_waiting_requests = queue.has_waiting();
         if has_waiting_requests {
@@ -349,6 +364,7 @@ impl Fast {
         queue.update(bank, state);
         other.delay_precharge(bank, state);
         self.now = cycle + 1;
+        self.command_bus = cycle + held;
         flow
     }
 

@@ -227,20 +227,20 @@ impl Queue {
         let age = |slot: u32| self.slots.get(slot as usize).map(|slot| slot.request.id.0);
         let Some(head) = age(head) else { return };
         let (cycle, order, kind) = if let Some(hit) = age(hit) {
-            (bank.column, hit, self.kind)
+            (if self.kind == Kind::Write { bank.write } else { bank.read }, hit, self.kind)
         } else if bank.row == NO_ROW {
             (bank.activate, ROW | head, Kind::Activate)
         } else {
             (bank.precharge, ROW | head, Kind::Precharge)
         };
-        self.next[nth % BANKS] = Next { cycle, order, gate: gate(kind, bank.rank), kind };
+        self.next[nth % BANKS] = Next { cycle, order, gate: gate(kind, bank.group), kind };
     }
 
     /// Returns whether a request for the same block and older than `young` is in the queue or outside.
     pub(super) fn has_older(&self, young: &Request, bank: usize) -> bool {
         [self.lists[bank].head, self.waiting.0].into_iter().any(|mut nth| {
             while let Some(Slot { request, next, .. }) = self.slots.get(nth as usize) {
-                if request.id < young.id && request.is_for_same_block(young) {
+                if request.id < young.id && request.is_for_same_burst(young) {
                     return true;
                 }
                 nth = *next;
