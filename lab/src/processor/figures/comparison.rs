@@ -54,7 +54,9 @@ fn by_program(scheme: &str, logged: &LoggedRun, all: &[&TitledRuns<'_>]) -> Shee
     let columns = titles.flat_map(|title| measures.map(|measure| format!("{title}: {measure}")));
     let header = ["program".to_owned(), "in the logs".to_owned()].into_iter().chain(columns);
     let LoggedRun { is, over, blocks_a_path, .. } = logged;
-    let caption = format!("{scheme} beside the logs of {is} (a path of {blocks_a_path} blocks), over {over}");
+    let caption = format!(
+        "{scheme} beside the logs of {is} (a path of {blocks_a_path} blocks), over {over}, for equal work"
+    );
     let mut sheet =
         Sheet { name: format!("logs-{scheme}"), caption, header: header.collect(), rows: Vec::new() };
     // Every machine runs the same programs.
@@ -64,13 +66,13 @@ fn by_program(scheme: &str, logged: &LoggedRun, all: &[&TitledRuns<'_>]) -> Shee
         let names = replaced.iter().map(|program| program.name.as_str()).collect::<Vec<_>>().join(", ");
         let mut cells = vec![(*program).to_owned(), names];
         let of_logs =
-            mean_of(replaced.iter().map(|program| [program.speedup, program.evictions, program.posmap]));
+            mean_of(replaced.iter().map(|program| [program.speed(), program.evictions, program.posmap]));
         cells.extend(written(of_logs));
         cells.extend(all.iter().flat_map(|(_, runs)| written(measures_of(runs, scheme, program))));
         sheet.rows.push(cells);
     }
     let mut cells = vec!["mean".to_owned(), String::new()];
-    cells.extend(written(Some([logged.mean_speedup, logged.mean_evictions, logged.mean_posmap])));
+    cells.extend(written(Some([logged.mean_speed(), logged.mean_evictions, logged.mean_posmap])));
     let mean =
         |runs: &RunSet<'_>| mean_of(programs.iter().filter_map(|program| measures_of(runs, scheme, program)));
     cells.extend(all.iter().flat_map(|(_, runs)| written(mean(runs))));
