@@ -149,8 +149,9 @@ impl Arguments {
     /// The options of each machine.
     fn options(&self) -> Result<Vec<Options>> {
         let lists = [&self.program, &self.scheme, &self.set];
-        let is_narrowed =
-            self.trace.is_some() || !self.part.is_empty() || lists.into_iter().any(|list| !list.is_empty());
+        let is_narrowed = !self.traces.trace.is_empty()
+            || !self.part.is_empty()
+            || lists.into_iter().any(|list| !list.is_empty());
         self.machine.all(self.quick, is_narrowed)?.into_iter().map(|options| self.complete(options)).collect()
     }
 

@@ -53,9 +53,10 @@ fn by_program(scheme: &str, logged: &LoggedRun, all: &[&TitledRuns<'_>]) -> Shee
     let titles = std::iter::once("the logs").chain(all.iter().map(|(title, _)| title.as_str()));
     let columns = titles.flat_map(|title| measures.map(|measure| format!("{title}: {measure}")));
     let header = ["program".to_owned(), "in the logs".to_owned()].into_iter().chain(columns);
-    let LoggedRun { is, over, blocks_a_path, .. } = logged;
+    let LoggedRun { is, over, blocks_a_path, mean_speedup, .. } = logged;
     let caption = format!(
-        "{scheme} beside the logs of {is} (a path of {blocks_a_path} blocks), over {over}, for equal work"
+        "{scheme} beside the logs of {is} (a path of {blocks_a_path} blocks), over {over}, for equal work; by the logs' cycles \
+         alone, {mean_speedup:.2}"
     );
     let mut sheet =
         Sheet { name: format!("logs-{scheme}"), caption, header: header.collect(), rows: Vec::new() };
