@@ -17,6 +17,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use conditions::about;
 use machine_flags::MachineFlags;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 use trace_flags::TraceFlags;
@@ -77,12 +78,8 @@ pub(in crate::commands) struct Arguments {
     /// Run whole traces, of 100,000 misses or more
     #[arg(long, conflicts_with_all = ["quick", "misses"])]
     full: bool,
-    /// The first seed of all random choices
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
-    seed: u64,
-    /// Seeds to run with, one after the other: the figures are medians [default: 3, or 1 with --quick]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
-    seeds: Option<u16>,
+    #[command(flatten)]
+    seeds: SeedFlags,
     /// Runs at the same time [default: one per processor, at most 4]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
@@ -97,6 +94,25 @@ pub(in crate::commands) struct Arguments {
     /// new, empty, or hold an older report, which is replaced
     #[arg(long, value_name = "DIR", visible_alias = "report")]
     out: Option<PathBuf>,
+}
+
+/// The flags that choose the seeds.
+#[derive(Args)]
+struct SeedFlags {
+    /// The first seed of all random choices
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+    seed: u64,
+    /// Seeds to run with, one after the other: the figures are medians [default: 3, or 1 with --quick]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    seeds: Option<u16>,
+}
+
+impl SeedFlags {
+    /// The seeds to run with, as many as `default` if their number is not given.
+    fn range(&self, default: &Range<u64>) -> Range<u64> {
+        let count = self.seeds.map_or(default.end - default.start, u64::from);
+        self.seed..self.seed.saturating_add(count)
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -157,14 +173,13 @@ impl Arguments {
 
     /// Completes the options of a machine with the flags that are for all.
     fn complete(&self, machine: Options) -> Result<Options> {
-        let count = self.seeds.map_or(machine.seeds.end - machine.seeds.start, u64::from);
         let mut options = Options {
             parts: self.part.iter().map(|part| Part::from(*part)).collect(),
             levels: self.levels.unwrap_or(machine.levels),
             traces: self.traces.options(),
             programs: self.program.clone(),
             schemes: self.scheme.clone(),
-            seeds: self.seed..self.seed.saturating_add(count),
+            seeds: self.seeds.range(&machine.seeds),
             misses: if self.full {
                 usize::MAX
             } else {

@@ -210,7 +210,7 @@ impl Column {
     pub(super) fn mean_with_range(&self, unit: Unit) -> String {
         let mean = unit.write(self.mean());
         match self.range().map(|bounds| bounds.map(|bound| unit.write(Some(bound)))) {
-            Some([least, greatest]) if least != greatest => format!("{mean} ({least} to {greatest})"),
+            Some([min, max]) if min != max => format!("{mean} ({min} to {max})"),
             _ => mean,
         }
     }

@@ -66,10 +66,8 @@ pub fn fill(
     let mut shares = shares(top, space, random);
     let mut subtrees = Vec::new();
     for (nth, slots) in (0..).zip(slots.subtrees_mut()) {
-        let streams: Vec<Stream> = (0..)
-            .zip(&mut shares)
-            .map(|(level, shares)| shares.stream(nth, space, level, history))
-            .collect();
+        let streams: Vec<Stream> =
+            (0..).zip(&mut shares).map(|(level, shares)| shares.stream(nth, space, level, history)).collect();
         let first_leaf = (nth as u64) << (leaf_level.0 - top.0);
         let random = ChaCha8Rng::seed_from_u64(random.next_u64());
         subtrees.push(Subtree { top, leaf_level, first_leaf, slots, eviction_model, random, streams });
@@ -339,8 +337,8 @@ mod tests {
     #[test]
     fn a_draw_above_the_bound_of_an_age_takes_that_block_and_older_ones_to_the_leaves() {
         for (age, leaf_level) in [(0.7, 3), (20.0, 4), (5e6, 24), (1e9, 24), (f64::INFINITY, 24)] {
-            let LeafBound { age: least, draw } = EvictionModel::ByEachPath.leaf_bound(age, leaf_level);
-            for older in [least, age, 3.0 * age] {
+            let LeafBound { age: youngest, draw } = EvictionModel::ByEachPath.leaf_bound(age, leaf_level);
+            for older in [youngest, age, 3.0 * age] {
                 let draws = [draw.saturating_add(1), draw / 2 + (1 << 31), u32::MAX];
                 for draw in draws.into_iter().filter(|above| *above > draw) {
                     assert!(EvictionModel::ByEachPath.deepest(older, draw) >= leaf_level, "{age}, {draw}");
