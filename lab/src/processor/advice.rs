@@ -94,12 +94,18 @@ pub(super) fn advice(error: &ConfigurationError, tree: TreeScheme) -> String {
             "rho goes with neither dwb=1 nor llc-d=1: leave them out, or the scheme rho".to_owned()
         }
         ConfigurationError::PathAlone => {
-            "z, hits=answer-at-once and rho are of Path ORAM: leave them out, or the schemes with raw and ring".to_owned()
+            "z, hits=answer-at-once, rho, fork and page are of Path ORAM: leave them out, or the schemes with raw and ring".to_owned()
         }
         ConfigurationError::BlockLines { lines } => {
             format!("block={}: choose a power of two, 64 to 4096", 64 * lines)
         }
         ConfigurationError::TooSlow { .. } => error.to_string(),
+        ConfigurationError::ForkPath { .. } => {
+            format!("{error}: fork-queue, fork-age, fork-first and fork-last set them")
+        }
+        ConfigurationError::ForkPathAlone => {
+            "fork goes with neither dwb=1 nor llc-d=1: leave them out, or the scheme fork".to_owned()
+        }
         ConfigurationError::NoInstructions => {
             format!("{error}, such as --pace instructions:1000")
         }

@@ -11,6 +11,7 @@ mod csv;
 mod error;
 mod figures;
 mod logs;
+mod newer_schemes;
 mod options;
 mod preset;
 mod program_runs;

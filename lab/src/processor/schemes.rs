@@ -1,6 +1,7 @@
 //! The schemes of the figures, by name.
 
 use super::error::ProcessorError;
+use super::newer_schemes::{self, NewerScheme};
 use super::options::Options;
 use super::preset::Preset;
 use super::settings::Setting;
@@ -24,9 +25,13 @@ pub(super) enum LabScheme {
     Sound(Scheme),
     /// The same with delayed remapping.
     SoundDelayed(Scheme),
+    /// A scheme that is newer than the figures.
+    Newer(NewerScheme),
+    /// The same in which every path is read.
+    SoundNewer(NewerScheme),
 }
 
-/// The names of the schemes.
+/// The names of the schemes of the figures.
 pub(super) const NAMES: [(&str, LabScheme); 25] = [
     ("baseline", LabScheme::Paper(Scheme::Baseline)),
     ("ir-alloc", LabScheme::Paper(Scheme::IrAlloc)),
@@ -69,7 +74,8 @@ pub(super) struct NamedConfiguration {
 
 /// The names of all schemes, in a sentence.
 pub fn names() -> String {
-    NAMES.map(|(name, _)| name).join(", ")
+    let newer = newer_schemes::NAMES.iter().map(|(name, _)| *name);
+    NAMES.iter().map(|(name, _)| *name).chain(newer).collect::<Vec<_>>().join(", ")
 }
 
 /// The scheme of a name.
@@ -77,9 +83,14 @@ pub fn names() -> String {
 /// # Errors
 /// [`ProcessorError::Unknown`].
 fn scheme_by_name(name: &str) -> Result<LabScheme, ProcessorError> {
-    match NAMES.iter().find(|(known, _)| *known == name) {
-        Some((_, scheme)) => Ok(*scheme),
-        None => Err(ProcessorError::Unknown { what: "scheme", name: name.to_owned(), known: names() }),
+    let newer = newer_schemes::NAMES.iter().find(|(known, _)| *known == name).map(|(_, scheme)| *scheme);
+    match (NAMES.iter().find(|(known, _)| *known == name), newer) {
+        (Some((_, scheme)), _) => Ok(*scheme),
+        (None, Some(scheme)) if name.starts_with("sound-") => Ok(LabScheme::SoundNewer(scheme)),
+        (None, Some(scheme)) => Ok(LabScheme::Newer(scheme)),
+        (None, None) => {
+            Err(ProcessorError::Unknown { what: "scheme", name: name.to_owned(), known: names() })
+        }
     }
 }
 
@@ -103,7 +114,8 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<NamedConfiguration
     for pace in &options.paces {
         for name in selected_names(options, *pace) {
             let scheme = scheme_by_name(&name)?;
-            let is_sound = matches!(scheme, LabScheme::Sound(_) | LabScheme::SoundDelayed(_));
+            let is_sound =
+                matches!(scheme, LabScheme::Sound(_) | LabScheme::SoundDelayed(_) | LabScheme::SoundNewer(_));
             if is_sound && options.settings.iter().any(Setting::saves_paths) {
                 return Err(ProcessorError::Unsound { scheme: name });
             }
@@ -200,6 +212,8 @@ fn with_scheme(scheme: LabScheme, baseline: Configuration) -> Configuration {
         LabScheme::Delayed(scheme) => delayed(baseline.with_scheme(scheme)),
         LabScheme::Sound(scheme) => sound(baseline.with_scheme(scheme)),
         LabScheme::SoundDelayed(scheme) => sound(delayed(baseline.with_scheme(scheme))),
+        LabScheme::Newer(scheme) => scheme.configuration(baseline),
+        LabScheme::SoundNewer(scheme) => sound(scheme.configuration(baseline)),
     }
 }
 
@@ -255,6 +269,26 @@ mod tests {
                 WITHOUT_RATE.len() + OF_MACHINE.len() + AT_A_RATE.len()
             );
         }
+    }
+
+    #[test]
+    fn a_newer_scheme_is_a_machine_and_runs_only_if_it_is_named() {
+        for levels in [18, 22] {
+            let options = Options { levels, paces: vec![Pace::FromEnd(1000)], ..Options::standard() };
+            let by_default = configurations(&options).unwrap();
+            for (name, _) in newer_schemes::NAMES {
+                assert!(by_default.iter().all(|named| named.scheme != name), "{name}");
+                let named = Options { schemes: vec![name.to_owned()], ..options.clone() };
+                assert_eq!(configurations(&named).unwrap().len(), 1, "{name}");
+                assert!(names().contains(name));
+            }
+        }
+        let unsound = Options {
+            schemes: vec!["sound-fork".to_owned()],
+            settings: vec!["hits=save-the-path".parse().unwrap()],
+            ..Options::standard()
+        };
+        assert!(matches!(configurations(&unsound), Err(ProcessorError::Unsound { .. })));
     }
 
     /// The room of the tree top and of the stash decides how a tree settles: other schemes of the same run change no

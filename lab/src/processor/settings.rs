@@ -3,6 +3,7 @@
 use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_simulator::configuration::Configuration;
 use ameles_simulator::early_write_back::EarlyLine;
+use ameles_simulator::fork_path::{Choice, ForkPathConfiguration};
 use ameles_simulator::small_tree::{Admission, SmallTreeConfiguration};
 use ameles_simulator::tree_scheme::{Headers, TreeScheme};
 use std::str::FromStr;
@@ -75,10 +76,20 @@ pub enum Key {
     RhoWays,
     /// 1 for blocks that come when the cache evicts them.
     RhoOnEviction,
+    /// Leaves in Fork Path's queue.
+    ForkQueue,
+    /// Paths for which a leaf waits there.
+    ForkAge,
+    /// 1 for leaves that enter and leave it one by one, dummies among them.
+    ForkOneByOne,
+    /// The first level that Fork Path caches.
+    ForkFirst,
+    /// The last level that it caches.
+    ForkLast,
 }
 
 /// The names of the numbers, with their minimum and maximum.
-const KEYS: [(&str, Key, u64, u64); 27] = [
+const KEYS: [(&str, Key, u64, u64); 32] = [
     ("top", Key::Top, 0, 31),
     ("top-ways", Key::TopWays, 1, 64),
     ("stash", Key::Stash, 1, 1 << 20),
@@ -106,6 +117,11 @@ const KEYS: [(&str, Key, u64, u64); 27] = [
     ("rho-sets", Key::RhoSets, 1, 1 << 24),
     ("rho-ways", Key::RhoWays, 1, 64),
     ("rho-on-eviction", Key::RhoOnEviction, 0, 1),
+    ("fork-queue", Key::ForkQueue, 1, 1024),
+    ("fork-age", Key::ForkAge, 1, 1_000_000),
+    ("fork-one-by-one", Key::ForkOneByOne, 0, 1),
+    ("fork-first", Key::ForkFirst, 0, 31),
+    ("fork-last", Key::ForkLast, 0, 31),
 ];
 
 /// The names of the uses of hits.
@@ -198,6 +214,9 @@ impl Setting {
             | Key::RhoSets
             | Key::RhoWays
             | Key::RhoOnEviction => (configuration.small_tree.is_some(), "rho"),
+            Key::ForkQueue | Key::ForkAge | Key::ForkOneByOne | Key::ForkFirst | Key::ForkLast => {
+                (configuration.variant.fork_path().is_some(), "Fork Path")
+            }
             _ => (true, ""),
         };
         let (name, ..) = KEYS.iter().find(|(_, known, ..)| known == key)?;
@@ -254,6 +273,10 @@ impl Setting {
                 Key::EvictionRate | Key::RawHeaders | Key::RingReads | Key::RingSlots | Key::RingMetadata => {
                     set_scheme_number(*key, small(*number), &mut oram.scheme);
                 }
+                Key::ForkQueue | Key::ForkAge | Key::ForkOneByOne | Key::ForkFirst | Key::ForkLast => {
+                    let fork_path = configuration.variant.fork_path_mut().into_iter();
+                    fork_path.for_each(|fork_path| set_fork_number(*key, small(*number), fork_path));
+                }
                 Key::RhoOnEviction => {
                     let admission = if *number > 0 { Admission::OnEviction } else { Admission::OnAccess };
                     configuration.small_tree.iter_mut().for_each(|tree| tree.admission = admission);
@@ -287,6 +310,21 @@ fn set_scheme_number(key: Key, number: u32, scheme: &mut TreeScheme) {
     }
 }
 
+/// Changes Fork Path. Of the cached levels the other end stays, or is the same level.
+fn set_fork_number(key: Key, number: u32, fork_path: &mut ForkPathConfiguration) {
+    match (key, fork_path.cached_levels) {
+        (Key::ForkQueue, _) => fork_path.queue = number,
+        (Key::ForkAge, _) => fork_path.max_age = number,
+        (Key::ForkOneByOne, _) => {
+            fork_path.choice = if number > 0 { Choice::OneByOne } else { Choice::RequestsFirst };
+        }
+        (Key::ForkFirst, levels) => {
+            fork_path.cached_levels = Some((number, levels.map_or(number, |(_, last)| last)));
+        }
+        (_, levels) => fork_path.cached_levels = Some((levels.map_or(number, |(first, _)| first), number)),
+    }
+}
+
 fn header_place(number: u32) -> Headers {
     if number > 0 { Headers::InMemory } else { Headers::OnChip }
 }
@@ -308,6 +346,7 @@ fn small_tree_field(key: Key, tree: &mut SmallTreeConfiguration) -> Option<&mut 
 mod tests {
     use super::*;
     use ameles_simulator::configuration::Scheme;
+    use ameles_simulator::path_variant::PathVariant;
 
     #[test]
     fn settings_are_read_or_refused_with_what_can_be_written() {
@@ -335,10 +374,12 @@ mod tests {
         for (name, key, ..) in KEYS {
             let scheme = match name {
                 "raw-headers" => Scheme::Raw,
+                name if name.starts_with("fork-") => Scheme::Baseline,
                 "eviction-rate" | "ring-reads" | "ring-slots" | "ring-metadata" => Scheme::Ring,
                 _ => Scheme::Rho,
             };
-            let before = Configuration::baseline(25).with_scheme(scheme);
+            let mut before = Configuration::baseline(25).with_scheme(scheme);
+            before.variant = PathVariant::ForkPath(ForkPathConfiguration::MERGING);
             let number = match key {
                 Key::Block => 256,
                 Key::RawHeaders => 0,

@@ -3,14 +3,17 @@
 use crate::clocks::Clocks;
 use crate::configuration_error::{ConfigurationError, MAX_REST};
 use crate::early_write_back::EarlyLine;
+use crate::fork_path::{AGES, QUEUES};
 use crate::oram_configuration::OramConfiguration;
 use crate::pace::Pace;
+use crate::path_variant::PathVariant;
 use crate::small_tree::{SmallTreeConfiguration, SmallTreeError};
 use crate::tree_scheme::TreeScheme;
 use ameles_core::schemes::freecursive::{BackendParameters, TrustedHits};
 use ameles_dram::Specification;
 use ameles_processor::cache::{Cache, CacheShape};
 use ameles_processor::processor::Shape;
+use std::ops::RangeInclusive;
 
 /// A processor, an ORAM and a memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +37,8 @@ pub struct Configuration {
     pub early_line: EarlyLine,
     /// LLC-D: true if a line leaves the tree when the cache gets it, and comes into the tree when it leaves the cache.
     pub delayed_remapping: bool,
+    /// The variant of Path ORAM.
+    pub variant: PathVariant,
     /// Cycles until a request is answered that needs no path.
     pub hit_cycles: u64,
     /// The memory.
@@ -107,6 +112,7 @@ impl Configuration {
             early_write_backs: false,
             early_line: EarlyLine::NextVictim,
             delayed_remapping: false,
+            variant: PathVariant::Plain,
             hit_cycles: 20,
             memory,
             subtree_levels: Some(7),
@@ -208,6 +214,7 @@ impl Configuration {
                 return Err(ConfigurationError::SmallTreeAlone);
             }
         }
+        self.check_variant()?;
         if self.pace == Pace::Instructions(0) {
             return Err(ConfigurationError::NoInstructions);
         }
@@ -221,6 +228,36 @@ impl Configuration {
             }
         }
         Ok(())
+    }
+
+    /// Checks that a variant of Path ORAM is of that, and the ranges of Fork Path, which alone decides what comes next.
+    fn check_variant(&self) -> Result<(), ConfigurationError> {
+        let is_path = self.oram.scheme == TreeScheme::Path && self.small_tree.is_none();
+        if self.variant != PathVariant::Plain && !is_path {
+            return Err(ConfigurationError::PathAlone);
+        }
+        let Some(fork) = self.variant.fork_path() else { return Ok(()) };
+        if self.early_write_backs || self.delayed_remapping {
+            return Err(ConfigurationError::ForkPathAlone);
+        }
+        let outside = |what, value, range: &RangeInclusive<u32>| ConfigurationError::ForkPath {
+            what,
+            value,
+            min: *range.start(),
+            max: *range.end(),
+        };
+        let levels = self.oram.top_levels..=self.oram.levels - 1;
+        let (first, last) = fork.cached_levels.unwrap_or((*levels.start(), *levels.end()));
+        let numbers = [
+            ("leaves in the queue", fork.queue, QUEUES),
+            ("paths that a leaf waits", fork.max_age, AGES),
+            ("the first cached level", first, levels.clone()),
+            ("the last cached level", last, first..=*levels.end()),
+        ];
+        match numbers.iter().find(|(_, value, range)| !range.contains(value)) {
+            Some((what, value, range)) => Err(outside(*what, *value, range)),
+            None => Ok(()),
+        }
     }
 
     /// Checks that the levels of small buckets are in memory. Their sizes would otherwise be refused for a reason that
@@ -255,7 +292,15 @@ impl Configuration {
     /// # Errors
     /// [`ConfigurationError`].
     pub fn path_blocks(&self) -> Result<u64, ConfigurationError> {
-        Ok(blocks(&self.slots()?))
+        Ok(blocks(&self.moved(self.slots()?)))
+    }
+
+    /// The slots that a path moves in one direction, by level, of a tree with these slots: PageORAM's with siblings.
+    fn moved(&self, mut slots: Vec<u32>) -> Vec<u32> {
+        if self.variant == PathVariant::Siblings {
+            slots.iter_mut().skip(1).for_each(|slots| *slots *= 2);
+        }
+        slots
     }
 
     /// The slots of a bucket of the main tree by level, in lines of memory.
@@ -273,8 +318,12 @@ impl Configuration {
         let small =
             self.small_tree.as_ref().map(SmallTreeConfiguration::slots).transpose()?.unwrap_or_default();
         let small = 2 * blocks(&self.in_lines(small));
-        let written = blocks(&self.in_lines(self.oram.slots(tree)));
-        let moved = (self.oram.read_by_eviction(tree) * self.block_lines + written).max(small);
+        let written = blocks(&self.moved(self.in_lines(self.oram.slots(tree))));
+        let read = match self.variant {
+            PathVariant::Siblings => written,
+            _ => self.oram.read_by_eviction(tree) * self.block_lines,
+        };
+        let moved = (read + written).max(small);
         let channels = u64::from(self.memory.geometry.channels);
         let bursts = moved.div_ceil(channels) * u64::from(self.memory.geometry.bursts);
         Ok(self.clocks().to_processor(self.memory.timing.burst * bursts).0)

@@ -96,9 +96,24 @@ pub enum ConfigurationError {
     },
     /// A tree of another scheme is combined with what is Path ORAM's.
     #[error(
-        "buckets by level, an index of the tree top and a small tree go with Path ORAM only: leave them out, or choose it"
+        "buckets by level, an index of the tree top, a small tree, Fork Path and PageORAM go with Path ORAM only, and the last two without a small tree: leave them out"
     )]
     PathAlone,
+    /// A number of Fork Path is out of its range.
+    #[error("Fork Path with {value} for {what}: choose {min} to {max}")]
+    ForkPath {
+        /// The number.
+        what: &'static str,
+        /// Its value.
+        value: u32,
+        /// Its minimum.
+        min: u32,
+        /// Its maximum.
+        max: u32,
+    },
+    /// Fork Path is combined with what it is not built for.
+    #[error("Fork Path goes with neither early write-backs nor delayed remapping: leave them out")]
+    ForkPathAlone,
     /// A small tree is combined with what it is not built for.
     #[error("a small tree goes with neither early write-backs nor delayed remapping: choose one of them")]
     SmallTreeAlone,

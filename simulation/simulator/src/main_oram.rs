@@ -7,10 +7,10 @@ use crate::tree::slots::Slots;
 use crate::tree::store::TreeStore;
 use crate::tree_backend::{AnyTree, Failure, Step, TreeBackend, expect_ready};
 use ameles_core::position_map::flat::Positions;
-use ameles_core::schemes::freecursive::{FreecursiveOram, NextPath};
+use ameles_core::schemes::freecursive::{FreecursiveOram, NextPath, Reservation};
 use ameles_core::schemes::path::TrustedPlace;
 use ameles_core::schemes::ring::FilledRing;
-use ameles_core::types::{BlockId, Bucket, Leaf};
+use ameles_core::types::{BlockId, Bucket, Leaf, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
@@ -130,12 +130,46 @@ impl MainOram {
             AccessKind::Access | AccessKind::PutIn => expect_ready(self.oram.access_block(block, |_| ()))?,
         }
         self.store.search_for(None);
-        match (place, self.store.observed().found) {
+        self.count_found(place, self.store.observed().found);
+        Ok(self.path(PathKind::Data))
+    }
+
+    /// Accesses a block that was reserved, by its path.
+    pub(crate) fn access_reserved(&mut self, reservation: &Reservation) -> Result<PathKind, Failure> {
+        let (block, position) = (reservation.block(), reservation.leaf());
+        let level = self.oram.address_space().level(block);
+        let place = self.oram.tree().trusted_place(block, position);
+        self.store.search_for(Some(block));
+        expect_ready(self.oram.access_reserved(reservation, |_| ()))?;
+        self.store.search_for(None);
+        let found = self.store.take_observed().found;
+        if level == 0 {
+            self.count_found(place, found);
+            return Ok(PathKind::Data);
+        }
+        self.count_posmap_found(place, found);
+        Ok(PathKind::PosMap(level))
+    }
+
+    /// Reads the path to a leaf for nothing.
+    pub(crate) fn dummy_at(&self, leaf: Leaf) -> Result<(), Failure> {
+        expect_ready(self.oram.tree().dummy_at(leaf))
+    }
+
+    fn count_found(&mut self, place: Option<TrustedPlace>, found: Option<Level>) {
+        match (place, found) {
             (Some(TrustedPlace::TreeTop(level)), _) | (_, Some(level)) => self.counts.add_found(level),
             (Some(TrustedPlace::Stash), _) => self.counts.found_in_stash += 1,
             (None, None) => self.counts.fresh += 1,
         }
-        Ok(self.path(PathKind::Data))
+    }
+
+    fn count_posmap_found(&mut self, place: Option<TrustedPlace>, found: Option<Level>) {
+        match (place, found) {
+            (Some(TrustedPlace::TreeTop(level)), _) | (_, Some(level)) => self.counts.add_posmap_found(level),
+            (Some(TrustedPlace::Stash), _) => self.counts.posmap_found_in_stash += 1,
+            (None, None) => {}
+        }
     }
 
     /// Does a step towards the remapping of a block that is out of the tree: one path at most.
@@ -167,11 +201,7 @@ impl MainOram {
         self.store.search_for(Some(lacking));
         expect_ready(self.oram.fetch(lacking))?;
         self.store.search_for(None);
-        match (place, self.store.observed().found) {
-            (Some(TrustedPlace::TreeTop(level)), _) | (_, Some(level)) => self.counts.add_posmap_found(level),
-            (Some(TrustedPlace::Stash), _) => self.counts.posmap_found_in_stash += 1,
-            (None, None) => {}
-        }
+        self.count_posmap_found(place, self.store.observed().found);
         let level = self.oram.address_space().level(lacking);
         Ok(Some(self.path(PathKind::PosMap(level))))
     }

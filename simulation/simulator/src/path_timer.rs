@@ -4,6 +4,8 @@
 use crate::clocks::Clocks;
 use crate::configuration::Configuration;
 use crate::configuration_error::ConfigurationError;
+use crate::fork_path::{ForkPathConfiguration, shared_levels};
+use crate::path_variant::PathVariant;
 use crate::pattern::Tree;
 use crate::tree::store::MovedSlots;
 use crate::tree_scheme::{Headers, TreeScheme};
@@ -42,6 +44,12 @@ pub(crate) struct PathTimer {
     clocks: Clocks,
     /// The blocks of a path that an access to the main tree writes.
     written: WrittenPart,
+    /// The merging of paths in Fork Path.
+    merging: Option<Merging>,
+    /// True if siblings are moved with each bucket, in PageORAM.
+    has_siblings: bool,
+    /// Levels on the trusted side.
+    top_levels: u32,
     /// Lines of a block.
     block_lines: u64,
     /// True if the first block of a bucket has Ring ORAM's metadata.
@@ -53,6 +61,14 @@ pub(crate) struct PathTimer {
     /// The blocks that it writes, if those are not all of `blocks`.
     changed: Vec<Block>,
     changes_all: bool,
+}
+
+/// Merged paths: the one that was read last, whose buckets are written once the next one is known.
+struct Merging {
+    fork_path: ForkPathConfiguration,
+    /// The first level in memory, and that of the leaves.
+    levels: (u32, u32),
+    held: Option<Leaf>,
 }
 
 /// The blocks of a path that an access writes.
@@ -109,6 +125,15 @@ impl Region {
             }
     }
 
+    /// The level of the leaves.
+    fn leaf_level(&self) -> u32 {
+        let levels = match &self.layout {
+            TreeLayout::Subtrees(layout) => layout.slots().len(),
+            TreeLayout::Plain(layout) => layout.slots().len(),
+        };
+        levels as u32 - 1
+    }
+
     /// Lines of a bucket of a level.
     fn slots(&self, level: Level) -> u64 {
         let slots = match &self.layout {
@@ -162,6 +187,9 @@ impl PathTimer {
             }
             TreeScheme::Raw { headers: Headers::OnChip, .. } | TreeScheme::Ring { .. } => WrittenPart::None,
         };
+        let levels = (oram.top_levels, oram.levels - 1);
+        let merging = configuration.variant.fork_path().copied();
+        let merging = merging.map(|fork_path| Merging { fork_path, levels, held: None });
         let has_metadata = matches!(oram.scheme, TreeScheme::Ring { metadata: Headers::InMemory, .. });
         Ok(PathTimer {
             memory,
@@ -169,6 +197,9 @@ impl PathTimer {
             small,
             clocks: configuration.clocks(),
             written,
+            merging,
+            has_siblings: configuration.variant == PathVariant::Siblings,
+            top_levels: oram.top_levels,
             block_lines: configuration.block_lines,
             has_metadata,
             first: Vec::new(),
@@ -186,6 +217,9 @@ impl PathTimer {
         moved: MovedBlocks<'_>,
     ) -> Result<PathTimes, DramError> {
         match moved {
+            MovedBlocks::Access(leaf) | MovedBlocks::Eviction(leaf) if self.merging.is_some() => {
+                self.list_merged(leaf);
+            }
             MovedBlocks::Access(leaf) => {
                 self.list_path(tree, leaf, if tree == Tree::Small { WrittenPart::All } else { self.written })
             }
@@ -219,10 +253,42 @@ impl PathTimer {
         self.first.clear();
         self.changed.clear();
         region.path(leaf, &mut self.blocks);
+        if self.has_siblings {
+            let leaf_level = region.leaf_level();
+            for level in self.top_levels.max(1)..=leaf_level {
+                let sibling = (leaf.0 >> (leaf_level - level)) ^ 1;
+                let slots = region.slots(Level(level));
+                self.blocks.extend(region.bucket(Level(level), sibling, 0..slots));
+            }
+        }
         self.changes_all = matches!(written, WrittenPart::All);
         if let WrittenPart::Firsts { lines, bucket } = written {
             self.changed.extend(self.blocks.chunks_exact(bucket).flat_map(|bucket| &bucket[..lines]));
         }
+    }
+
+    /// Lists the blocks of a path that the one before does not share, and the blocks of that one which are not shared.
+    fn list_merged(&mut self, leaf: Leaf) {
+        let (region, Some(merging)) = (&self.main, &mut self.merging) else { return };
+        let Merging { fork_path, levels: (top, leaf_level), held } = merging;
+        self.first.clear();
+        self.changes_all = false;
+        let shared = held.map_or(0, |held| shared_levels(held, leaf, *leaf_level));
+        let list = |path: Leaf, blocks: &mut Vec<Block>| {
+            blocks.clear();
+            for level in shared.max(*top)..=*leaf_level {
+                if !fork_path.caches(level) {
+                    let (index, level) = (path.0 >> (*leaf_level - level), Level(level));
+                    blocks.extend(region.bucket(level, index, 0..region.slots(level)));
+                }
+            }
+        };
+        list(leaf, &mut self.blocks);
+        match *held {
+            Some(held) => list(held, &mut self.changed),
+            None => self.changed.clear(),
+        }
+        *held = Some(leaf);
     }
 
     /// Lists the blocks of slots of the main tree, the metadata that identify them, and the buckets that are written.

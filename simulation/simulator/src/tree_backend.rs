@@ -123,9 +123,20 @@ pub(crate) trait TreeBackend {
 
     /// The path that was read.
     fn path(&self, kind: PathKind) -> Step {
-        let observed = self.store().take_observed();
-        debug_assert!(observed.read == 1 || kind == PathKind::Reshuffle, "a step reads one path");
-        Step::Path { leaf: observed.path.unwrap_or(Leaf(0)), kind }
+        let (observed, held) = (self.store().take_observed(), self.held_path());
+        // Of merged paths a leaf may be left out, and with siblings there are two.
+        let is_whole = kind == PathKind::Reshuffle || held.is_some() || observed.read <= 2;
+        debug_assert!(is_whole, "a step reads one path");
+        // A path that is the same as the one before shows no bucket.
+        Step::Path { leaf: held.or(observed.path).unwrap_or(Leaf(0)), kind }
+    }
+
+    /// The path that is held until the next one is known, if paths are merged.
+    fn held_path(&self) -> Option<Leaf> {
+        match self.tree() {
+            AnyTree::Main(tree) => tree.held_path(),
+            AnyTree::Small(_) => None,
+        }
     }
 
     /// Stores the blocks of the trusted side: in the tree top as far as they fit, and in the stash. What has no room

@@ -13,6 +13,8 @@ pub(crate) enum Fault {
     EarlyWorkComesEarly,
     /// The tree of the next path is the one that a request waits for, if there is room for its block.
     NoPattern,
+    /// Requests in Fork Path's queue come before dummies there.
+    RequestsJumpTheQueue,
 }
 
 /// The fault of a machine, if it has one.

@@ -5,6 +5,7 @@ use super::outcome::{Outcome, RunError, VisiblePath};
 use super::state::State;
 use crate::counts::PathKind;
 use crate::early_write_back::EarlyWriteBack;
+use crate::fork_path::LabelQueue;
 use crate::main_oram::{AccessKind, RemapStep};
 use crate::pace::LastPath;
 use crate::path_timer::MovedBlocks;
@@ -13,6 +14,7 @@ use crate::small_oram::SmallOram;
 use crate::tree::store::MovedSlots;
 use crate::tree_backend::Step;
 use crate::tree_scheme::TreeScheme;
+use ameles_core::schemes::freecursive::Reservation;
 use ameles_core::types::{BlockId, Leaf};
 use ameles_processor::processor::{Next, Processor, Reason, Request};
 use ameles_processor::trace::Miss;
@@ -29,16 +31,25 @@ enum Received {
     Fetched(Cycle),
 }
 
+/// The work of a path in Fork Path's queue that is not a dummy's.
+pub(super) struct ForkWork {
+    /// The number of the request.
+    pub(super) request: u64,
+    pub(super) reservation: Reservation,
+}
+
 /// A machine at work.
 pub(super) struct Run<'a, T, W> {
-    machine: &'a mut State,
+    pub(super) machine: &'a mut State,
     /// The processor, whose clock is 0 when the run begins.
     processor: Processor<T>,
     /// The cycle of the machine at which the run begins.
     begin: Cycle,
     /// Requests that were sent and not answered, in their order.
-    queue: VecDeque<Request>,
+    pub(super) queue: VecDeque<Request>,
     early: Option<EarlyWriteBack>,
+    /// The leaves of the next paths, in Fork Path.
+    pub(super) labels: Option<LabelQueue<ForkWork>>,
     /// Instructions that had been fetched when the last path began.
     fetched: u64,
     observer: W,
@@ -50,7 +61,10 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         let early = configuration.early_write_backs.then(|| {
             EarlyWriteBack::new(processor.cache(), configuration.delayed_remapping, configuration.early_line)
         });
-        Run { machine, processor, begin, queue: VecDeque::new(), early, fetched: 0, observer }
+        let leaf_bits = configuration.oram.levels - 1;
+        let labels =
+            configuration.variant.fork_path().map(|fork_path| LabelQueue::new(*fork_path, leaf_bits));
+        Run { machine, processor, begin, queue: VecDeque::new(), early, labels, fetched: 0, observer }
     }
 
     pub(super) fn run_to_end(mut self) -> Result<Outcome, RunError> {
@@ -173,7 +187,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
     }
 
     /// Serves a request without a path, if it needs none.
-    fn is_answered(&mut self, request: &Request) -> Result<bool, RunError> {
+    pub(super) fn is_answered(&mut self, request: &Request) -> Result<bool, RunError> {
         if self.is_admitted(request) {
             return Ok(false);
         }
@@ -212,6 +226,9 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
     /// Does a step for the oldest of the requests that need a path of the tree whose turn it is, and fills the turn
     /// if there is no such request.
     fn serve(&mut self, start: Cycle) -> Result<(), RunError> {
+        if self.labels.is_some() {
+            return self.forked_path(start);
+        }
         let (tree, memory) = (self.next_tree(), &mut self.machine.memory);
         if memory.is_full_of_leaving()
             && let Some(step) = memory.step_leaving(tree)?
@@ -241,7 +258,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
     }
 
     /// Answers the `nth` request that waits without a path, in a turn that something else may use.
-    fn answer_from_queue(&mut self, start: Cycle, nth: usize) -> Result<(), RunError> {
+    pub(super) fn answer_from_queue(&mut self, start: Cycle, nth: usize) -> Result<(), RunError> {
         if let Some(request) = self.queue.remove(nth) {
             self.answer_at_once(&request, start);
         }
@@ -254,6 +271,9 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
     /// Fills the turn of a path that nothing waits for: with a step of an early write-back or for a block that leaves
     /// the small tree, or a dummy.
     fn fill_turn(&mut self, start: Cycle, tree: Tree) -> Result<(), RunError> {
+        if self.labels.is_some() {
+            return self.forked_path(start);
+        }
         let step = match self.early_step(start)? {
             Some(step) => Some(step),
             None => self.machine.memory.step_leaving(tree)?,
@@ -302,7 +322,13 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
 
     /// Takes the time of a path that was read, writes it back, and answers the request that it serves: the `nth` that
     /// waits.
-    fn path(&mut self, start: Cycle, tree: Tree, step: Step, nth: Option<usize>) -> Result<(), RunError> {
+    pub(super) fn path(
+        &mut self,
+        start: Cycle,
+        tree: Tree,
+        step: Step,
+        nth: Option<usize>,
+    ) -> Result<(), RunError> {
         let Step::Path { leaf, kind } = step else { return Ok(()) };
         self.fetched = self.processor.counts().instructions;
         let State { memory, timer, last, pattern, faults, configuration, .. } = &mut *self.machine;

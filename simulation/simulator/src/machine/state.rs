@@ -7,6 +7,7 @@ use crate::configuration_error::ConfigurationError;
 use crate::hierarchy::Hierarchy;
 use crate::pace::LastPath;
 use crate::path_timer::PathTimer;
+use crate::path_variant::PathVariant;
 use crate::pattern::Pattern;
 use crate::tree::filled::TreeCopy;
 use ameles_core::types::BlockId;
@@ -38,6 +39,11 @@ impl State {
         configuration.check()?;
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let memory = Hierarchy::over(&configuration, tree.into_parts(), &mut random)?;
+        match configuration.variant {
+            PathVariant::Plain => {}
+            PathVariant::ForkPath(_) => memory.main.oram.tree().merge_paths(),
+            PathVariant::Siblings => memory.main.oram.tree().evict_to_siblings(),
+        }
         let timer = PathTimer::new(&configuration)?;
         let (last, faults) = (LastPath::default(), Faults::default());
         let pattern = Pattern::new(configuration.small_tree.as_ref().map_or(0, |small| small.paths));

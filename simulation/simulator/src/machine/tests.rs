@@ -1,8 +1,10 @@
 //! The promises of the machine: it answers every request under every option, its runs can be repeated, and its paths
 //! show the rate and the leaves, and nothing else.
 
+mod fork;
 mod mutants;
 mod schedule;
+mod siblings;
 
 use super::*;
 use crate::configuration::Scheme;

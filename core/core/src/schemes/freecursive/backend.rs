@@ -157,6 +157,32 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.dummy().await)
     }
 
+    /// Merges consecutive paths from now on. Path ORAM alone does.
+    pub fn merge_paths(&self) {
+        self.as_path().into_iter().for_each(PathOram::merge_paths);
+    }
+
+    /// Reads and writes the siblings of a path's buckets from now on. Path ORAM alone does.
+    pub fn evict_to_siblings(&self) {
+        self.as_path().into_iter().for_each(PathOram::evict_to_siblings);
+    }
+
+    /// The path that was read last, if it is held. Path ORAM alone holds one.
+    pub fn held_path(&self) -> Option<Leaf> {
+        self.as_path().and_then(PathOram::held_path)
+    }
+
+    /// Reads the path to a leaf for nothing; over another scheme than Path ORAM, one that was drawn.
+    ///
+    /// # Errors
+    /// The errors of [`Oram::access`]; [`OramError::Contradiction`] if it is no leaf.
+    pub async fn dummy_at(&self, leaf: Leaf) -> Result<(), OramError<S::Error>> {
+        match self.as_path() {
+            Some(tree) => tree.dummy_at(leaf).await,
+            None => self.dummy().await,
+        }
+    }
+
     /// Does a step of the pending work.
     ///
     /// # Errors

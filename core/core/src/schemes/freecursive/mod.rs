@@ -99,6 +99,7 @@ mod next_path;
 mod parameters;
 mod pmmac;
 mod remap;
+mod reservation;
 mod steps;
 
 pub use address_space::{AddressSpace, PositionEntry};
@@ -109,6 +110,7 @@ pub use parameters::{
     BackendParameters, FreecursiveParameters, FreecursiveParametersError, PositionStorage, TrustedHits,
 };
 pub use pmmac::{TAG_BYTES, Tags};
+pub use reservation::Reservation;
 
 use crate::concurrency::fifo_lock::FifoLock;
 use crate::concurrency::poison::PoisonFlag;

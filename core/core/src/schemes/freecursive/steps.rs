@@ -67,11 +67,21 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         if self.space.level(wanted) == 0 || self.is_buffered(wanted) {
             return Err(OramError::Contradiction("a PosMap block is fetched that is not lacking"));
         }
-        let NewPosition { update, old_counter, new_counter } = self.assign_position(wanted)?;
+        let new_position = self.assign_position(wanted)?;
+        self.fetch_remapped(wanted, &new_position).await
+    }
+
+    /// Brings a PosMap block in that has a new position: one path.
+    pub(super) async fn fetch_remapped(
+        &self,
+        wanted: BlockId,
+        new_position: &NewPosition,
+    ) -> Result<(), OramError<S::Error>> {
+        let NewPosition { update, old_counter, new_counter } = new_position;
         let mut fetched = mem::take(&mut self.state.borrow_mut().fetched);
         let take = |payload: &mut [u8]| fetched.copy_from_slice(payload);
-        self.take_checked(wanted, (update.old, old_counter), take).await?;
-        self.insert_into_buffer(wanted, (update.new, new_counter), &fetched)?;
+        self.take_checked(wanted, (update.old, *old_counter), take).await?;
+        self.insert_into_buffer(wanted, (update.new, *new_counter), &fetched)?;
         self.state.borrow_mut().fetched = fetched;
         Ok(())
     }
@@ -189,7 +199,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     }
 
     /// Returns whether a PosMap block is in the buffer.
-    fn is_buffered(&self, block: BlockId) -> bool {
+    pub(super) fn is_buffered(&self, block: BlockId) -> bool {
         self.state.borrow().look_aside.place(block).is_some()
     }
 

@@ -16,8 +16,8 @@ impl<S: Store, R: RngCore> SingleAccess for PathOram<S, ExternalPositions<S::Err
     }
 
     fn stash(&self) -> (RefMut<'_, Stash>, usize) {
-        let stash = RefMut::map(self.state.borrow_mut(), |state| &mut state.stash);
-        (stash, self.parameters.stash_bound as usize)
+        let max = self.hard_bound();
+        (RefMut::map(self.state.borrow_mut(), |state| &mut state.stash), max)
     }
 
     async fn access_one(

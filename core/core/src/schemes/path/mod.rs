@@ -44,7 +44,9 @@ mod buckets;
 mod incremental;
 #[cfg(feature = "inspect")]
 mod inspect;
+mod merging;
 mod parameters;
+mod siblings;
 mod snapshot;
 mod tree_top;
 mod trusted_blocks;
@@ -95,6 +97,10 @@ struct State<R> {
     tree_top: TreeTop,
     /// Paths that were read and are not yet written back, in the order of their reading.
     held: Vec<Leaf>,
+    /// Paths that stay held when nothing is pending: one if consecutive paths are merged.
+    kept: usize,
+    /// True if the siblings of a path's buckets are read and written with it.
+    has_siblings: bool,
     /// Paths that are being written back.
     in_flight: Vec<Leaf>,
     placement: Placement,
@@ -183,6 +189,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
                 stash,
                 tree_top,
                 held: Vec::new(),
+                kept: 0,
+                has_siblings: false,
                 in_flight: Vec::new(),
                 placement: Placement::default(),
                 emergencies: 0,
@@ -270,24 +278,29 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     /// An access begins only then, so a background eviction fits as well: a write-back leaves at most a block more for
     /// each access than there were before, and a path brings fewer than a largest batch.
     fn has_room(&self) -> bool {
-        let max = self.parameters.stash_bound as usize;
-        self.stash_blocks() + self.parameters.blocks_per_batch() as usize <= max
+        self.stash_blocks() + self.parameters.blocks_per_batch() as usize <= self.hard_bound()
     }
 
     /// Makes room where there is too little, outside of the schedule: what is held is written back early; or else a
     /// path is read that was drawn for nothing else, and held.
     async fn make_room(&self) -> Result<(), OramError<S::Error>> {
-        let held = self.state.borrow().held.len();
-        if self.has_room() || held >= self.max_batch() {
+        let pending = self.pending_paths();
+        if self.has_room() || pending >= self.max_batch() {
             return Ok(());
         }
         self.state.borrow_mut().emergencies += 1;
-        if held > 0 {
+        if pending > 0 {
             return Ok(());
         }
+        let path = sampling::leaf(&mut self.state.borrow_mut().random, &self.tree);
+        self.read_path(path).await
+    }
+
+    /// Reads a path for no block, and holds it.
+    async fn read_path(&self, path: Leaf) -> Result<(), OramError<S::Error>> {
         let mut reading = mem::take(&mut self.state.borrow_mut().spare_reading);
         reading.paths.clear();
-        reading.paths.push(sampling::leaf(&mut self.state.borrow_mut().random, &self.tree));
+        reading.paths.push(path);
         self.plan_read(&mut reading);
         self.store.read_buffer(&reading.slots, &mut reading.bytes).await?;
         self.add_to_stash(&reading)?;
@@ -330,8 +343,10 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         for path in &reading.paths {
             let below = self.shared_levels(*path, &state.held).max(state.tree_top.levels() as usize);
             for level in self.tree.levels().skip(below) {
-                reading.slots.push(Slot::only(self.tree.bucket(level, *path)));
-                bytes += self.bucket_bytes(level);
+                for bucket in self.buckets(level, *path, state.has_siblings) {
+                    reading.slots.push(Slot::only(bucket));
+                    bytes += self.bucket_bytes(level);
+                }
             }
             state.held.push(*path);
         }
@@ -414,14 +429,13 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for PathOram<S
 
     /// Returns 1 while paths are held or the stash lacks room, and adds the pending steps of the position map.
     fn pending_steps(&self) -> u64 {
-        let is_due = !self.state.borrow().held.is_empty() || !self.has_room();
+        let is_due = self.pending_paths() > 0 || !self.has_room();
         u64::from(is_due) + self.positions.pending_steps()
     }
 
     /// True as soon as a largest batch's worth of paths is held, and while the next batch might not fit the stash.
     fn must_step(&self) -> bool {
-        let held = self.state.borrow().held.len();
-        held >= self.max_batch() || !self.has_room() || self.positions.must_step()
+        self.pending_paths() >= self.max_batch() || !self.has_room() || self.positions.must_step()
     }
 
     /// Writes all held paths back; when no path is held, does a background eviction if the stash lacks room, and one

@@ -169,9 +169,11 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
     /// # Errors
     /// The errors of [`Oram::step`](crate::oram::Oram::step).
     pub async fn write_back_trusted(&self) -> Result<(), OramError<S::Error>> {
+        let kept = core::mem::take(&mut self.state.borrow_mut().kept);
         while !self.state.borrow().held.is_empty() {
             crate::oram::Oram::step(self).await?;
         }
+        self.state.borrow_mut().kept = kept;
         let _guard = self.lock.acquire().await;
         self.poison_flag.check()?;
         let operation = self.poison_flag.begin();

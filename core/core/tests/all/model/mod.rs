@@ -12,6 +12,7 @@ pub(crate) mod paging;
 mod path;
 mod path_emergencies;
 mod path_trace;
+mod path_variants;
 mod pmmac;
 mod practical_os;
 mod recursive;
