@@ -8,7 +8,7 @@ pub(super) fn write<'a>(rows: impl IntoIterator<Item = &'a Row>, into: &mut impl
     writeln!(
         into,
         "as,program,scheme,pace,path_blocks,cycles,instructions,loads,stores,written_back,paths,data,posmap1,posmap2,\
-         posmap_all,dummy,background,evictions,early,stash_hits,top_hits,top_share,top_share_with_posmap,put_in,early_lines,reads,writes,nanojoules,seed"
+         posmap_all,dummy,background,evictions,early,stash_hits,top_hits,top_share,top_share_with_posmap,put_in,early_lines,reads,writes,nanojoules,seed,on_chip"
     )?;
     for row in rows {
         let (counts, processor, work) = (row.counts(), row.outcome.processor, row.outcome.work);
@@ -35,7 +35,7 @@ pub(super) fn write<'a>(rows: impl IntoIterator<Item = &'a Row>, into: &mut impl
         let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
         writeln!(
             into,
-            "{},{},{},{},{},{:.6},{:.6},{},{},{},{},{:.0},{}",
+            "{},{},{},{},{},{:.6},{:.6},{},{},{},{},{:.0},{},{}",
             row.preset,
             field(&row.program),
             row.scheme,
@@ -48,7 +48,8 @@ pub(super) fn write<'a>(rows: impl IntoIterator<Item = &'a Row>, into: &mut impl
             work.reads,
             work.writes,
             row.outcome.energy.total().0 / 1000.0,
-            row.seed
+            row.seed,
+            row.on_chip
         )?;
     }
     Ok(())

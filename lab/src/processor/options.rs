@@ -14,7 +14,7 @@ use std::ops::{Range, RangeInclusive};
 pub(super) const LEVELS: RangeInclusive<u32> = 11..=26;
 
 /// The levels in memory of a tree that is lower than the authors' of 24 levels, ten of which are on chip: paths are as
-/// long as there, and buckets keep their distance from the leaves.
+/// long as there, and buckets keep their distance from the leaves. One level at least is on chip.
 const LEVELS_IN_MEMORY: u32 = 14;
 
 /// The maximum clock of a memory in MHz: that of the processor.
@@ -143,7 +143,7 @@ impl Options {
     pub(super) fn baseline(&self, levels: u32) -> Configuration {
         let mut baseline = Configuration::baseline(levels);
         let oram = &mut baseline.oram;
-        oram.top_levels = oram.top_levels.min(levels.saturating_sub(LEVELS_IN_MEMORY));
+        oram.top_levels = oram.top_levels.min(levels.saturating_sub(LEVELS_IN_MEMORY)).max(1);
         if let Some(memory) = &self.memory {
             baseline.memory = memory.clone().with_super_rows();
         }

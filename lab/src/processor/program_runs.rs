@@ -105,7 +105,7 @@ fn run_one(
     named: &NamedConfiguration,
     program: &Program,
 ) -> Result<(Row, TreeCopy), ProcessorError> {
-    let NamedConfiguration { scheme, configuration, path_blocks } = named;
+    let NamedConfiguration { scheme, configuration, path_blocks, on_chip } = named;
     let mut machine = Machine::over(configuration.clone(), copy, options.seed())
         .map_err(|source| configuration_error(named, source))?;
     let failed = |source| ProcessorError::Run {
@@ -125,6 +125,7 @@ fn run_one(
         scheme: scheme.clone(),
         pace: pace_name(configuration.pace),
         path_blocks: *path_blocks,
+        on_chip: *on_chip,
         top_levels: configuration.oram.top_levels,
         outcome,
         stash_blocks: machine.stash_blocks(),

@@ -9,6 +9,7 @@ use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_simulator::configuration::{Configuration, Scheme};
 use ameles_simulator::early_write_back::EarlyLine;
 use ameles_simulator::machine::Machine;
+use ameles_simulator::on_chip::OnChipBytes;
 use ameles_simulator::pace::Pace;
 use ameles_simulator::small_tree::Admission;
 
@@ -70,6 +71,7 @@ pub(super) struct NamedConfiguration {
     pub(super) scheme: String,
     pub(super) configuration: Configuration,
     pub(super) path_blocks: u64,
+    pub(super) on_chip: u64,
 }
 
 /// The names of all schemes, in a sentence.
@@ -132,7 +134,8 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<NamedConfiguration
             };
             Machine::check(&configuration).map_err(failed)?;
             let path_blocks = configuration.path_blocks().map_err(failed)?;
-            all.push(NamedConfiguration { scheme: name, configuration, path_blocks });
+            let on_chip = OnChipBytes::of(&configuration).map_err(failed)?.total();
+            all.push(NamedConfiguration { scheme: name, configuration, path_blocks, on_chip });
         }
     }
     for setting in &options.settings {

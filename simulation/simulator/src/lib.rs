@@ -18,6 +18,7 @@ mod hierarchy;
 pub mod look_ahead;
 pub mod machine;
 mod main_oram;
+pub mod on_chip;
 pub mod oram_configuration;
 pub mod pace;
 mod path_timer;

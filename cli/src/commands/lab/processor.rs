@@ -27,16 +27,18 @@ use unused_flags::GivenFlag;
 #[command(
     after_help = "Simulates the schemes of \"IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM\" with a processor, \
 a tree of 25 levels and DDR3, on short traces of real programs. Time is simulated: the same seed gives the same figures on every \
-machine. Each run takes the memory of a tree: 1.3 GiB for 25 levels.
+machine. Each thread takes the memory of a tree: 1.3 GiB for 25 levels.
 
 Schemes: baseline, ir-alloc, ir-stash, ir-dwb, ir-oram, ir-stash-alloc, llc-d, llc-d-stash-alloc, llc-d-dwb, llc-d-stash-alloc-dwb, rho, raw, ring, \
 llc-d-raw, llc-d-ring, ir-alloc1, ir-alloc2, ir-alloc3, sound-baseline, sound-alloc, sound-llc-d-alloc, sound-raw, sound-ring, \
 sound-llc-d, sound-llc-d-ring. Schemes that begin with sound- read every path, so they are oblivious. All of them are too many for a \
-short run: --scheme all runs them, those with ring with at most 22 levels. Schemes that use dummy accesses need a rate, and are skipped with --pace free.
+short run: --scheme all runs them, those with ring with at most 22 levels. Newer schemes run only if named: fork, fork-merge, \
+sound-fork, path3, page, ring20, string. Schemes that use dummy accesses need a rate, and are skipped with --pace free.
 
 Settings: z=10-15:1,16-18:2  hits=read-the-path|stash-answers|save-the-path|answer-at-once  top  top-ways  stash  plb  plb-ways  \
 labels  subtree  lines  rob  llc  block  bucket  eviction-rate  raw-headers  ring-reads  ring-slots  ring-metadata  dwb  dwb-last  \
-llc-d  rho-levels  rho-z  rho-top  rho-paths  rho-sets  rho-ways  rho-on-eviction
+llc-d  rho-levels  rho-z  rho-top  rho-paths  rho-sets  rho-ways  rho-on-eviction  fork-queue  fork-age  fork-one-by-one  \
+fork-first  fork-last
 
 Examples:
   ameles lab processor --quick

@@ -192,6 +192,8 @@ impl Unit {
 pub(super) struct Column {
     pub(super) scheme: &'static str,
     pub(super) printed: Option<f64>,
+    /// Bytes on the trusted side.
+    on_chip: Option<u64>,
     /// The measure of each program, the median over the seeds.
     pub(super) values: Vec<Option<f64>>,
     /// The mean of all programs for each seed.
@@ -204,6 +206,11 @@ impl Column {
     /// The mean of all programs: the median over the seeds.
     pub(super) fn mean(&self) -> Option<f64> {
         median(self.means.iter().copied())
+    }
+
+    /// KiB on the trusted side, rounded up.
+    pub(super) fn on_chip_kib(&self) -> String {
+        self.on_chip.map_or_else(String::new, |bytes| bytes.div_ceil(1024).to_string())
     }
 
     /// The mean of all programs, with its range over the seeds.
@@ -253,6 +260,7 @@ impl Figure {
             Column {
                 scheme,
                 printed: *printed,
+                on_chip: runs.rows.iter().find(|row| row.scheme == *scheme).map(|row| row.on_chip),
                 values: (0..runs.programs.len()).map(of_program).collect(),
                 means: means_of(self.of),
                 parts: fewer_paths
@@ -325,6 +333,7 @@ impl Figure {
             line("the paper's mean", &|column| self.unit.write(column.printed));
             line("difference", &Column::difference);
         }
+        line("on chip, KiB", &Column::on_chip_kib);
         if self.unit == Unit::Speed {
             let part = |column: &Column, nth: usize| self.unit.write(column.parts.map(|parts| parts[nth]));
             line("by fewer paths", &|column| part(column, 0));

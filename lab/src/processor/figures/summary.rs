@@ -16,6 +16,7 @@ pub(super) fn of(all: &[RunSet<'_>]) -> Option<Section> {
         "difference",
         "by fewer paths",
         "by shorter paths",
+        "on chip, KiB",
     ];
     let mut sheet = Sheet::new("means", "", header);
     for runs in all {
@@ -31,6 +32,7 @@ pub(super) fn of(all: &[RunSet<'_>]) -> Option<Section> {
                 &per_cent(Some(ours)),
                 &per_cent(printed),
                 &difference,
+                "",
                 "",
                 "",
             ]));
@@ -50,6 +52,7 @@ pub(super) fn of(all: &[RunSet<'_>]) -> Option<Section> {
                     &column.difference(),
                     &part(0),
                     &part(1),
+                    &column.on_chip_kib(),
                 ]));
             }
         }
@@ -92,6 +95,6 @@ pub(super) fn by_machine(all: &[&(String, RunSet<'_>)]) -> Sheet {
     sheet
 }
 
-fn row(cells: [&str; 8]) -> Vec<String> {
+fn row(cells: [&str; 9]) -> Vec<String> {
     cells.map(str::to_owned).into()
 }
