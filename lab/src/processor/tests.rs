@@ -206,7 +206,7 @@ fn a_report_has_each_figure_of_the_paper_as_a_table_and_a_picture() {
         "mean",
         "the paper's mean",
         "difference",
-        "on chip, KiB",
+        "KiB on chip",
         "by fewer paths",
         "by shorter paths",
     ];

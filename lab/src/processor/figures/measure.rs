@@ -333,7 +333,7 @@ impl Figure {
             line("the paper's mean", &|column| self.unit.write(column.printed));
             line("difference", &Column::difference);
         }
-        line("on chip, KiB", &Column::on_chip_kib);
+        line("KiB on chip", &Column::on_chip_kib);
         if self.unit == Unit::Speed {
             let part = |column: &Column, nth: usize| self.unit.write(column.parts.map(|parts| parts[nth]));
             line("by fewer paths", &|column| part(column, 0));

@@ -16,7 +16,7 @@ pub(super) fn of(all: &[RunSet<'_>]) -> Option<Section> {
         "difference",
         "by fewer paths",
         "by shorter paths",
-        "on chip, KiB",
+        "KiB on chip",
     ];
     let mut sheet = Sheet::new("means", "", header);
     for runs in all {
