@@ -74,7 +74,7 @@ fn merged_paths_answer_as_an_array_and_move_no_bucket_that_they_share() {
 /// The `nth` operation: every third one reads.
 fn operation(nth: u64) -> Operation {
     let block = BlockId(nth * nth % 128);
-    if nth % 3 == 0 { Operation::Read(block) } else { Operation::Write(block, nth as u8) }
+    if nth.is_multiple_of(3) { Operation::Read(block) } else { Operation::Write(block, nth as u8) }
 }
 
 /// The bucket of a level on the path to a leaf.
