@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, reason = "this is what a bench is for")]
 
+mod processor_time;
 mod random;
 
 use ameles_dram::scheduler::Scheduler;
@@ -12,6 +13,7 @@ use ameles_dram::{
     Block, Cycle, Direction, DramError, Fast, Layout, Memory, PlainLayout, Specification, Stepped,
     SubtreeLayout,
 };
+use processor_time::processor_seconds;
 use random::Random;
 
 /// The blocks of a path: 25 levels, ten of them on chip, four blocks a bucket.
@@ -57,13 +59,6 @@ fn singles<S: Scheduler>(specification: &Specification, count: u64) -> Result<()
     }
     memory.finish();
     Ok(())
-}
-
-/// The processor's time that this program has taken, as Linux counts it: other programs do not matter.
-fn processor_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux counts the time of its threads");
-    let nanoseconds: f64 = text.split(' ').next().and_then(|word| word.parse().ok()).expect("a number");
-    nanoseconds * 1e-9
 }
 
 fn print(name: &str, count: u64, run: &dyn Fn(u64) -> Result<(), DramError>) -> Result<(), DramError> {

@@ -6,12 +6,16 @@
 
 #![allow(clippy::print_stdout, reason = "this is what the bench is for")]
 
+#[path = "../../dram/benches/processor_time/mod.rs"]
+mod processor_time;
+
 use ameles_dram::{DramError, Layout, Memory, Specification, SubtreeLayout};
 use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
 use ameles_simulator::configuration::Configuration;
 use ameles_simulator::machine::Machine;
 use ameles_simulator::tree::filled::Contents;
 use ameles_simulator::tree::steady_state::History;
+use processor_time::processor_seconds;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::time::Instant;
@@ -35,13 +39,6 @@ fn dram_alone(
     }
     memory.finish();
     Ok(())
-}
-
-/// The processor's time that this program has taken: other programs do not matter.
-fn processor_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux counts the time of its threads");
-    let nanoseconds: f64 = text.split(' ').next().and_then(|word| word.parse().ok()).expect("a number");
-    nanoseconds * 1e-9
 }
 
 fn main() {

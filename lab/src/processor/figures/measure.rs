@@ -213,19 +213,20 @@ impl Column {
         self.on_chip.map_or_else(String::new, |bytes| bytes.div_ceil(1024).to_string())
     }
 
-    /// The mean of all programs, with its range over the seeds.
+    /// The mean of all programs, with its range over the seeds unless that is one number.
     pub(super) fn mean_with_range(&self, unit: Unit) -> String {
         let mean = unit.write(self.mean());
-        match self.range().map(|bounds| bounds.map(|bound| unit.write(Some(bound)))) {
+        match self.range(unit) {
             Some([min, max]) if min != max => format!("{mean} ({min} to {max})"),
             _ => mean,
         }
     }
 
     /// The least and the greatest mean of a seed, if there are several.
-    pub(super) fn range(&self) -> Option<[f64; 2]> {
-        let bound = |greater: fn(f64, f64) -> f64| self.means.iter().copied().reduce(greater);
-        Some([bound(f64::min)?, bound(f64::max)?]).filter(|_| self.means.len() > 1)
+    fn range(&self, unit: Unit) -> Option<[String; 2]> {
+        let bound = |further: fn(f64, f64) -> f64| self.means.iter().copied().reduce(further);
+        let bounds = [bound(f64::min)?, bound(f64::max)?].map(|bound| unit.write(Some(bound)));
+        Some(bounds).filter(|_| self.means.len() > 1)
     }
 
     /// The difference of the mean from the paper's.
@@ -246,12 +247,16 @@ impl Figure {
     pub(super) fn columns(&self, runs: &RunSet<'_>) -> Vec<Column> {
         let available = self.schemes.iter().filter(|(scheme, _)| runs.has(&[self.base, scheme]));
         let column = |(scheme, printed): &(&'static str, Option<f64>)| {
-            let means_of = |of: fn(&Row, &Row) -> f64| -> Vec<f64> {
-                let of = |base: &Row, row: &Row| if base.is_silent() { f64::NAN } else { of(base, row) };
-                let by_seed = runs.ratios(self.base, scheme, of).into_iter();
-                by_seed.filter_map(|values| mean(&values.into_iter().flatten().collect::<Vec<_>>())).collect()
+            let means = |by_seed: &[Vec<Option<f64>>]| -> Vec<f64> {
+                let of_seed =
+                    |values: &Vec<Option<f64>>| mean(&values.iter().flatten().copied().collect::<Vec<_>>());
+                by_seed.iter().filter_map(of_seed).collect()
             };
-            let mean_of = |of| median(means_of(of).into_iter());
+            // Nothing is compared for a program without misses.
+            let mean_of = |of: fn(&Row, &Row) -> f64| {
+                let of = |base: &Row, row: &Row| if base.is_silent() { f64::NAN } else { of(base, row) };
+                median(means(&runs.ratios(self.base, scheme, of)).into_iter())
+            };
             let by_seed = runs.ratios(self.base, scheme, self.of);
             let of_program = |nth: usize| median(by_seed.iter().filter_map(|values| values[nth]));
             let is_speed = self.unit == Unit::Speed;
@@ -262,7 +267,7 @@ impl Figure {
                 printed: *printed,
                 on_chip: runs.rows.iter().find(|row| row.scheme == *scheme).map(|row| row.on_chip),
                 values: (0..runs.programs.len()).map(of_program).collect(),
-                means: means_of(self.of),
+                means: means(&by_seed),
                 parts: fewer_paths
                     .zip(shorter_paths)
                     .filter(|_| is_speed)
@@ -323,10 +328,9 @@ impl Figure {
             line(program, &|column| self.unit.write(column.values[nth]));
         }
         line("mean", &|column| self.unit.write(column.mean()));
-        if columns.iter().any(|column| column.range().is_some()) {
+        if columns.iter().any(|column| column.range(self.unit).is_some()) {
             line("range of the mean over seeds", &|column| {
-                let bounds = column.range().map(|bounds| bounds.map(|bound| self.unit.write(Some(bound))));
-                bounds.map_or_else(String::new, |bounds| bounds.join(" to "))
+                column.range(self.unit).map_or_else(String::new, |bounds| bounds.join(" to "))
             });
         }
         if columns.iter().any(|column| column.printed.is_some()) {

@@ -43,11 +43,8 @@ fn merged_paths_answer_as_an_array_and_move_no_bucket_that_they_share() {
     oram.merge_paths();
     let (mut held, mut shared) = (BTreeSet::new(), 0);
     for nth in 0..3000u64 {
-        let block = BlockId(nth * nth % 128);
-        let operation =
-            if nth % 3 == 0 { Operation::Read(block) } else { Operation::Write(block, nth as u8) };
         store.take_trace();
-        finish_now(model.batch(&oram, &[operation]));
+        finish_now(model.batch(&oram, &[operation(nth)]));
         let path = oram.held_path().expect("a path is held");
         let buckets: BTreeSet<Bucket> = (0..6).map(|level| bucket(level, path)).collect();
         let (read, none) = moved(&store.take_trace());
@@ -74,6 +71,12 @@ fn merged_paths_answer_as_an_array_and_move_no_bucket_that_they_share() {
     });
 }
 
+/// The `nth` operation: every third one reads.
+fn operation(nth: u64) -> Operation {
+    let block = BlockId(nth * nth % 128);
+    if nth.is_multiple_of(3) { Operation::Read(block) } else { Operation::Write(block, nth as u8) }
+}
+
 /// The bucket of a level on the path to a leaf.
 fn bucket(level: u32, path: Leaf) -> Bucket {
     Bucket((1 << level) - 1 + (path.0 >> (5 - level)))
@@ -86,11 +89,8 @@ fn siblings_answer_as_an_array_and_are_read_and_written_with_each_bucket() {
     let oram = flat_path(&parameters, &store, 1);
     oram.evict_to_siblings();
     for nth in 0..3000u64 {
-        let block = BlockId(nth * nth % 128);
-        let operation =
-            if nth % 3 == 0 { Operation::Read(block) } else { Operation::Write(block, nth as u8) };
         store.take_trace();
-        finish_now(model.batch(&oram, &[operation]));
+        finish_now(model.batch(&oram, &[operation(nth)]));
         let path = oram.held_path().expect("a path is held");
         finish_now(oram.step()).unwrap();
         let (read, written) = moved(&store.take_trace());
