@@ -7,6 +7,7 @@ use crate::fork_path::{AGES, QUEUES};
 use crate::oram_configuration::OramConfiguration;
 use crate::pace::Pace;
 use crate::path_variant::PathVariant;
+use crate::ring_metadata::RingMetadata;
 use crate::small_tree::{SmallTreeConfiguration, SmallTreeError};
 use crate::tree_scheme::TreeScheme;
 use ameles_core::schemes::freecursive::{BackendParameters, TrustedHits};
@@ -146,8 +147,13 @@ impl Configuration {
 
     /// The same with subtrees of as many levels as fit a super-row of the memory, but no more than there are now.
     pub fn with_fitting_subtrees(mut self) -> Self {
-        let bucket = u64::from(self.oram.scheme.slots(self.oram.blocks_per_bucket)) * self.block_lines;
-        let fits = |levels: &usize| ((1 << levels) - 1) * bucket <= self.memory.geometry.super_row_blocks();
+        let slots = u64::from(self.oram.scheme.slots(self.oram.blocks_per_bucket)) * self.block_lines;
+        let metadata = self.oram.parameters().ok().and_then(|all| RingMetadata::of(&self.oram, &all.tree));
+        let header = metadata.map_or(0, |metadata| u64::from(metadata.header_lines));
+        let fits = |levels: &usize| {
+            let states = metadata.map_or(0, |_| RingMetadata::max_state_lines(*levels as u32));
+            ((1 << levels) - 1) * (slots + header) + states <= self.memory.geometry.super_row_blocks()
+        };
         self.subtree_levels =
             self.subtree_levels.map(|max| (1..=max.min(32)).rev().find(fits).unwrap_or(max));
         self
@@ -330,9 +336,9 @@ impl Configuration {
         slots
     }
 
-    /// The slots of a bucket of the main tree by level, in lines of memory.
+    /// The lines of a bucket of the main tree by level.
     pub(crate) fn slots(&self) -> Result<Vec<u32>, ConfigurationError> {
-        Ok(self.in_lines(self.oram.slots(&self.oram.parameters()?.tree)))
+        Ok(self.oram.lines(&self.oram.parameters()?.tree, self.block_lines as u32))
     }
 
     /// Slots by level, as lines of memory.
@@ -345,10 +351,11 @@ impl Configuration {
         let small =
             self.small_tree.as_ref().map(SmallTreeConfiguration::slots).transpose()?.unwrap_or_default();
         let small = 2 * blocks(&self.in_lines(small));
-        let written = blocks(&self.moved(self.in_lines(self.oram.slots(tree))));
+        let lines = self.block_lines as u32;
+        let written = blocks(&self.moved(self.oram.lines(tree, lines)));
         let read = match self.variant {
             PathVariant::Siblings => written,
-            _ => self.oram.read_by_eviction(tree) * self.block_lines,
+            _ => self.oram.lines_read_by_eviction(tree, lines),
         };
         let moved = (read + written).max(small);
         let channels = u64::from(self.memory.geometry.channels);

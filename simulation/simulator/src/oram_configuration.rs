@@ -1,7 +1,8 @@
 //! The configuration of a main ORAM, and its parameters in the core.
 
 use crate::configuration_error::ConfigurationError;
-use crate::tree_scheme::TreeScheme;
+use crate::ring_metadata::RingMetadata;
+use crate::tree_scheme::{Headers, TreeScheme};
 use ameles_core::schemes::freecursive::{
     BackendParameters, FreecursiveParameters, FreecursiveParametersError, PositionStorage, TrustedHits,
 };
@@ -175,23 +176,29 @@ impl OramConfiguration {
         }
     }
 
-    /// The maximum of slots that an eviction reads of a path: Z of each bucket of Ring ORAM, with its metadata, and
-    /// all slots in the other schemes.
-    pub(crate) fn read_by_eviction(&self, tree: &BackendParameters) -> u64 {
-        let BackendParameters::Ring(ring) = tree else {
-            return self.slots(tree).iter().map(|slots| u64::from(*slots)).sum();
-        };
-        let metadata = u64::from(self.scheme.has_headers_in_memory());
+    /// The maximum of lines that an eviction reads of a path, with blocks of `block_lines`: those of Z slots of each
+    /// bucket of Ring ORAM, with its metadata, and all in the other schemes.
+    pub(crate) fn lines_read_by_eviction(&self, tree: &BackendParameters, block_lines: u32) -> u64 {
+        let lines = self.lines(tree, block_lines);
+        let all = lines.iter().map(|lines| u64::from(*lines)).sum();
+        let BackendParameters::Ring(ring) = tree else { return all };
+        let unread = |bucket: RingBucket| u64::from((bucket.slots - bucket.blocks) * block_lines);
         let inner = u64::from(ring.leaf_level.0 - ring.top.0);
-        inner * (u64::from(ring.inner.blocks) + metadata) + u64::from(ring.leaf.blocks) + metadata
+        all - inner * unread(ring.inner) - unread(ring.leaf)
     }
 
-    /// The slots of a bucket in memory by level, 0 for the levels on the trusted side.
-    pub(crate) fn slots(&self, tree: &BackendParameters) -> Vec<u32> {
-        let mut slots = self.blocks(tree);
-        let headers = u32::from(self.scheme.has_headers_in_memory());
-        slots.iter_mut().for_each(|slots| *slots += headers);
-        slots[..self.top_levels as usize].fill(0);
-        slots
+    /// The lines of a bucket in memory by level, with blocks of `block_lines`: 0 for the levels on the trusted side.
+    pub(crate) fn lines(&self, tree: &BackendParameters, block_lines: u32) -> Vec<u32> {
+        let metadata = RingMetadata::of(self, tree);
+        let has_header = matches!(self.scheme, TreeScheme::Raw { headers: Headers::InMemory, .. });
+        let blocks = self.blocks(tree);
+        let lines = |(level, blocks): (u32, u32)| match level {
+            level if level < self.top_levels => 0,
+            level => {
+                let blocks = (blocks + u32::from(has_header)).saturating_mul(block_lines);
+                blocks + metadata.map_or(0, |metadata| metadata.lines(level))
+            }
+        };
+        (0..).zip(blocks).map(lines).collect()
     }
 }

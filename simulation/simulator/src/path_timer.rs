@@ -4,14 +4,17 @@
 use crate::clocks::Clocks;
 use crate::configuration::Configuration;
 use crate::configuration_error::ConfigurationError;
+use crate::eviction_behind::EvictionBehind;
 use crate::fork_path::{ForkPathConfiguration, shared_levels};
 use crate::path_variant::PathVariant;
 use crate::pattern::Tree;
+use crate::ring_metadata::RingMetadata;
 use crate::tree::store::MovedSlots;
 use crate::tree_scheme::{Headers, TreeScheme};
 use ameles_core::types::{Leaf, Level};
 use ameles_dram::{
-    Block, Counts as Work, Direction, DramError, Energy, Geometry, Layout, Memory, PlainLayout, SubtreeLayout,
+    Block, Counts as Work, Cycle as MemoryCycle, Direction, DramError, Energy, Geometry, Layout, Memory,
+    PlainLayout, SubtreeLayout,
 };
 use ameles_processor::units::Cycle;
 use std::ops::Range;
@@ -52,8 +55,8 @@ pub(crate) struct PathTimer {
     top_levels: u32,
     /// Lines of a block.
     block_lines: u64,
-    /// True if the first block of a bucket has Ring ORAM's metadata.
-    has_metadata: bool,
+    /// Ring ORAM's metadata, if they are in memory.
+    metadata: Option<RingMetadata>,
     /// Metadata that a step reads before anything else.
     first: Vec<Block>,
     /// The other blocks that it reads.
@@ -61,8 +64,8 @@ pub(crate) struct PathTimer {
     /// The blocks that it writes, if those are not all of `blocks`.
     changed: Vec<Block>,
     changes_all: bool,
-    /// True if nothing waits for the writes of a path.
-    overlapped_writes: bool,
+    /// The eviction behind the next paths, if nothing waits for evictions and writes.
+    behind: Option<EvictionBehind>,
 }
 
 /// Merged paths: the one that was read last, whose buckets are written once the next one is known.
@@ -192,7 +195,7 @@ impl PathTimer {
         let levels = (oram.top_levels, oram.levels - 1);
         let merging = configuration.variant.fork_path().copied();
         let merging = merging.map(|fork_path| Merging { fork_path, levels, held: None });
-        let has_metadata = matches!(oram.scheme, TreeScheme::Ring { metadata: Headers::InMemory, .. });
+        let metadata = RingMetadata::of(oram, &oram.parameters()?.tree);
         Ok(PathTimer {
             memory,
             main,
@@ -203,12 +206,12 @@ impl PathTimer {
             has_siblings: configuration.variant == PathVariant::Siblings,
             top_levels: oram.top_levels,
             block_lines: configuration.block_lines,
-            has_metadata,
+            metadata,
             first: Vec::new(),
             blocks: Vec::new(),
             changed: Vec::new(),
             changes_all: false,
-            overlapped_writes: configuration.overlapped_writes,
+            behind: configuration.overlapped_writes.then(EvictionBehind::default),
         })
     }
 
@@ -229,24 +232,46 @@ impl PathTimer {
             MovedBlocks::Eviction(leaf) => self.list_path(tree, leaf, WrittenPart::All),
             MovedBlocks::Slots(moved) => self.list_slots(moved),
         }
-        let mut at = self.clocks.to_memory(start);
-        self.memory.advance(at);
+        self.memory.advance(self.clocks.to_memory(start));
+        let is_eviction = matches!(moved, MovedBlocks::Slots(moved) if !moved.written.is_empty());
+        let read = match &mut self.behind {
+            Some(behind) if is_eviction => {
+                behind.begin(&mut self.memory, [&self.first, &self.blocks, &self.changed])?;
+                self.memory.now()
+            }
+            _ => self.read_listed()?,
+        };
+        let written = if self.behind.is_some() { read } else { self.write_listed()? };
+        Ok(PathTimes { read: self.clocks.to_processor(read), end: self.clocks.to_processor(written) })
+    }
+
+    /// Reads the listed blocks, and writes those that change behind the next path if nothing waits for writes.
+    fn read_listed(&mut self) -> Result<MemoryCycle, DramError> {
         for blocks in [&self.first, &self.blocks] {
+            if let Some(behind) = &mut self.behind {
+                behind.go_on(&mut self.memory)?;
+            }
             if !blocks.is_empty() {
                 let reads = self.memory.read(blocks)?;
-                at = self.memory.wait(reads);
+                let at = self.memory.wait(reads);
                 self.memory.advance(at);
             }
         }
-        let read = at;
-        let changed = if self.changes_all { &self.blocks } else { &self.changed };
-        if self.overlapped_writes {
+        if self.behind.is_some() {
+            let changed = if self.changes_all { &self.blocks } else { &self.changed };
             self.memory.post(Direction::Write, changed)?;
-        } else if !changed.is_empty() {
-            let writes = self.memory.write(changed)?;
-            at = self.memory.wait(writes);
         }
-        Ok(PathTimes { read: self.clocks.to_processor(read), end: self.clocks.to_processor(at) })
+        Ok(self.memory.now())
+    }
+
+    /// Writes the listed blocks that change.
+    fn write_listed(&mut self) -> Result<MemoryCycle, DramError> {
+        let changed = if self.changes_all { &self.blocks } else { &self.changed };
+        if !changed.is_empty() {
+            let writes = self.memory.write(changed)?;
+            self.memory.wait(writes);
+        }
+        Ok(self.memory.now())
     }
 
     /// Lists the blocks of a path, and those of them that are written.
@@ -298,26 +323,34 @@ impl PathTimer {
 
     /// Lists the blocks of slots of the main tree, the metadata that identify them, and the buckets that are written.
     fn list_slots(&mut self, moved: &MovedSlots) {
-        let (region, lines) = (&self.main, self.block_lines);
+        let (region, lines, metadata) = (&self.main, self.block_lines, self.metadata);
         self.first.clear();
         self.blocks.clear();
         self.changed.clear();
         self.changes_all = false;
-        let metadata = if self.has_metadata { lines } else { 0 };
+        let header = metadata.map_or(0, |metadata| u64::from(metadata.header_lines));
         for (level, index, slot) in &moved.read {
-            let first = metadata + u64::from(*slot) * lines;
+            let first = header + u64::from(*slot) * lines;
             self.blocks.extend(region.bucket(*level, *index, first..first + lines));
         }
+        let has_states = |level: Level| metadata.is_some_and(|metadata| metadata.has_states(level.0));
         for (level, index) in &moved.written {
-            self.changed.extend(region.bucket(*level, *index, 0..region.slots(*level)));
+            let end = region.slots(*level) - u64::from(has_states(*level));
+            self.changed.extend(region.bucket(*level, *index, 0..end));
         }
-        if self.has_metadata {
-            for (level, index) in moved.buckets() {
-                self.first.extend(region.bucket(level, index, 0..lines));
-            }
-            if moved.written.is_empty() {
-                self.changed.extend(&self.first);
-            }
+        let Some(metadata) = metadata else { return };
+        let mut states = Vec::new();
+        for (level, index) in moved.buckets() {
+            self.first.extend(region.bucket(level, index, 0..header));
+            states.push(metadata.state_bucket((level, index)));
+        }
+        states.sort_unstable();
+        states.dedup();
+        for (level, index) in states {
+            let end = region.slots(level);
+            let begin = self.first.len();
+            self.first.extend(region.bucket(level, index, end - 1..end));
+            self.changed.extend(&self.first[begin..]);
         }
     }
 

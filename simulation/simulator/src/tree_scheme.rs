@@ -25,7 +25,7 @@ pub enum TreeScheme {
         /// ORAM).
         slots: u32,
         /// The place of the metadata. In memory they are read before the slots that they name, and an access writes
-        /// them.
+        /// a part of them.
         metadata: Headers,
     },
 }
@@ -35,25 +35,16 @@ impl TreeScheme {
     pub const RAW: Self = TreeScheme::Raw { eviction_rate: 5, headers: Headers::InMemory };
 
     /// Ring ORAM with A = 8 and S = 12, and buckets of twelve slots. Its paper has Z = 8 for that A. The metadata are
-    /// on the trusted side.
+    /// in memory.
     pub const RING: Self =
-        TreeScheme::Ring { eviction_rate: 8, reads: 12, slots: 12, metadata: Headers::OnChip };
+        TreeScheme::Ring { eviction_rate: 8, reads: 12, slots: 12, metadata: Headers::InMemory };
 
-    /// Slots in memory of a bucket of that capacity.
+    /// Slots in memory of a bucket of that capacity, with RAW ORAM's header.
     pub(crate) fn slots(self, blocks: u32) -> u32 {
         match self {
-            TreeScheme::Ring { slots, .. } => slots + u32::from(self.has_headers_in_memory()),
-            _ => blocks + u32::from(self.has_headers_in_memory()),
-        }
-    }
-
-    /// Returns whether a bucket has a block more in memory, for its header or its metadata.
-    pub(crate) fn has_headers_in_memory(self) -> bool {
-        match self {
-            TreeScheme::Path => false,
-            TreeScheme::Raw { headers: place, .. } | TreeScheme::Ring { metadata: place, .. } => {
-                place == Headers::InMemory
-            }
+            TreeScheme::Ring { slots, .. } => slots,
+            TreeScheme::Raw { headers: Headers::InMemory, .. } => blocks + 1,
+            TreeScheme::Path | TreeScheme::Raw { .. } => blocks,
         }
     }
 }
@@ -61,7 +52,7 @@ impl TreeScheme {
 /// The place of RAW ORAM's headers, or of Ring ORAM's metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Headers {
-    /// In memory: a bucket has a block more, before the others.
+    /// In memory: in RAW ORAM a bucket has a block more, before the others.
     InMemory,
     /// On the trusted side.
     OnChip,
