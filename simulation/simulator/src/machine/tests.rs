@@ -17,10 +17,11 @@ use crate::path_timer::PathTimer;
 use crate::pattern::Tree;
 use crate::small_tree::{Admission, SmallTreeConfiguration};
 use crate::tree::steady_state::History;
+use crate::tree::store::MovedSlots;
 use crate::tree_scheme::{Headers, TreeScheme};
 use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_core::testing::oblivious::statistics::{ALARM_LOG2, Finding, uniform};
-use ameles_core::types::{BlockId, Leaf};
+use ameles_core::types::{BlockId, Leaf, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -449,7 +450,16 @@ fn an_access_of_ring_oram_reads_a_slot_of_each_bucket() {
     }
 }
 
-/// Metadata take a block more of each bucket that is read or written.
+/// Lines of states that buckets share: a line for the subtree of five levels that each is in.
+fn state_lines(top: u32, moved: &MovedSlots) -> u64 {
+    let root = |(level, index): (Level, u64)| {
+        let up = (level.0 - top) % 5;
+        (level.0 - up, index >> up)
+    };
+    moved.buckets().into_iter().map(root).collect::<BTreeSet<_>>().len() as u64
+}
+
+/// Metadata take a line more of each bucket that is read or written, and lines of states, which each step writes.
 fn slots_are_moved(configuration: &Configuration, metadata: u64) {
     let levels = u64::from(LEVELS - configuration.oram.top_levels);
     let mut observed = Vec::new();
@@ -460,13 +470,15 @@ fn slots_are_moved(configuration: &Configuration, metadata: u64) {
     assert_eq!((counts.evictions, counts.background), (accesses / 8, 0));
     let moved = || observed.iter().flat_map(|path| &path.slots);
     let written: u64 = moved().map(|moved| moved.written.len() as u64).sum();
-    assert_eq!(work.writes, (12 + metadata) * written + metadata * levels * accesses);
+    let states =
+        metadata * moved().map(|moved| state_lines(configuration.oram.top_levels, moved)).sum::<u64>();
+    assert_eq!(work.writes, (12 + metadata) * written + states);
     assert!(moved().all(|moved| match moved.written.len() as u64 {
         0 => moved.read.len() as u64 == levels,
         buckets => moved.read.len() as u64 <= 8 * buckets + 3,
     }));
     let read: u64 = moved().map(|moved| moved.read.len() as u64).sum();
-    assert_eq!(work.reads + work.forwarded, read + metadata * (levels * accesses + written));
+    assert_eq!(work.reads + work.forwarded, read + metadata * (levels * accesses + written) + states);
 }
 
 #[test]
