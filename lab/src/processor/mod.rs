@@ -5,6 +5,7 @@
 //! simulated: the same seed gives the same digits on every machine.
 
 mod advice;
+mod budgets;
 mod bytes;
 mod cores;
 mod csv;
@@ -75,6 +76,8 @@ fn run_preset(options: &Options, report: &mut Report, progress: &dyn Progress) -
     let (mut configurations, mut programs, mut utilisation_programs) = (Vec::new(), Vec::new(), Vec::new());
     if parts.contains(&Part::Figures) {
         configurations = schemes::configurations(options)?;
+    }
+    if parts.contains(&Part::Figures) || parts.contains(&Part::Budgets) {
         // Page frames are drawn, too.
         programs = options
             .by_seed()
@@ -106,6 +109,11 @@ fn run_preset(options: &Options, report: &mut Report, progress: &dyn Progress) -
                 report.rows.extend(rows);
             }
             Part::Utilisation => found(utilisation::section(options, &utilisation_programs, progress)?),
+            Part::Budgets => {
+                let (section, rows) = budgets::section(options, &programs, progress)?;
+                found(section);
+                report.rows.extend(rows);
+            }
             Part::Scaling => found(scaling::section(options, progress)?),
         }
     }

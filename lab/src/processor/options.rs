@@ -31,6 +31,8 @@ pub enum Part {
     Utilisation,
     /// Sizes of buckets, searched for trees of several heights: Figure 16.
     Scaling,
+    /// The best oblivious controllers within budgets of bytes on chip.
+    Budgets,
 }
 
 impl Display for Part {
@@ -39,6 +41,7 @@ impl Display for Part {
             Part::Figures => "figures",
             Part::Utilisation => "utilisation",
             Part::Scaling => "scaling",
+            Part::Budgets => "budgets",
         })
     }
 }

@@ -125,6 +125,8 @@ enum ReportPart {
     Utilisation,
     /// IR-Alloc's bucket sizes, searched for this tree, one level less and one more: Figure 16; only if named
     Scaling,
+    /// Oblivious machines that fit 64 KiB, 1 MiB and 8 MiB on chip, improved step by step; only if named
+    Budgets,
 }
 
 impl From<ReportPart> for Part {
@@ -133,6 +135,7 @@ impl From<ReportPart> for Part {
             ReportPart::Figures => Part::Figures,
             ReportPart::Utilisation => Part::Utilisation,
             ReportPart::Scaling => Part::Scaling,
+            ReportPart::Budgets => Part::Budgets,
         }
     }
 }
@@ -206,22 +209,24 @@ impl Arguments {
     /// Returns the given flags that not every part uses.
     fn given(&self, options: &Options) -> Vec<GivenFlag> {
         const FIGURES: &[Part] = &[Part::Figures];
-        const FIGURES_AND_UTILISATION: &[Part] = &[Part::Figures, Part::Utilisation];
+        const RUNS: &[Part] = &[Part::Figures, Part::Budgets];
+        const RUNS_AND_UTILISATION: &[Part] = &[Part::Figures, Part::Budgets, Part::Utilisation];
         const FIGURES_AND_SCALING: &[Part] = &[Part::Figures, Part::Scaling];
+        const RUNS_AND_SCALING: &[Part] = &[Part::Figures, Part::Budgets, Part::Scaling];
         let flag = |flag: &str, is_given: bool, used_by| {
             is_given.then(|| GivenFlag { flag: flag.to_owned(), used_by })
         };
         let flags = [
-            flag("--trace", !self.traces.trace.is_empty(), FIGURES),
-            flag("--trace-format", self.traces.trace_format.is_some(), FIGURES),
+            flag("--trace", !self.traces.trace.is_empty(), RUNS),
+            flag("--trace-format", self.traces.trace_format.is_some(), RUNS),
             flag("--cores", self.traces.cores.is_some(), FIGURES),
-            flag("--program", !self.program.is_empty(), FIGURES),
+            flag("--program", !self.program.is_empty(), RUNS),
             flag("--scheme", !self.scheme.is_empty(), FIGURES),
-            flag("--frames", self.machine.frames.is_some(), FIGURES_AND_UTILISATION),
-            flag("--start", self.machine.start.is_some(), FIGURES_AND_UTILISATION),
-            flag("--dram", self.machine.dram.is_some(), FIGURES_AND_SCALING),
-            flag("--channels", self.machine.channels.is_some(), FIGURES_AND_SCALING),
-            flag("--csv", self.csv.is_some(), FIGURES),
+            flag("--frames", self.machine.frames.is_some(), RUNS_AND_UTILISATION),
+            flag("--start", self.machine.start.is_some(), RUNS_AND_UTILISATION),
+            flag("--dram", self.machine.dram.is_some(), RUNS_AND_SCALING),
+            flag("--channels", self.machine.channels.is_some(), RUNS_AND_SCALING),
+            flag("--csv", self.csv.is_some(), RUNS),
             flag("--pace", !self.pace.is_empty(), FIGURES_AND_SCALING),
             flag("more than one rate of --pace", !self.pace.is_empty() && options.paces.len() > 1, FIGURES),
         ];

@@ -172,6 +172,32 @@ fn speed(base: &Row, row: &Row) -> f64 {
     if base.is_silent() { f64::NAN } else { base.cycles() / row.cycles() }
 }
 
+/// The mean of all programs' speeds by a scheme over `base`: the median over seeds, and the range.
+pub(in crate::processor) fn mean_speed(runs: &RunSet<'_>, base: &str, scheme: &str) -> String {
+    let by_seed = runs.ratios(base, scheme, speed);
+    let means: Vec<f64> = by_seed
+        .iter()
+        .filter_map(|values| mean(&values.iter().flatten().copied().collect::<Vec<_>>()))
+        .collect();
+    with_range(Unit::Speed, &means)
+}
+
+/// The median of several means, with their range unless that is one number.
+fn with_range(unit: Unit, means: &[f64]) -> String {
+    let median = unit.write(median(means.iter().copied()));
+    match range(unit, means) {
+        Some([min, max]) if min != max => format!("{median} ({min} to {max})"),
+        _ => median,
+    }
+}
+
+/// The smallest and the greatest of several means.
+fn range(unit: Unit, means: &[f64]) -> Option<[String; 2]> {
+    let bound = |further: fn(f64, f64) -> f64| means.iter().copied().reduce(further);
+    let bounds = [bound(f64::min)?, bound(f64::max)?].map(|bound| unit.write(Some(bound)));
+    Some(bounds).filter(|_| means.len() > 1)
+}
+
 impl Unit {
     /// A number in this unit; nothing for nothing.
     pub(super) fn write(self, value: Option<f64>) -> String {
@@ -215,18 +241,12 @@ impl Column {
 
     /// The mean of all programs, with its range over the seeds unless that is one number.
     pub(super) fn mean_with_range(&self, unit: Unit) -> String {
-        let mean = unit.write(self.mean());
-        match self.range(unit) {
-            Some([min, max]) if min != max => format!("{mean} ({min} to {max})"),
-            _ => mean,
-        }
+        with_range(unit, &self.means)
     }
 
-    /// The least and the greatest mean of a seed, if there are several.
+    /// The smallest and the greatest mean of a seed, if there are several.
     fn range(&self, unit: Unit) -> Option<[String; 2]> {
-        let bound = |further: fn(f64, f64) -> f64| self.means.iter().copied().reduce(further);
-        let bounds = [bound(f64::min)?, bound(f64::max)?].map(|bound| unit.write(Some(bound)));
-        Some(bounds).filter(|_| self.means.len() > 1)
+        range(unit, &self.means)
     }
 
     /// The difference of the mean from the paper's.

@@ -14,7 +14,8 @@ use super::schemes::pace_name;
 use crate::report::Section;
 pub(super) use comparison::section as comparison;
 use measure::FIGURES;
-use run_set::RunSet;
+pub(super) use measure::mean_speed;
+pub(super) use run_set::RunSet;
 
 /// The sections of which there are rows: one for each rate, and the means of all.
 pub(super) fn sections(options: &Options, rows: &[Row]) -> Vec<Section> {

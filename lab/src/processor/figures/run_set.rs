@@ -4,7 +4,7 @@ use crate::processor::row::Row;
 use std::collections::BTreeSet;
 
 /// The rows of one rate, and their programs in the order of the runs.
-pub(super) struct RunSet<'a> {
+pub(in crate::processor) struct RunSet<'a> {
     pub(super) pace: String,
     pub(super) rows: Vec<&'a Row>,
     pub(super) programs: Vec<&'a str>,
@@ -12,7 +12,7 @@ pub(super) struct RunSet<'a> {
 }
 
 impl<'a> RunSet<'a> {
-    pub(super) fn of(rows: impl IntoIterator<Item = &'a Row>, pace: String) -> Self {
+    pub(in crate::processor) fn of(rows: impl IntoIterator<Item = &'a Row>, pace: String) -> Self {
         let rows: Vec<&Row> = rows.into_iter().filter(|row| row.pace == pace).collect();
         let mut seen = BTreeSet::new();
         let programs =
