@@ -13,6 +13,7 @@ use crate::report::{Section, Sheet};
 use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_simulator::configuration::{Configuration, Scheme};
 use ameles_simulator::configuration_error::ConfigurationError;
+use ameles_simulator::counts::Counts;
 use ameles_simulator::machine::Machine;
 use ameles_simulator::on_chip::OnChipBytes;
 use ameles_simulator::pace::Pace;
@@ -21,7 +22,7 @@ use ameles_simulator::pace::Pace;
 const BUDGETS_KIB: [u64; 3] = [64, 1024, 8192];
 
 /// Levels whose buckets have two blocks, next to the tree top: those hold few blocks.
-const LEVELS_OF_TWO: u32 = 3;
+const LEVELS_OF_TWO: u32 = 5;
 
 /// The name of the machine that all speeds are relative to.
 const BASELINE: &str = "baseline";
@@ -166,6 +167,7 @@ pub(super) fn section(
         "KiB of PLB",
         "positions",
         "lines a path",
+        "background evictions, %",
     ];
     let mut sheet = Sheet::new("budgets", "Oblivious machines within a budget of bytes on chip", header);
     let baseline = machines.iter().find(|named| named.scheme == BASELINE);
@@ -184,6 +186,7 @@ pub(super) fn section(
             (u64::from(oram.look_aside) * configuration.block_lines / 16).to_string(),
             positions.to_string(),
             path_blocks.to_string(),
+            background_share(&runs, scheme),
         ]);
     }
     let mut section = Section::new("budgets", "The best oblivious controller within a budget");
@@ -193,6 +196,14 @@ pub(super) fn section(
          each 2^13 of a block, at most 0.4 % of the paths.",
     );
     Ok((section, rows))
+}
+
+/// Background evictions of all programs and seeds in per cent of their paths.
+fn background_share(runs: &RunSet<'_>, scheme: &str) -> String {
+    let of_scheme = || runs.rows.iter().filter(|row| row.scheme == scheme).map(|row| row.counts());
+    let background: u64 = of_scheme().map(|counts| counts.background).sum();
+    let paths: u64 = of_scheme().map(Counts::paths).sum();
+    format!("{:.1}", 100.0 * background as f64 / paths.max(1) as f64)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// The rows of one rate, and their programs in the order of the runs.
 pub(in crate::processor) struct RunSet<'a> {
     pub(super) pace: String,
-    pub(super) rows: Vec<&'a Row>,
+    pub(in crate::processor) rows: Vec<&'a Row>,
     pub(super) programs: Vec<&'a str>,
     seeds: BTreeSet<u64>,
 }
