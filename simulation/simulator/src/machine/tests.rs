@@ -332,9 +332,12 @@ fn alarms(configuration: &Configuration, observed: &[VisiblePath]) -> Vec<Findin
 #[test]
 fn under_a_fixed_rate_every_cycle_and_tree_follow_from_the_leaves_whatever_the_program_does() {
     for scheme in SCHEMES {
-        for pace in [Pace::FromStart(1500), Pace::FromEnd(700)] {
+        for (pace, overlapped) in
+            [(Pace::FromStart(1500), false), (Pace::FromEnd(700), false), (Pace::FromEnd(400), true)]
+        {
             let mut configuration = configuration(scheme, pace);
             configuration.oram.hits = TrustedHits::ReadThePath;
+            configuration.overlapped_writes = overlapped;
             for program in [Program::Few, Program::Sweep, Program::Random] {
                 let observed = paths_at_their_rate(&configuration, program, 500);
                 let alarms = alarms(&configuration, &observed);
@@ -436,6 +439,35 @@ fn blocks_of_several_lines_bring_the_neighbours_and_move_as_many_lines_a_bucket(
         let memory = one.oram.levels - one.oram.top_levels;
         assert_eq!(memory, of_four.oram.levels - of_four.oram.top_levels, "as much of the tree is in memory");
         assert_eq!(of_four.path_blocks().unwrap(), 4 * one.path_blocks().unwrap());
+    }
+}
+
+/// With overlapped writes the same paths read the same blocks, and the program waits less.
+#[test]
+fn overlapped_writes_change_no_path_and_save_time() {
+    for scheme in [Scheme::Baseline, Scheme::Raw, Scheme::Ring] {
+        let mut configuration = configuration(scheme, Pace::Free);
+        configuration.oram.hits = TrustedHits::ReadThePath;
+        let [in_turn, overlapped] = [false, true].map(|overlapped| {
+            configuration.overlapped_writes = overlapped;
+            let mut leaves = Vec::new();
+            let run = machine(&configuration)
+                .run(program(Program::Random, 500, 1), 0, |path| leaves.push((path.leaf, path.slots)));
+            (run.expect("it ends"), leaves)
+        });
+        assert_eq!(in_turn.1, overlapped.1, "{scheme:?}");
+        // A path's writes at most are not done when the program ends.
+        for (all, done) in [
+            (in_turn.0.work.writes, overlapped.0.work.writes),
+            (
+                in_turn.0.work.reads + in_turn.0.work.forwarded,
+                overlapped.0.work.reads + overlapped.0.work.forwarded,
+            ),
+        ] {
+            assert!(done <= all && 100 * done > 98 * all, "{scheme:?}: {done} of {all}");
+        }
+        let [cycles, fewer] = [in_turn.0.cycles.0, overlapped.0.cycles.0];
+        assert!(10 * fewer < 9 * cycles, "{scheme:?}: {fewer} of {cycles}");
     }
 }
 
