@@ -24,7 +24,7 @@ pub(crate) enum Scale {
 
 /// A group of adjacent bars.
 pub(crate) struct Group {
-    /// Its name below them; a line break begins another line.
+    /// The name of the group below its bars; a line break begins another line.
     pub(crate) name: String,
     /// A bar for each series.
     pub(crate) bars: Vec<Option<Bar>>,

@@ -36,7 +36,7 @@ pub struct Area {
     /// The level of a hierarchy that it belongs to, from 0, if levels fill and empty; those of a partition are counted
     /// after those of the one before it.
     pub level: Option<usize>,
-    /// Its partition, from 0: partitions are drawn next to each other.
+    /// The partition of the area, from 0: partitions are drawn next to each other.
     pub partition: Option<u64>,
     /// The word for such a partition.
     pub part: &'static str,

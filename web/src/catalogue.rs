@@ -28,9 +28,9 @@ pub enum Adversary {
 pub struct SchemeInfo {
     /// The word for it in requests.
     pub name: &'static str,
-    /// Its name in prose.
+    /// The name of the scheme in prose.
     pub title: &'static str,
-    /// Its paper.
+    /// The paper of the scheme.
     pub source: &'static str,
     /// A summary in a sentence or two.
     pub about: &'static str,

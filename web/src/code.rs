@@ -17,17 +17,17 @@ pub enum Work {
 /// The stage of that work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// It has begun.
+    /// The work has begun.
     Started,
-    /// It waits for a read of a part of memory.
+    /// The work waits for a read of a part of memory.
     Reads,
-    /// It waits for a write.
+    /// The work waits for a write.
     Writes,
-    /// It waits for a read or a write of a position map that is in memory.
+    /// The work waits for a read or a write of a position map that is in memory.
     Maps,
-    /// It waits for messages between processors.
+    /// The work waits for messages between processors.
     Sends,
-    /// It has ended.
+    /// The work has ended.
     Ended,
 }
 
@@ -45,7 +45,7 @@ struct Rule {
 
 /// The pseudocode of a scheme.
 pub struct Code {
-    /// Its lines.
+    /// The lines of the pseudocode.
     pub lines: Vec<String>,
     rules: Vec<&'static [Rule]>,
 }

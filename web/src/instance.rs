@@ -31,7 +31,7 @@ pub enum PositionMapKind {
     /// All of it on the trusted side.
     #[default]
     Trusted,
-    /// In smaller and smaller ORAMs, the last of which the trusted side has the map of.
+    /// The map is in smaller and smaller ORAMs. The trusted side has the map of the last one.
     Recursive,
 }
 
@@ -57,7 +57,7 @@ pub struct Processors {
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MapShape {
-    /// Its PosMap blocks.
+    /// The number of PosMap blocks.
     pub blocks: u64,
     /// X, the leaves in each of them.
     pub leaves: u32,
@@ -69,15 +69,15 @@ pub struct MapShape {
 pub struct Instance {
     /// The scheme.
     pub scheme: Box<dyn SteppedScheme>,
-    /// Its memory.
+    /// The instance's memory.
     pub memory: Rc<Memory>,
     /// The parts of that memory.
     pub areas: Vec<Area>,
     /// True if each block in memory has a header before it.
     pub has_headers: bool,
-    /// Its pseudocode.
+    /// The instance's pseudocode.
     pub code: Code,
-    /// Its processors, if it has many.
+    /// The instance's processors, if it has several.
     pub processors: Option<Processors>,
     /// The ORAMs of its position map, the largest first, if that is recursive.
     pub maps: Vec<MapShape>,

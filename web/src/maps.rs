@@ -64,7 +64,7 @@ impl SchemeParameters for CircuitParameters {
 
 /// The tree of a scheme.
 pub(crate) struct Tree {
-    /// Its memory, an extent for each level.
+    /// The tree's memory, an extent for each level.
     pub(crate) layout: Layout,
     /// Blocks in each slot.
     pub(crate) blocks: u32,

@@ -17,7 +17,7 @@ pub struct SentMessage {
     pub from: u32,
     /// The processor that receives it.
     pub to: u32,
-    /// Its length.
+    /// The length in bytes.
     pub bytes: usize,
 }
 

@@ -53,7 +53,7 @@ pub struct Picture {
 pub struct Maps {
     /// The leaves in each occupied entry; `None` for one that was never mapped.
     pub leaves: BTreeMap<usize, Vec<Option<u64>>>,
-    /// Those on the trusted side, of each tree of the map, the largest first.
+    /// The PosMap blocks on the trusted side, of each tree of the map, the largest first.
     pub stashes: Vec<Vec<TrustedMap>>,
 }
 
@@ -62,7 +62,7 @@ pub struct Maps {
 pub struct TrustedMap {
     /// The block.
     pub block: u64,
-    /// Its leaf.
+    /// The leaf of the PosMap block.
     pub leaf: Option<u64>,
     /// The leaves in it.
     pub leaves: Vec<Option<u64>>,
@@ -73,7 +73,7 @@ pub struct TrustedMap {
 pub struct Trusted {
     /// The block.
     pub block: u64,
-    /// Its leaf, if it has one.
+    /// The leaf of the block, if it has one.
     pub leaf: Option<u64>,
     /// The number in it.
     pub number: u32,
@@ -131,9 +131,9 @@ impl Picture {
 struct Entries {
     /// The block of each entry.
     blocks: Vec<i64>,
-    /// Its number.
+    /// The numbers of the entries.
     numbers: Vec<u32>,
-    /// Its slot.
+    /// The slots of the entries.
     slots: Vec<usize>,
     /// The leaves of each entry that holds a PosMap block.
     leaves: BTreeMap<usize, Vec<Option<u64>>>,

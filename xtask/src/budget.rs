@@ -39,7 +39,7 @@ struct Budget {
     /// The seconds that [`work`] took on the machine that measured the lines.
     calibration: f64,
     steps: BTreeMap<String, f64>,
-    /// By test binary.
+    /// The times by test binary.
     tests: BTreeMap<String, f64>,
 }
 

@@ -22,7 +22,7 @@ impl Serialize for Size {
 /// The error of a text that is not a size.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
-    /// Not a number with a known unit.
+    /// The text is not a number with a known unit.
     #[error("`{0}` is not a size: write a number of bytes, or a number and a unit, such as 64KiB or 10GiB")]
     Invalid(String),
     /// An ambiguous unit.
@@ -32,9 +32,9 @@ pub enum SizeError {
     Ambiguous {
         /// The text that was given.
         text: String,
-        /// Its number.
+        /// The number in the text.
         number: String,
-        /// Its unit, in upper case.
+        /// The unit in the text, in upper case.
         unit: char,
     },
     /// More than 2^64 - 1 bytes.

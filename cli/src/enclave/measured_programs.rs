@@ -35,9 +35,9 @@ pub struct MeasuredPrograms {
 pub struct ProgramStart<'a> {
     /// The program.
     pub image: &'a Image,
-    /// Its arguments, beginning with its name.
+    /// The arguments of the program, beginning with its name.
     pub arguments: Vec<Vec<u8>>,
-    /// Its input.
+    /// The standard input of the program.
     pub input: Vec<u8>,
 }
 

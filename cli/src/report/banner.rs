@@ -47,9 +47,9 @@ pub struct VaultSummary {
 /// Stash and tree top on the trusted disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OnDiskSummary {
-    /// Their bytes on the trusted disk.
+    /// The bytes of these payloads on the trusted disk.
     pub room: Size,
-    /// Their maximum bytes in memory.
+    /// The maximum bytes of these payloads in memory.
     pub resident: Size,
 }
 

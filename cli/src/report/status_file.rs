@@ -129,7 +129,7 @@ pub struct Objects {
     pub buckets: u64,
     /// Objects in them.
     pub objects: u64,
-    /// Their bytes.
+    /// The bytes of all objects.
     pub bytes: u64,
     /// Unused blocks.
     pub free_blocks: u64,

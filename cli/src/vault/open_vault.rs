@@ -63,9 +63,9 @@ pub struct Successor {
 
 /// An old vault whose successor has taken over.
 pub struct ReplacedVault {
-    /// Its trusted disk.
+    /// The replaced vault's trusted disk.
     pub predecessor: PathBuf,
-    /// Its store.
+    /// The replaced vault's store.
     pub store: String,
     /// The command that serves the vault from now on.
     pub line: String,

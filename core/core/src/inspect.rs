@@ -17,18 +17,18 @@ pub struct TrustedBlock {
     pub block: BlockId,
     /// The leaf that it is mapped to, in a scheme that has leaves; in one of partitions, the partition instead of it.
     pub leaf: Option<Leaf>,
-    /// Its contents, as long as a block.
+    /// The contents of the block, as long as a block.
     pub payload: Vec<u8>,
 }
 
 /// The place where the position map says that a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
-    /// On the path to this leaf, or in the stash.
+    /// The block is on the path to this leaf, or in the stash.
     Leaf(Leaf),
-    /// In this bucket.
+    /// The block is in this bucket.
     Bucket(Bucket),
-    /// In this partition, counted from 0, or in the cache.
+    /// The block is in this partition, counted from 0, or in the cache.
     Partition(u64),
 }
 

@@ -101,7 +101,7 @@ pub struct Place {
 pub struct BucketVersion {
     /// The bucket.
     pub bucket: Bucket,
-    /// Its version; never [`Version::NEVER`].
+    /// The version, never [`Version::NEVER`].
     pub version: Version,
 }
 

@@ -30,7 +30,7 @@ impl dyn Workers + '_ {
         self.do_parts(parts, &unsafe { share::with_state(states, work) });
     }
 
-    /// As `run`, where part i also gets the i-th chunk of `buffer`, `chunk_bytes` long.
+    /// Does the same as `run`, where part i also gets the i-th chunk of `buffer`, `chunk_bytes` long.
     ///
     /// # Panics
     /// As `run`; or if `buffer` is not a whole number of chunks, or a chunk has no bytes.

@@ -35,7 +35,7 @@ struct Slabs {
     slots: Vec<Slab>,
 }
 
-/// On its own cache lines: locks of neighbouring slots do not interfere.
+/// A page on cache lines of its own: locks of neighbouring slots do not interfere.
 #[repr(align(128))]
 struct Slab(Mutex<Box<[u8]>>);
 

@@ -29,13 +29,13 @@ pub enum BlobError {
     /// The blob's format is unknown to this version.
     #[error("the sealed blob has format {found}; this version reads up to {FORMAT}: use a newer ameles")]
     NewerFormat {
-        /// Its format.
+        /// The format of the blob.
         found: u16,
     },
     /// The blob names an unknown cipher.
     #[error("the sealed blob names the unknown cipher {found}")]
     UnknownCipher {
-        /// Its number.
+        /// The number of the cipher.
         found: u8,
     },
     /// The bytes are not what was sealed under this name with this master key.

@@ -43,7 +43,7 @@ impl Cipher {
         }
     }
 
-    /// Its number in sealed headers.
+    /// Returns the cipher's number in sealed headers.
     pub fn number(self) -> u8 {
         self as u8
     }

@@ -7,7 +7,7 @@ use borsh::{BorshDeserialize, BorshSerialize, io};
 /// An opening of a vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Epoch {
-    /// Its number, from 1. Numbers grow and may skip some.
+    /// The epoch's number, from 1. Numbers grow and may skip some.
     pub number: u32,
     /// The salt, drawn for this epoch only: 256 bits, so that no key is ever derived twice, not even by two machines
     /// that restored the same backup.

@@ -11,9 +11,9 @@ const MAX_NAME: usize = 512;
 /// A blob as listed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Blob {
-    /// Its name.
+    /// The blob's name.
     pub name: String,
-    /// Its size as the store reports it.
+    /// The blob's size as the store reports it.
     pub size: Bytes,
 }
 

@@ -65,7 +65,7 @@ pub enum InjectedFault {
     /// The call had its effect.
     #[error("injected: an error after the effect")]
     After,
-    /// It is unknown whether the call had its effect.
+    /// The caller does not learn whether the call had its effect.
     #[error("injected: a time-out")]
     TimedOut,
     /// Some buckets were written.

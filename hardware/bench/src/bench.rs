@@ -172,7 +172,7 @@ impl Bench {
         self.samples.replace(Vec::new()).unwrap_or_default()
     }
 
-    /// Its memory.
+    /// Returns the bench's memory.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }

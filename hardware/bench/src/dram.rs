@@ -81,7 +81,7 @@ impl Dram {
         self.counts
     }
 
-    /// Its capacity in bytes.
+    /// Returns the capacity of the memory in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.model.specification().geometry.bytes().0
     }

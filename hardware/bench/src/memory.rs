@@ -41,21 +41,21 @@ pub enum Port {
 /// Difficult behaviours of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Of 256 cycles, those in which each channel stalls, by chance.
+    /// The average number of 256 cycles in which each channel stalls, by chance.
     pub stalls: u32,
     /// The beat, counted from the first that is read, of which a bit flips.
     pub flip: Option<u64>,
-    /// Of 1024 beats that are read, those of which a bit flips, by chance.
+    /// The average number of 1024 read beats of which a bit flips, by chance.
     pub flips: u32,
-    /// Of 1024 requested beats, the average number that return their content from before the last write.
+    /// The average number of 1024 read beats that return their content from before the last write.
     pub stale: u32,
     /// The read that is not answered with OK.
     pub read_error: Option<Refusal>,
-    /// The write that is not.
+    /// The write that is not answered with OK.
     pub write_error: Option<Refusal>,
     /// True if an address of a write is accepted only after all its beats.
     pub beats_first: bool,
-    /// Its port.
+    /// The memory port on which the faults occur.
     pub port: Port,
     /// Two reads, counted from the first: at the second all memory is again what it was at the first.
     pub replay: Option<(usize, usize)>,
@@ -81,9 +81,9 @@ impl Refusal {
 pub struct Burst {
     /// The cycle in which its address passes.
     pub cycle: u64,
-    /// Its address.
+    /// The burst's address.
     pub address: u64,
-    /// Its beats.
+    /// The burst's beats.
     pub beats: u32,
 }
 

@@ -18,7 +18,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Its number.
+    /// Returns the operation's number.
     pub(crate) fn code(&self) -> u32 {
         match self {
             Operation::Read(_) => 0,
@@ -29,7 +29,7 @@ impl Operation {
         }
     }
 
-    /// Its block.
+    /// Returns the operation's block.
     pub fn block(&self) -> Option<BlockId> {
         match self {
             Operation::Read(block) | Operation::Take(block) => Some(*block),

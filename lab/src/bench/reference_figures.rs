@@ -5,9 +5,9 @@
 /// A line of the table of sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct ReferenceFigure {
-    /// Its name in the table that the bench prints.
+    /// The name of the figure in the table that the bench prints.
     pub figure: &'static str,
-    /// Its name in the documentation.
+    /// The name of the figure in the documentation.
     pub in_docs: &'static str,
     /// The figures of 2^12, 2^14 and 2^17 blocks, in the documentation's unit.
     pub expected: [f64; 3],

@@ -52,7 +52,7 @@ impl Sample {
         (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
     }
 
-    /// Something that was measured once: a count that has no spread.
+    /// Returns the sample of a count, which has no spread: it is measured once.
     pub fn once(measured: f64) -> Self {
         Sample::of([measured])
     }

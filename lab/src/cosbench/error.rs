@@ -33,7 +33,7 @@ pub enum Problem {
     Attribute {
         /// The attribute.
         name: String,
-        /// Its element.
+        /// The element that has the attribute.
         element: String,
         /// The attributes that exist.
         known: String,
@@ -51,7 +51,7 @@ pub enum Problem {
     Number {
         /// The attribute.
         name: &'static str,
-        /// Its value.
+        /// The value of the attribute.
         value: String,
         /// The minimum.
         min: u64,
@@ -63,7 +63,7 @@ pub enum Problem {
     Choice {
         /// The attribute or key.
         name: &'static str,
-        /// Its value.
+        /// The value of the attribute or key.
         value: String,
         /// The valid values.
         known: String,
@@ -107,7 +107,7 @@ pub enum Problem {
     Ratios {
         /// The work.
         work: String,
-        /// Their sum.
+        /// The sum of the ratios.
         sum: u64,
     },
     /// A work that would never end.

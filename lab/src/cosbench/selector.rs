@@ -27,7 +27,7 @@ pub struct Bar {
     pub min: u64,
     /// The greatest number.
     pub max: u64,
-    /// Its weight, at least 1.
+    /// The bar's weight, at least 1.
     pub weight: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct SizeSelector {
 /// The reason why a selector is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
-    /// Not of any known shape.
+    /// The text has no known form.
     #[error("{0:?} is no selector: write c(n), u(a,b), r(a,b), s(a,b) or h(a|b|weight,…)")]
     Shape(String),
     /// Bounds in the wrong order.

@@ -6,9 +6,9 @@ use super::selector::{Selector, SizeSelector};
 /// A workload of COSBench.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// Its name.
+    /// The workload's name.
     pub name: String,
-    /// Its description.
+    /// The workload's description.
     pub description: String,
     /// The store, where the workload names one.
     pub storage: Option<Service>,
@@ -21,16 +21,16 @@ pub struct Workload {
 /// A store or a service of authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// Its type, such as `swift`.
+    /// The service's type, such as `swift`.
     pub kind: String,
-    /// Its configuration, which only that service understands.
+    /// The service's configuration, which only that service understands.
     pub config: Config,
 }
 
 /// A stage: works that are done at the same time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
-    /// Its name.
+    /// The stage's name.
     pub name: String,
     /// Seconds to wait after it.
     pub closure_delay_seconds: u64,
@@ -45,7 +45,7 @@ pub struct Stage {
 /// A work: operations that some workers do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
-    /// Its name.
+    /// The work's name.
     pub name: String,
     /// The workers, each with one operation at a time.
     pub workers: u64,
@@ -86,9 +86,9 @@ pub enum Division {
 /// An operation, and which objects it is about.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operation {
-    /// Its kind.
+    /// The operation's kind.
     pub kind: OperationKind,
-    /// Its share of the operations of the work, in per cent.
+    /// The share of this operation in the operations of the work, in per cent.
     pub ratio: u64,
     /// The containers.
     pub containers: Option<Selector>,
@@ -107,7 +107,7 @@ pub struct Operation {
 /// The order in which files of a folder are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileOrder {
-    /// In the order of their names.
+    /// The files in the order of their names.
     Sequence,
     /// Any of them, uniformly.
     Uniform,

@@ -57,7 +57,7 @@ impl FaultCost {
         self.in_faults - self.ciphers - self.copies
     }
 
-    /// So many of something, a fault.
+    /// Returns a count divided by the number of faults.
     pub(super) fn per_fault(&self, of: u64) -> f64 {
         of as f64 / self.faults.max(1) as f64
     }

@@ -12,7 +12,7 @@ use ameles_programs::PROGRAMS;
 pub struct Picture {
     /// The name of the file.
     pub file: &'static str,
-    /// Its contents.
+    /// The picture's contents.
     pub svg: String,
 }
 

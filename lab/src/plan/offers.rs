@@ -8,11 +8,11 @@ use ameles_store::Prices;
 /// The order of the choices: the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// By the bill of a month.
+    /// The offers in the order of the monthly bill.
     Bill,
-    /// By the time of an object.
+    /// The offers in the order of the time of an object.
     Time,
-    /// By the size of the store.
+    /// The offers in the order of the size of the store.
     Store,
 }
 

@@ -167,10 +167,10 @@ const WITHOUT_RATE: [&str; 10] = [
     "ir-alloc3",
 ];
 
-/// Those of a machine in addition: oblivious ones.
+/// The oblivious schemes that a machine has in addition.
 const OF_MACHINE: [&str; 3] = ["sound-baseline", "sound-alloc", "sound-llc-d"];
 
-/// Those that run at each rate by default: they show its effect.
+/// The schemes that run at each rate by default: they show its effect.
 const AT_A_RATE: [&str; 3] = ["baseline", "ir-dwb", "ir-oram"];
 
 /// The name that stands for all schemes, and for those that IR-ORAM does not have.

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct TraceOptions {
     /// The files: none for the lab's programs.
     pub paths: Vec<PathBuf>,
-    /// Their format, if their first bytes are not to tell it.
+    /// The format of the traces. `None` recognises it by the first bytes.
     pub format: Option<Format>,
     /// The cores: one for each trace, if it is not given. More run copies of each trace or program.
     pub cores: Option<usize>,

@@ -16,7 +16,7 @@ pub struct Distribution {
 /// A part of a mixture.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Part {
-    /// Its weight: its share of the objects relative to the other parts.
+    /// The part's weight: its share of the objects relative to the other parts.
     #[serde(default = "default_weight")]
     pub weight: f64,
     /// The sizes in it.

@@ -16,7 +16,7 @@ pub struct Folder {
     pub sizes: Distribution,
     /// The mean of the sizes in KiB, as the file states it.
     pub mean_kib: f64,
-    /// Their standard deviation in KiB, as the file states it.
+    /// The standard deviation of the sizes in KiB, as the file states it.
     pub deviation_kib: f64,
 }
 

@@ -31,7 +31,7 @@ impl DriverSettings {
     /// A request after the other, like the thesis's synchronous schemes.
     pub(super) const SEQUENTIAL: DriverSettings =
         DriverSettings { batch: 1, overlaps_steps: false, in_flight: 1 };
-    /// As Ameles's vault and store do it.
+    /// The settings of Ameles's own vault and store.
     pub(super) const CONCURRENT: DriverSettings =
         DriverSettings { batch: 16, overlaps_steps: true, in_flight: 64 };
 }

@@ -11,7 +11,7 @@ use crate::svg::COLOURS;
 
 /// A picture of a workload.
 struct Figure {
-    /// Its name in names of files.
+    /// The name of the figure in file names.
     name: &'static str,
     /// The words for its bars.
     what: &'static str,

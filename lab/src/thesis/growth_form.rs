@@ -2,7 +2,7 @@
 
 /// A form of growth.
 pub(super) struct Form {
-    /// Its name.
+    /// The form's name.
     pub(super) name: &'static str,
     /// The same as Table 3.1 of the thesis prints it.
     printed: &'static [&'static str],

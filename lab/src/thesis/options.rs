@@ -15,10 +15,10 @@ use std::time::Duration;
 pub enum CountFilling {
     /// Nothing.
     Nothing,
-    /// Its requests, and not its bytes: the thesis's uploads and costs have them, its MB have not.
+    /// The requests of filling count, its bytes do not: the thesis's uploads and costs include them, its MB do not.
     #[default]
     Requests,
-    /// Its requests and its bytes.
+    /// The requests and the bytes of filling count.
     All,
 }
 

@@ -139,9 +139,9 @@ pub(super) fn thesis_provider() -> Option<Provider> {
 
 /// A figure of a row.
 pub(super) struct Column {
-    /// Its heading.
+    /// The column's heading.
     pub(super) heading: &'static str,
-    /// Its name in CSV.
+    /// The column's name in CSV.
     pub(super) name: &'static str,
     /// The column of the thesis that prints it; empty if none does.
     pub(super) printed: &'static str,

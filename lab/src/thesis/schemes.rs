@@ -16,7 +16,7 @@ use ameles_core::types::{Bucket, Level};
 
 /// A scheme, and how it is run.
 pub(super) struct Scheme {
-    /// Its name on the command line and in tables.
+    /// The scheme's name on the command line and in tables.
     pub(super) name: &'static str,
     /// The name under which the thesis prints its figures, if it does.
     pub(super) printed: Option<&'static str>,

@@ -50,7 +50,7 @@ pub(super) struct Trial<'a> {
 /// A scheme that is ready for a trial.
 pub(super) struct PreparedOram<O> {
     pub(super) oram: O,
-    /// Its trusted side.
+    /// The trusted side of the ORAM.
     pub(super) trusted_side: TrustedSide<O>,
     /// Accesses between two evictions or rebuilds.
     pub(super) period: u64,
@@ -69,9 +69,9 @@ pub(super) enum TrustedSide<O> {
 /// The state of an ORAM before a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InitialState {
-    /// As it was filled: the job is done once, with the work that is due in it. The thesis ran it this way.
+    /// The ORAM is as it was filled. The job is done once, with the work that is due in it. The thesis ran it this way.
     Fresh,
-    /// In use, after this many accesses. The job is repeated until enough evictions or rebuilds are due.
+    /// The ORAM is in use, after this many accesses. The job is repeated until enough evictions or rebuilds are due.
     InUse(u64),
 }
 

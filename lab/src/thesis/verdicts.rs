@@ -142,7 +142,7 @@ fn verdict(letter: &str, runs: &[Run], printed: &Published) -> Option<Verdict> {
     }
 }
 
-/// Something that a user needs.
+/// A need of a user.
 struct Need {
     of: fn(&Run) -> f64,
     /// The maximum value that fits the need.

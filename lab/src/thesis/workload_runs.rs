@@ -25,7 +25,7 @@ const OTHER_BLOCKS_KIB: [u64; 3] = [64, 256, 1024];
 
 /// The runs of a workload.
 struct WorkloadPlan {
-    /// Its name on the command line.
+    /// The workload's name on the command line.
     name: String,
     /// The schemes, each with its block size in KiB.
     runs: Vec<(&'static Scheme, Option<u64>)>,

@@ -21,9 +21,9 @@ pub struct LinkModel {
 /// The time that a store takes for a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerTime {
-    /// For a request that reads.
+    /// The time for a request that reads.
     pub get: Duration,
-    /// For a request that writes.
+    /// The time for a request that writes.
     pub put: Duration,
 }
 

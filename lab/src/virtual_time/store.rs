@@ -14,11 +14,12 @@ use std::time::Duration;
 /// The mapping of reads of slots and writes of buckets to requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requests {
-    /// As Ameles's store does it: a bucket that is written is one PUT, and one removal of its old version; exactly
+    /// The requests of Ameles's store: a bucket that is written is one PUT, and one removal of its old version; exactly
     /// adjacent slots of one bucket are one GET.
     Ameles,
-    /// As the thesis's proxy runs Ring ORAM, whose metadata is in the store: for a slot, the bucket's record is read
-    /// three times and written once; where several slots of a bucket are read, it and its record are read whole.
+    /// The requests of the thesis's proxy for Ring ORAM, whose metadata is in the store. For a slot, the bucket's
+    /// record is read three times and written once. Where several slots of a bucket are read, the bucket and its record
+    /// are read whole.
     ProxyRing {
         /// Bytes of the record of a bucket.
         record_bytes: u64,

@@ -37,7 +37,7 @@ pub struct LaunchOptions {
     pub seed: Seed,
     /// The program's arguments, its name first; without the terminating zeros.
     pub arguments: Vec<Vec<u8>>,
-    /// Its environment, `NAME=value` each.
+    /// The environment of the program, `NAME=value` each.
     pub environment: Vec<Vec<u8>>,
 }
 
@@ -70,10 +70,10 @@ pub struct Paging {
 /// The place where the sealed pages are stored: one of the paper's two variants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum SealedStorage {
-    /// In untrusted memory itself.
+    /// The pages are in untrusted memory itself.
     #[default]
     Backing,
-    /// At the host, with a copy in untrusted memory in between (Figure 1).
+    /// The pages are at the host, with a copy in untrusted memory in between (Figure 1).
     Intermediary,
 }
 
@@ -138,7 +138,7 @@ impl fmt::Debug for LaunchOptions {
 /// The reason why bytes are not a launch package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
-    /// Other bytes, or another format.
+    /// The package begins with other bytes, or has another format.
     #[error("there is no launch package of this format")]
     Magic,
     /// The package is truncated.

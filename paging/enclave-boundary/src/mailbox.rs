@@ -169,7 +169,7 @@ impl Request {
 pub enum Answer {
     /// The number of bytes that were written, read, stored or loaded.
     Done {
-        /// Their number, at most the requested one.
+        /// The number of these bytes, at most the requested one.
         bytes: u32,
     },
     /// The time.
@@ -179,7 +179,7 @@ pub enum Answer {
         /// Nanoseconds of the second, below 10^9.
         nanos: u32,
     },
-    /// It failed.
+    /// The host could not serve the request.
     Failed {
         /// The error, in Linux's numbering, 1 to 4095.
         errno: u16,

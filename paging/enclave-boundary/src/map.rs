@@ -9,7 +9,7 @@
 
 /// Start of the memory that only the runtime and the firmware can access.
 pub const PRIVATE_START: u64 = 0x8000_0000;
-/// Its size in bytes.
+/// The size of the private memory in bytes.
 pub const PRIVATE_BYTES: u64 = 1 << 30;
 /// The address at which the firmware enters the runtime.
 pub const RUNTIME_START: u64 = PRIVATE_START + 0x20_0000;

@@ -40,7 +40,7 @@ pub enum SettingsError {
     /// Harts.
     #[error("{harts} harts: {scheme} has one, and parallel and eager-parallel have from 1 to {MAX_HARTS}")]
     Harts {
-        /// Their number.
+        /// The number of harts.
         harts: u32,
         /// The scheme.
         scheme: Scheme,

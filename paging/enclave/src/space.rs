@@ -14,7 +14,7 @@ use core::ops::Range;
 pub struct Area {
     /// The page after its last.
     pub end: u64,
-    /// Its access rights.
+    /// The area's access rights.
     pub access: Access,
     /// The time when its pages are committed.
     pub commit: CommitPolicy,
@@ -23,11 +23,11 @@ pub struct Area {
 /// The time when pages are committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitPolicy {
-    /// At their mapping.
+    /// The pages are committed when they are mapped.
     Immediate,
-    /// At the first change that gives the program a right; then it becomes `Immediate`.
+    /// The pages are committed at the first change that gives the program a right. The policy then becomes `Immediate`.
     OnFirstRight,
-    /// At the first access.
+    /// The pages are committed at the first access.
     OnTouch,
 }
 
@@ -142,7 +142,7 @@ impl Space {
         Ok(())
     }
 
-    /// Merges two areas of the same kind that meet at a page.
+    /// Merges two adjacent areas of the same kind.
     fn join(&mut self, at: u64) {
         let Some(second) = self.areas.get(&at).copied() else { return };
         if let Some((_, first)) = self.areas.range_mut(..at).next_back()

@@ -19,7 +19,7 @@ pub const USER: u64 = 1000;
 pub struct Stack {
     /// The address at which it begins: the program's stack pointer.
     pub start: u64,
-    /// Its bytes.
+    /// The contents of the stack.
     pub bytes: Vec<u8>,
 }
 

@@ -21,9 +21,9 @@ pub enum SpanState {
     Paged,
     /// Pages of the region are assigned at the first access. Until then it holds zeros.
     Open,
-    /// It was mapped without the right to write, and is paged as soon as it becomes writable.
+    /// The span was mapped without the right to write. It is paged as soon as it becomes writable.
     Reserved,
-    /// It does not belong to the region.
+    /// The span does not belong to the region.
     Nothing,
 }
 
@@ -37,16 +37,16 @@ impl SpanState {
 /// A part of a span.
 #[derive(Clone)]
 pub struct SpanPart {
-    /// Its addresses.
+    /// The addresses of the part.
     pub at: Range<usize>,
-    /// Its state.
+    /// The state of the part.
     pub known: SpanState,
-    /// Its access rights; none, if it does not belong to the region.
+    /// The access rights of the part; none if it does not belong to the region.
     pub access: Access,
 }
 
-/// At first, all pages of a region are at its own addresses, in a row. A caller that allocates its memory like a kernel
-/// [releases](Self::release_own) them first.
+/// The addresses of the pages. At first, all pages of a region are at its own addresses, in a row. A caller that
+/// allocates its memory like a kernel [releases](Self::release_own) them first.
 ///
 /// The `unsafe` functions require that the caller knows what is at the addresses, as for `mmap`, `munmap` and
 /// `mprotect` themselves, and that there is no slice of the region.

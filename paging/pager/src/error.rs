@@ -35,7 +35,7 @@ pub enum Error {
     System {
         /// The thing that was requested.
         what: &'static str,
-        /// Its reason.
+        /// The reason that the system gave.
         errno: Errno,
     },
     /// A thread.

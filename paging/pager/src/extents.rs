@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// The addresses of a region's pages.
 pub(crate) struct Extents {
-    /// By their first addresses. No two overlap.
+    /// The extents by their first addresses. No two overlap.
     extents: BTreeMap<usize, Extent>,
     /// The first addresses of those that have pages, by the first page.
     by_page: BTreeMap<u64, usize>,

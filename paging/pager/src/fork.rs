@@ -38,7 +38,7 @@ use zeroize::Zeroizing;
 pub struct Fork {
     /// The stack for all work on either side of `fork`: the caller's own may be paged.
     stack: Box<OwnStack>,
-    /// Not on the caller's stack either.
+    /// The large parts, which are not on the caller's stack either.
     parts: Box<Parts>,
 }
 
@@ -308,7 +308,7 @@ mod tests {
 
     type Word = [u8; 16];
 
-    /// In the form of the search, which the search itself does not find.
+    /// Returns the bytes in the form in which the search does not find its own pattern.
     fn hidden(bytes: &[u8]) -> Word {
         std::array::from_fn(|at| !bytes[at])
     }

@@ -16,11 +16,11 @@ pub enum HandlerProcessor {
     /// Any, as the scheduler chooses.
     #[default]
     Any,
-    /// This one, from 0. A second process does not run on it. A program of one thread runs best if it is bound to the
-    /// same processor.
+    /// The handler runs on this processor, counted from 0. A second process does not run on it. A program of one thread
+    /// runs best if it is bound to the same processor.
     Bound(usize),
-    /// While a single thread faults, both are bound to the processor that it ran on. Programs that the thread starts
-    /// inherit that, unless they are started in
+    /// Handler and program are bound to one processor while a single thread faults. Programs that the thread starts
+    /// inherit the binding, unless they are started in
     /// [`Region::with_unbound_threads`](crate::region::Region::with_unbound_threads).
     Together,
 }
@@ -28,9 +28,9 @@ pub enum HandlerProcessor {
 /// Two meters of the sealing layer.
 #[derive(Clone, Copy, Debug)]
 pub struct Meters {
-    /// For the program's own process.
+    /// The meter of the program's own process.
     pub program: &'static PageMeter,
-    /// For the second process, in memory that both share.
+    /// The meter of the second process, in memory that both share.
     pub worker: &'static PageMeter,
 }
 

@@ -158,7 +158,7 @@ impl Region {
         unsafe { std::slice::from_raw_parts_mut(self.mapping.first(), self.mapping.first_bytes()) }
     }
 
-    /// Its first address, for allocators. It is valid until the region is dropped.
+    /// Returns the first address of the region, for allocators. The address is valid until the region is dropped.
     pub fn as_ptr(&self) -> *mut u8 {
         self.mapping.first()
     }
@@ -256,7 +256,7 @@ impl Region {
         self.discard_shared(pages);
     }
 
-    /// Like [`discard`](Self::discard), for allocators that know that no thread uses these pages.
+    /// Does the same as [`discard`](Self::discard), for allocators that know that no thread uses these pages.
     pub fn discard_shared(&self, pages: Range<u64>) {
         assert!(pages.end <= self.options.pages, "pages beyond the region");
         self.paging.discard(pages);

@@ -32,7 +32,7 @@ struct ReportPage {
     forks: AtomicU64,
     /// Faults of those that have ended.
     faults_of_forks: AtomicU64,
-    /// Their evictions.
+    /// The evictions of the forks.
     evictions_of_forks: AtomicU64,
     /// The limit of resident pages at the end.
     resident: AtomicU64,
@@ -319,7 +319,7 @@ pub(crate) extern "C" fn on_exit() {
     add_fork_counts();
 }
 
-/// Also counts a program that ends without exit handlers.
+/// Ends the process without exit handlers, and counts it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn _exit(code: c_int) -> ! {
     on_exit();

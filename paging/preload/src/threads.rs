@@ -62,7 +62,7 @@ unsafe extern "C-unwind" fn run(work: *mut c_void) -> *mut c_void {
 /// The function that a thread of standard C begins with, and its argument.
 type Standard = (unsafe extern "C-unwind" fn(*mut c_void) -> c_int, *mut c_void);
 
-/// Like `pthread_create`: the C library makes both kinds of threads alike.
+/// Does the same as `pthread_create`: the C library makes both kinds of threads alike.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn thrd_create(
     thread: *mut pthread_t,
@@ -83,7 +83,7 @@ unsafe extern "C" fn thrd_create(
     }
 }
 
-/// As [`run`].
+/// Does the same as [`run`], for standard C's threads.
 unsafe extern "C-unwind" fn run_standard(work: *mut c_void) -> *mut c_void {
     // SAFETY: it was made for this thread alone.
     let (main, argument) = *unsafe { Box::from_raw(work.cast::<Standard>()) };

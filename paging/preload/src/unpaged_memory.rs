@@ -43,7 +43,7 @@ pub(crate) fn bytes() -> Option<u64> {
 #[derive(Default)]
 struct Sum {
     kib: u64,
-    /// Of the current mapping.
+    /// The bytes of the current mapping.
     here: u64,
 }
 

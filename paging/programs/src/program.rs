@@ -9,7 +9,7 @@ use thiserror::Error;
 /// A program of the six.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// Its name in the paper's figures.
+    /// The program's name in the paper's figures.
     pub name: &'static str,
     /// The kind of programs that it represents.
     pub stands_for: &'static str,
@@ -26,7 +26,7 @@ pub struct Run {
     pub start: Start,
     /// First line of its standard output.
     pub answer: &'static str,
-    /// Its exit code.
+    /// The run's exit code.
     pub exit_code: i32,
 }
 
@@ -147,7 +147,7 @@ fn run_with(name: &str, sizes: &Sizes<'_>) -> Option<String> {
 /// The error that a run's output differs from that of an unpaged run.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum WrongAnswer {
-    /// Its first line differs.
+    /// The first line of the answer differs.
     #[error(
         "{run} answered `{found}` and not `{answer}`: its memory was damaged, or the program was changed"
     )]

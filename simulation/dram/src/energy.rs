@@ -96,7 +96,7 @@ pub(crate) struct Meter {
     open: Cycle,
     /// Requests that are done.
     done: u64,
-    /// For each rank, its open banks and the cycle since which a bank is open.
+    /// The open banks of each rank, and the cycle since which a bank is open.
     ranks: Vec<(u32, Cycle)>,
 }
 

@@ -12,7 +12,7 @@ pub enum DramError {
     Unreadable {
         /// The line, from 1.
         line: usize,
-        /// Its section, if it has one.
+        /// The section of the line, if there is one.
         section: String,
         /// The fault, with the field's name.
         why: String,

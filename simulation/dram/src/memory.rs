@@ -45,7 +45,7 @@ struct Channel<S> {
     pending: u64,
     /// The cycle in which the last of all requests so far is done.
     last: Cycle,
-    /// This channel's share of each batch; the first is for posted requests.
+    /// The share of this channel in each batch. The first is for posted requests.
     shares: Vec<Share>,
 }
 

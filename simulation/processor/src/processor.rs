@@ -104,13 +104,13 @@ pub enum Reason {
 /// The next thing that a processor does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It sends a request to the memory.
+    /// The processor sends a request to the memory.
     Request(Request),
-    /// It can continue only after the memory has answered a request.
+    /// The processor can continue only after the memory has answered a request.
     Waits,
-    /// It sends no request before the given cycle or count of instructions.
+    /// The processor sends no request before the given cycle or count of instructions.
     Reached,
-    /// It has retired its last instruction in this cycle.
+    /// The processor has retired its last instruction in this cycle.
     Done(Cycle),
 }
 

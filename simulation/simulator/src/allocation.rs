@@ -275,7 +275,7 @@ mod tests {
         }
     }
 
-    /// Without room for evictions, or for lost space, nothing may shrink.
+    /// A limit of nothing on evictions, or on lost space, lets no bucket shrink.
     #[test]
     fn limits_of_nothing_leave_every_bucket_as_it_is() {
         let base = Configuration::baseline(13);

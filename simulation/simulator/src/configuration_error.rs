@@ -47,7 +47,7 @@ pub enum ConfigurationError {
     TooSlow {
         /// T.
         rest: u64,
-        /// Its unit, in words.
+        /// The unit of T, in words.
         unit: &'static str,
     },
     /// Dummies would follow without end.
@@ -104,11 +104,11 @@ pub enum ConfigurationError {
     ForkPath {
         /// The number.
         what: &'static str,
-        /// Its value.
+        /// The value of the setting.
         value: u32,
-        /// Its minimum.
+        /// The minimum of the setting.
         min: u32,
-        /// Its maximum.
+        /// The maximum of the setting.
         max: u32,
     },
     /// Fork Path is combined with what it is not built for.

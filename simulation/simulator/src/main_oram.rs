@@ -35,20 +35,20 @@ pub(crate) struct TreeParts {
 /// The kind of access to a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AccessKind {
-    /// It stays in the tree, with a new leaf.
+    /// The block stays in the tree, with a new leaf.
     Access,
-    /// It leaves the tree.
+    /// The block leaves the tree.
     TakeOut,
-    /// It comes into the tree again.
+    /// The block comes into the tree again.
     PutIn,
 }
 
 /// A step towards the remapping of a block that is out of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RemapStep {
-    /// Its position was drawn.
+    /// The block's position was drawn.
     Drawn(Leaf),
-    /// Its position is not on chip yet.
+    /// The block's position is not on chip yet.
     Pending(Step),
 }
 

@@ -42,7 +42,7 @@ impl OnChipBytes {
         stash + tree_top + index + plb + positions + metadata + small_tree + remapped
     }
 
-    /// Those of a configuration.
+    /// Returns the bytes of a configuration.
     ///
     /// # Errors
     /// [`ConfigurationError`].

@@ -23,16 +23,16 @@ pub(crate) enum MovedBlocks<'a> {
     Access(Leaf),
     /// An eviction along the path to this leaf.
     Eviction(Leaf),
-    /// These slots of the main tree, one by one.
+    /// The path moves these slots of the main tree, one by one.
     Slots(&'a MovedSlots),
 }
 
 /// The cycles of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PathTimes {
-    /// Its last block has been read.
+    /// The cycle in which the last block of the path has been read.
     pub(crate) read: Cycle,
-    /// Its last block has been written.
+    /// The cycle in which the last block of the path has been written.
     pub(crate) written: Cycle,
 }
 

@@ -32,9 +32,9 @@ pub(crate) struct SmallOram {
 /// A block in transit into the main tree.
 #[derive(Clone, Copy, Debug)]
 enum LeavingBlock {
-    /// It is still in the small tree.
+    /// The block is still in the small tree.
     Inside(EvictedBlock),
-    /// It is in neither tree: it waits on the trusted side for its position in the main one.
+    /// The block is in neither tree: it waits on the trusted side for its position in the main one.
     Outside(BlockId),
 }
 

@@ -27,7 +27,7 @@ pub enum SettingsError {
     Number {
         /// The setting.
         key: &'static str,
-        /// Its value.
+        /// The value of the setting.
         value: String,
     },
     /// There is no file to write.

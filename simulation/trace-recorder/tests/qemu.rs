@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 
 /// The address at which the linker puts the lines that the program walks over.
 const BUFFER: u64 = 0x1000_0000;
-/// Those lines.
+/// The number of lines that the program walks over.
 const LINES: u64 = 8192;
 /// The lines that the first-level cache holds.
 const CACHED: u64 = 4096;

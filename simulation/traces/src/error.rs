@@ -10,7 +10,7 @@ pub enum RecordError {
     /// Programs are missing.
     #[error("missing on this machine: {}; on Debian and Ubuntu: apt-get install {}", programs.join(", "), packages.join(" "))]
     Missing {
-        /// Their names.
+        /// The names of the programs.
         programs: Vec<String>,
         /// The packages that have them.
         packages: Vec<String>,

@@ -98,9 +98,9 @@ pub struct Program {
     pub name: String,
     /// Debian's package that contains it; empty for `ameles-programs`.
     pub package: String,
-    /// Its version.
+    /// The program's version.
     pub version: String,
-    /// Its licence, by SPDX.
+    /// The program's licence, by SPDX.
     pub licence: String,
     /// The work that it does while it is recorded.
     pub does: String,

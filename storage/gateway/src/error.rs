@@ -61,9 +61,9 @@ pub enum Error {
     /// A part other than the last is too small.
     #[error("part {number} has {bytes} bytes: every part but the last must have at least {min}")]
     PartTooSmall {
-        /// Its number.
+        /// The number of the part.
         number: u16,
-        /// Its size in bytes.
+        /// The size of the part in bytes.
         bytes: u64,
         /// The minimum that is accepted, in bytes.
         min: u64,

@@ -286,8 +286,8 @@ impl Vault {
         self.ask(|reply| Command::Check(progress, reply)).await
     }
 
-    /// From now on, requests fail with [`VaultError::StoreFull`] if the store has no room, instead of waiting for it.
-    /// For commands that maintain a vault and do not serve it.
+    /// Makes requests fail with [`VaultError::StoreFull`] from now on if the store has no room, instead of waiting for
+    /// it. Commands that maintain a vault and do not serve it need this.
     pub fn fail_if_store_is_full(&self) {
         self.shared.store_space.wait(false);
     }

@@ -19,7 +19,7 @@ pub type NewKey = (MasterKey, Option<PassphraseHeader>);
 pub enum Renewal {
     /// The current key of the vault.
     Same(MasterKey),
-    /// Another key; `None` if it must be created in its file.
+    /// The vault gets another key; `None` if it must be created in its file.
     Another(Option<NewKey>),
 }
 

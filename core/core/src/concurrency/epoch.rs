@@ -48,7 +48,7 @@ pub trait EpochScheme {
     /// The store's error.
     type StoreError: Error + 'static;
 
-    /// Its epochs.
+    /// Returns the epochs of the scheme.
     fn epochs(&self) -> &Epochs<Self::State>;
 
     /// Serves a batch of at least one access, which was checked.

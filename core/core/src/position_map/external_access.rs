@@ -21,7 +21,7 @@ pub(crate) struct TreeParts<'a, E> {
 
 /// A scheme over a tree that can access single blocks.
 pub(crate) trait SingleAccess: Oram {
-    /// Its parts.
+    /// Returns the parts of the tree ORAM.
     fn parts(&self) -> TreeParts<'_, Self::Error>;
 
     /// The stash, and its hard bound in blocks.

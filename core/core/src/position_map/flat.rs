@@ -26,7 +26,7 @@ impl Positions {
         Positions { words: WordTable::of(words) }
     }
 
-    /// Its words, one for each block.
+    /// Returns the words of the map, one for each block.
     #[inline]
     pub fn words(&self) -> &[u32] {
         self.words.words()

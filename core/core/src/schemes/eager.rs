@@ -114,9 +114,9 @@ struct Buffer {
 
 #[derive(Clone, Copy, Debug)]
 enum Progress {
-    /// So many of the pages to be refreshed are here, and write p has not come.
+    /// The first `loaded` of the pages to be refreshed are here, and write p has not come.
     Preloading { loaded: usize },
-    /// Write p has come, and so many places have been unloaded.
+    /// Write p has come, and the first `unloaded` places have been unloaded.
     Flush { page: Option<BlockId>, unloaded: usize },
 }
 

@@ -156,7 +156,7 @@ pub struct OpamOram<S, R> {
 struct State<R> {
     random: R,
     positions: Positions,
-    /// For each slot of the tree, the page in it + 1, or 0.
+    /// The page in each slot of the tree, plus 1, or 0.
     pages: Vec<u32>,
     stash: Stash,
     placement: Placement,

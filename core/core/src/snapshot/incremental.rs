@@ -37,7 +37,7 @@ pub struct Parts<'a> {
     pub rest: &'a [u8],
     /// The blocks of the stash in their order, the first of a list last.
     pub order: &'a [BlockId],
-    /// Their payloads.
+    /// The payloads of the scheme's blocks.
     pub payloads: &'a mut dyn Payloads,
     /// The source of the payloads that are not in memory, if there is one. It then has those of all these blocks, and
     /// none is read from `payloads`.
@@ -80,7 +80,7 @@ impl Parts<'_> {
 /// The place of a block. Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockPlace {
-    /// It was never accessed, and reads as zeros.
+    /// The block was never accessed, and reads as zeros.
     Nowhere,
     /// The stash.
     Stash,
@@ -90,7 +90,7 @@ pub enum BlockPlace {
 
 /// An oblivious RAM whose trusted state can be written as changes. `R` is the randomness that it draws from.
 pub trait IncrementalSnapshot<R>: FullSnapshot<R> {
-    /// Its public parameters.
+    /// The scheme's public parameters.
     type Parameters;
 
     /// The sizes of its tables, in words of 32 bits. Public. A new scheme's words are all zeros.

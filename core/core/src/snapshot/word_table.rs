@@ -28,7 +28,7 @@ impl WordTable {
         WordTable { words, changed: None, held: WordSnapshot::default() }
     }
 
-    /// Its words.
+    /// Returns the word table's words.
     #[inline]
     pub(crate) fn words(&self) -> &[u32] {
         &self.words

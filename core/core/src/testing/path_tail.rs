@@ -16,9 +16,10 @@ use rand_core::SeedableRng;
 /// The times of the write-backs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteBacks {
-    /// After every single access.
+    /// The paths are written back after every single access.
     Promptly,
-    /// As late as a driver may: all but one access of a largest batch, and a largest batch.
+    /// The paths are written back as late as a driver may wait: all but one access of a largest batch, and a largest
+    /// batch.
     Late,
 }
 

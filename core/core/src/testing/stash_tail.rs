@@ -88,7 +88,7 @@ pub fn room(parameters: &RingParameters) -> u32 {
 /// counts. At worst, the newest `2 A - 1` accesses had no eviction yet: one eviction is pending or has not filled its
 /// buckets, and the next is about to become pending.
 struct WaitingDistribution {
-    /// So many coins of each probability.
+    /// The number of coins of each probability.
     coins: Vec<(f64, f64)>,
 }
 

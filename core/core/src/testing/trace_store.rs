@@ -22,7 +22,7 @@ pub enum TraceEntry {
 /// The visible actions of several processors: a processor asks for something, or they send each other messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessorAction {
-    /// This processor asked for this.
+    /// This processor made this request.
     StoreRequest(Processor, TraceEntry),
     /// These messages were sent in one step.
     Messages(Vec<SentMessage>),
@@ -35,16 +35,16 @@ pub struct SentMessage {
     pub from: Processor,
     /// The processor that it was sent to.
     pub to: Processor,
-    /// Its length in bytes.
+    /// The sent message's length in bytes.
     pub bytes: usize,
 }
 
 /// Something that was recorded.
 #[derive(Clone, Debug)]
 pub(crate) enum Recorded {
-    /// By the only processor that there is.
+    /// The only processor made this request.
     Single(TraceEntry),
-    /// By several.
+    /// One of several processors made this request.
     Processor(ProcessorAction),
 }
 

@@ -55,12 +55,12 @@ impl BucketMetadata {
         }
     }
 
-    /// Its two tables, to be changed or copied.
+    /// Returns the two tables, to be changed or copied.
     pub(crate) fn tables_mut(&mut self) -> [&mut WordTable; 2] {
         [&mut self.slots, &mut self.written.words]
     }
 
-    /// Its two tables: the slots, and a bit for each bucket that was ever written.
+    /// Returns the two tables: the slots, and a bit for each bucket that was ever written.
     pub(crate) fn into_tables(self) -> [Vec<u32>; 2] {
         [self.slots.into_words(), self.written.words.into_words()]
     }

@@ -20,7 +20,7 @@ pub(crate) enum Executor {
 }
 
 impl Executor {
-    /// Those that share the work with the caller, if it is not alone.
+    /// Returns the workers that share the work with the caller, if there are any.
     fn workers(&self) -> Option<&dyn Workers> {
         match self {
             Executor::Caller => None,

@@ -74,11 +74,11 @@ pub trait PageWorker<M>: Send {
 /// The status of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobStatus {
-    /// It is not done yet.
+    /// The job is not done yet.
     Pending,
-    /// It is done.
+    /// The job is done.
     Done,
-    /// Its page did not open, or the page that it should have sealed did not: nothing was sealed.
+    /// A page of the job did not open: the page to read, or the one to seal. Nothing was sealed.
     Forged,
 }
 

@@ -21,7 +21,7 @@ pub enum Versioning {
     Off,
     /// Deleted and overwritten objects are kept, and charged for.
     On,
-    /// They were kept once, and those that are left are still there.
+    /// The store kept versions once, and those that are left are still there.
     Suspended,
     /// The provider does not say.
     Unknown,

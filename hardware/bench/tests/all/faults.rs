@@ -121,7 +121,8 @@ fn no_answer_comes_after_an_error_and_every_burst_ends() {
     }
 }
 
-/// Without tags, headers of an earlier state bring blocks that are stored already, more than paths take back.
+/// Headers of an earlier state bring blocks that are already stored. Without tags these are more blocks than paths take
+/// back.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_stash_that_stale_memory_fills_stops_the_controller() {

@@ -70,7 +70,7 @@ fn the_front_end_with_tags_shows_what_that_of_the_core_shows() {
     }
 }
 
-/// On the bus it is a read of block 0.
+/// The bus shows it as a read of block 0.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_block_beyond_the_capacity_is_zeros_and_changes_nothing() {

@@ -88,7 +88,7 @@ struct JobDraft<'a> {
 #[derive(Clone, Copy)]
 struct WrittenObject {
     number: usize,
-    /// Its size now.
+    /// The present size of the object.
     bytes: u64,
     is_deleted: bool,
 }

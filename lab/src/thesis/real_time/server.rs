@@ -72,7 +72,7 @@ impl Server {
         Ok(Server { address, link, end: Some(end), thread, _folder: folder })
     }
 
-    /// Its URL.
+    /// Returns the server's URL.
     pub(super) fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }

@@ -38,7 +38,7 @@ use syscalls::riscv64::Sysno;
 
 /// A running program and its state for system calls.
 pub struct Program<P, M> {
-    /// Its memory.
+    /// The program's memory.
     pub memory: ProgramMemory<P>,
     /// The host.
     pub host: Host<M>,

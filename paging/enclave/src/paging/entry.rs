@@ -65,7 +65,7 @@ impl Entry {
         self.0 & AT_TOUCH != 0
     }
 
-    /// Its access rights.
+    /// Returns the entry's access rights.
     pub(crate) fn access(self) -> Access {
         Access::of_bits(self.0 >> RIGHTS)
     }

@@ -58,7 +58,7 @@ pub struct Paging {
 
 /// The memory of a program.
 pub struct ProgramMemory<P> {
-    /// Its areas.
+    /// The areas of the program's memory.
     pub space: Space,
     frames: ProgramFrames<P>,
     faults: Box<dyn Faults<P>>,

@@ -55,7 +55,7 @@ impl PageTable {
         self.levels
     }
 
-    /// Its size in bytes.
+    /// Returns the page table's size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.nodes)
     }

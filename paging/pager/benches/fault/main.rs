@@ -46,7 +46,7 @@ struct Row {
 /// The helper that shares the work of an eager or parallel scheme.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Helper {
-    /// As many threads as the pager chooses.
+    /// The pager chooses the number of threads.
     Auto,
     /// An additional thread.
     Thread,

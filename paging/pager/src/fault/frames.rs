@@ -5,9 +5,9 @@ use core::error::Error;
 /// The outcome of unmapping a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakeOutcome {
-    /// Its contents are in the frame.
+    /// The contents of the page are in the frame.
     Out,
-    /// It is in use elsewhere (by a device, say), and stays where it was.
+    /// The page is in use elsewhere, for example by a device, and stays where it was.
     Busy,
 }
 

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 /// The place of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Residence {
-    /// Only in the scheme.
+    /// The page is only in the scheme.
     Absent,
     /// Mapped in the application.
     Mapped,
@@ -34,8 +34,8 @@ const EVICTIONS_PER_PINNED_RETRY: u32 = 8;
 
 /// A byte a page, and three queues. Nothing grows after construction, except while there are too many resident pages.
 pub(super) struct Resident {
-    /// For each page: its place, whether its contents were discarded while it was absent, whether it holds anything,
-    /// whether the scheme was ever given it, and whether it was all zeros when it was evicted.
+    /// The state of each page: its place, whether its contents were discarded while it was absent, whether it holds
+    /// anything, whether the scheme was ever given it, and whether it was all zeros when it was evicted.
     pages: Box<[u8]>,
     /// The mapped pages, the oldest first, without the pinned ones.
     mapped: VecDeque<u32>,

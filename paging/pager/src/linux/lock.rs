@@ -41,7 +41,7 @@ impl<T> Lock<T> {
         act(unsafe { &mut *self.value.get() })
     }
 
-    /// Like [`with`](Self::with), unless the lock is retained.
+    /// Does the same as [`with`](Self::with), or returns `None` if the lock is retained.
     pub(crate) fn with_unless_retained<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         if !self.lock(true) {
             return None;
@@ -51,7 +51,7 @@ impl<T> Lock<T> {
         Some(act(unsafe { &mut *self.value.get() }))
     }
 
-    /// Like [`with`](Self::with), and retains the lock: other threads wait until
+    /// Does the same as [`with`](Self::with), and retains the lock: other threads wait until
     /// [`release_retained`](Self::release_retained).
     pub(crate) fn with_and_retain<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
         self.lock(false);

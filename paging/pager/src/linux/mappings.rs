@@ -42,7 +42,7 @@ pub struct MapRequest {
     pub bytes: usize,
     /// The access rights.
     pub access: Access,
-    /// As for `mmap`, without those that make it private and anonymous.
+    /// The flags for `mmap`, without those that make the mapping private and anonymous.
     pub flags: u32,
 }
 
@@ -273,7 +273,7 @@ fn prot(access: Access) -> ProtFlags {
     ProtFlags::from_bits_retain(access.protection() as u32)
 }
 
-/// Also for memory that is not paged, as the program requested it.
+/// Changes access rights as the program requested, also of memory that is not paged.
 fn protect(span: Range<usize>, access: Access) -> Result<(), Errno> {
     if span.is_empty() {
         return Ok(());

@@ -18,7 +18,7 @@ use std::thread;
 const STACK_BYTES: usize = 1 << 20;
 
 pub(crate) struct OwnStack {
-    /// Its second part is the stack, after a guard page.
+    /// The mapping: a guard page, then the stack.
     memory: PrivateMapping,
     /// The lock of the stack.
     contexts: Mutex<Box<Contexts>>,
@@ -49,7 +49,7 @@ impl OwnStack {
         Ok(OwnStack { memory, contexts: Mutex::new(Box::new(contexts)) })
     }
 
-    /// Its addresses.
+    /// Returns the addresses of the stack.
     pub(crate) fn addresses(&self) -> Range<usize> {
         let begin = self.memory.second() as usize;
         begin..begin + self.memory.second_bytes()

@@ -23,11 +23,11 @@ const MAX_MEMORY_RETRIES: u32 = 5000;
 /// The outcome of moving a page out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MoveOutcome {
-    /// It was moved.
+    /// The page was moved.
     Moved,
     /// The kernel holds it, for a device for example. It was not moved.
     Held,
-    /// It had no memory: the program has discarded it. The place is still empty.
+    /// The page had no memory because the program has discarded it. The place is still empty.
     WasAbsent,
 }
 

@@ -11,10 +11,11 @@ use std::mem::MaybeUninit;
 /// Far more than a fault needs. Pages that are not accessed take no memory.
 const BYTES: usize = 512 << 10;
 
-/// It is joined by [`join`](Self::join), or left alone by [`forget_in_child`](Self::forget_in_child).
+/// A thread with a stack that is not paged. [`join`](Self::join) joins it, [`forget_in_child`](Self::forget_in_child)
+/// leaves it alone.
 pub(crate) struct PrivateStackThread {
     thread: libc::pthread_t,
-    /// Its second part.
+    /// The stack of the thread, after a guard page.
     _stack: PrivateMapping,
 }
 

@@ -47,7 +47,7 @@ impl ThreadBinding {
     }
 }
 
-/// As long as it lives, no thread is bound.
+/// A guard that keeps every thread unbound as long as it lives.
 pub(crate) struct UnbindGuard(Arc<ThreadBinding>);
 
 impl Drop for UnbindGuard {

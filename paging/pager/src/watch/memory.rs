@@ -36,7 +36,7 @@ impl WatchedMemory {
         Ok(WatchedMemory { start: start.cast::<u8>().cast_const(), bytes })
     }
 
-    /// Its length in bytes.
+    /// Returns the length of the memory in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -74,7 +74,7 @@ pub enum WatchError {
     System {
         /// The thing that was requested.
         what: &'static str,
-        /// Its reason.
+        /// The reason that the system gave.
         errno: Errno,
     },
     /// A message that no paged process sends.

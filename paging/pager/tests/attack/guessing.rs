@@ -34,7 +34,7 @@ fn features(transcript: &Transcript) -> BTreeSet<Feature> {
 
 /// A naive Bayes classifier over these features.
 pub(crate) struct NaiveBayes {
-    /// For each feature, the log likelihood ratio of secret 1 if it is present, and if it is absent.
+    /// The log likelihood ratios of secret 1 for each feature: if it is present, and if it is absent.
     weights: BTreeMap<Feature, (f64, f64)>,
 }
 

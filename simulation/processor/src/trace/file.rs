@@ -19,7 +19,7 @@ pub enum WrittenFormat {
 /// The reason why a file is no trace, or cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It cannot be read, or something in it is wrong.
+    /// The file cannot be read, or something in it is wrong.
     #[error("{}: {why}", path.display())]
     Read {
         /// The file.
@@ -27,7 +27,7 @@ pub enum FileError {
         /// The fault, with its line or record.
         why: TraceError,
     },
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("{} cannot be written: {why}", path.display())]
     Write {
         /// The file.

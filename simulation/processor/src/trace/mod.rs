@@ -44,7 +44,7 @@ pub struct Miss {
 pub enum Kind {
     /// An instruction waits for it.
     Load,
-    /// It is written, and no instruction waits for it.
+    /// The line is written, and no instruction waits for it.
     Store,
 }
 

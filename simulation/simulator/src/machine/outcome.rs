@@ -57,6 +57,6 @@ pub struct Outcome {
     pub processor: ProcessorCounts,
     /// The work of the memory.
     pub work: Work,
-    /// Its energy.
+    /// The outcome's energy.
     pub energy: Energy,
 }

@@ -27,7 +27,7 @@ enum Received {
     Request,
     /// The program ended.
     End(Cycle),
-    /// So many instructions were fetched in this cycle that a dummy is due.
+    /// A dummy is due, because this many instructions were fetched in this cycle.
     Fetched(Cycle),
 }
 

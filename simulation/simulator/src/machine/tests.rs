@@ -61,13 +61,13 @@ const SCHEMES: [Scheme; 12] = [
 /// Programs that could hardly differ more.
 #[derive(Clone, Copy, Debug)]
 enum Program {
-    /// It loads a few lines of one set of the cache again and again.
+    /// The program loads a few lines of one set of the cache again and again.
     Few,
-    /// It writes through all of memory, now and then.
+    /// The program writes through all of memory, now and then.
     Sweep,
-    /// It loads and stores at random, as fast as it can.
+    /// The program loads and stores at random, as fast as it can.
     Random,
-    /// It stores at random, and rests for long in between.
+    /// The program stores at random, and rests for long in between.
     Writes,
 }
 

@@ -21,7 +21,7 @@ const MAX_SETTLING_PATHS: u64 = 1 << 18;
 /// The state of a tree before the first access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Nothing was ever written.
+    /// The tree is empty: nothing was ever written.
     Empty,
     /// All blocks are there, after such a history.
     Steady(History),

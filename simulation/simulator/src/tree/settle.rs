@@ -1,4 +1,4 @@
-//! From a drawn state to the steady state of random accesses.
+//! Brings a drawn state to the steady state of random accesses.
 //!
 //! A drawn block is as deep as the paths since its last access allow, if there was room for it. A real one that found
 //! no room sinks only when a path passes by. With buckets of four that makes no difference; with IR-Alloc's it does:

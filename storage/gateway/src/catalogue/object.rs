@@ -63,7 +63,7 @@ pub struct Details {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Encryption {
-    /// With keys of the server (SSE-S3, `AES256`).
+    /// The keys are the server's (SSE-S3, `AES256`).
     #[n(0)]
     OfServer,
 }
@@ -188,7 +188,7 @@ pub struct Object {
     pub checksum: Option<Checksum>,
     /// The time at which the object got its name, or its details were changed.
     pub modified: UnixMillis,
-    /// Its bytes: one segment, or one for each part.
+    /// The object's bytes: one segment, or one for each part.
     pub segments: Vec<Arc<Segment>>,
     /// The upload in parts from which the object was completed, if there was one.
     pub completed: Option<Arc<Completed>>,

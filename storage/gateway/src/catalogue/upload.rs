@@ -48,7 +48,7 @@ impl Upload {
 /// An uploaded part: a durable piece of a later object.
 #[derive(Debug)]
 pub struct Part {
-    /// Its bytes.
+    /// The part's bytes.
     pub segment: Arc<Segment>,
     /// MD5 of its bytes.
     pub md5: [u8; 16],

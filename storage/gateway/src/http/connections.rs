@@ -27,9 +27,9 @@ enum ConnectionState {
     Idle(Instant),
     /// The server answers a request, or the client still receives the answer.
     Answering,
-    /// It must end after the current request.
+    /// The connection must end after the current request.
     Ending,
-    /// It must end, and it has not answered anything.
+    /// The connection must end, and it has not answered anything.
     Discarded,
 }
 

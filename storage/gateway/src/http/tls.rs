@@ -54,7 +54,7 @@ pub enum TlsError {
     Exposed {
         /// The file.
         path: PathBuf,
-        /// Its permission bits.
+        /// The permission bits of the file.
         mode: u32,
     },
     /// The file holds no certificate.

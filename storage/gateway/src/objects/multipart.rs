@@ -27,20 +27,20 @@ const DEFAULT_CHECKSUM: (Algorithm, Coverage) = (Algorithm::Crc64Nvme, Coverage:
 /// A part in a request to complete an upload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedPart {
-    /// Its number, `1..=10000`.
+    /// The part's number, `1..=10000`.
     pub number: u16,
     /// The ETag that its upload returned, without quotes, if it must be checked.
     pub etag: Option<String>,
-    /// Its checksum in base64, if it must be checked.
+    /// The part's checksum in base64, if it must be checked.
     pub checksum: Option<(Algorithm, String)>,
 }
 
 /// The properties that a completed object must have; each is checked if present.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExpectedObject {
-    /// Its checksum in base64.
+    /// The object's checksum in base64.
     pub checksum: Option<(Algorithm, String)>,
-    /// Its size in bytes.
+    /// The object's size in bytes.
     pub bytes: Option<u64>,
     /// The minimum size of each of its parts, except for the last one.
     pub min_part: Option<u64>,

@@ -41,7 +41,7 @@ const AT_ONCE: usize = 1000;
 pub struct Tally {
     /// Objects.
     pub objects: u64,
-    /// Their bytes.
+    /// The bytes of these objects.
     pub bytes: u64,
 }
 

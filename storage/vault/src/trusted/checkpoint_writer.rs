@@ -30,7 +30,7 @@ const PIECE_BYTES_PER_ACCESS: u64 = 128;
 /// Builds the checkpoints of a trusted disk.
 pub(crate) struct CheckpointWriter {
     pub(crate) directory: StashDirectory,
-    /// For each piece, the checkpoint that its words are at least as new as.
+    /// The oldest checkpoint that the words of each piece may come from.
     pieces: Vec<u64>,
     next_piece: u64,
     /// Bytes of pieces that are due and not written yet.

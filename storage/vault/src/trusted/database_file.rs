@@ -57,7 +57,7 @@ impl<B: StorageBackend> DatabaseFile<B> {
 }
 
 impl<B: StorageBackend> StorageBackend for DatabaseFile<B> {
-    /// At the first call, redb has locked the file: no other process is creating it.
+    /// The first call shows that redb has locked the file: no other process is creating it.
     fn len(&self) -> io::Result<u64> {
         if !self.was_checked.swap(true, Ordering::Relaxed) && self.was_never_completed()? {
             self.backend.set_len(0)?;

@@ -47,10 +47,11 @@ pub enum JournalPlace {
 #[borsh(use_discriminant = true)]
 #[repr(u8)]
 pub enum TreeTopPlace {
-    /// In memory, and on the trusted disk for the next opening.
+    /// The tree top is in memory, and on the trusted disk for the next opening.
     #[default]
     Memory = 1,
-    /// On the trusted disk alone, except for payloads that came or were requested since the last checkpoint.
+    /// The tree top is on the trusted disk alone, except for payloads that came or were requested since the last
+    /// checkpoint.
     Disk = 2,
 }
 

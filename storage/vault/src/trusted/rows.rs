@@ -150,8 +150,8 @@ impl Rows {
         self.apply(changes, commit, salt)
     }
 
-    /// As [`commit`](Self::commit), but without the journal in the store: a checkpoint must be shipped before the next
-    /// commit.
+    /// Does the same as [`commit`](Self::commit), but without the journal in the store: a checkpoint must be shipped
+    /// before the next commit.
     pub(crate) fn commit_without_log(
         &self,
         changes: Vec<RowChange>,

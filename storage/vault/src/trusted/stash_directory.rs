@@ -299,7 +299,7 @@ impl StashDirectory {
         self.free_slots.iter().copied().collect()
     }
 
-    /// So many slots that no checkpoint names. Adds slots if there are too few.
+    /// Returns this many slots that no checkpoint names. Adds slots if there are too few.
     pub(crate) fn spare_slots(&mut self, count: usize) -> Vec<StashSlot> {
         while self.free_slots.len() < count {
             let slot = self.map().push();

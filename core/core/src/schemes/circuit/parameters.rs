@@ -110,7 +110,7 @@ impl CircuitParameters {
     }
 }
 
-/// At least the blocks that wait for a subtree on average, with Z = 2 and a tree that is half full.
+/// An upper bound of the blocks that wait for a subtree on average, with Z = 2 and a tree that is half full.
 const WAITING: f64 = 0.8;
 
 #[cfg(test)]

@@ -169,7 +169,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Self::over(parameters, None, tree, random)
     }
 
-    /// Like [`new`](Self::new), but accepts counters with too few bits, so that group remaps show as
+    /// Does the same as [`new`](Self::new), but accepts counters with too few bits, so that group remaps show as
     /// [emergencies](Oram::emergencies).
     ///
     /// # Errors

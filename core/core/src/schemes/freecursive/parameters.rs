@@ -111,9 +111,10 @@ impl BackendParameters {
 /// The place of the positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PositionStorage {
-    /// In the payloads of the PosMap blocks, where they belong.
+    /// The positions are in the payloads of the PosMap blocks, where they belong.
     InBlocks,
-    /// In a table aside, 4 bytes a block: for simulations, whose blocks have no payload. The trace is the same.
+    /// The positions are in a separate table, 4 bytes a block: for simulations, whose blocks have no payload. The trace
+    /// is the same.
     Separate,
     /// Nowhere: the payloads of the PosMap blocks hold counters, from which the positions are computed (the
     /// compressed PosMap). The table on the trusted side holds counters of 8 bytes.

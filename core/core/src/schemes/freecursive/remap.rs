@@ -167,7 +167,7 @@ mod tests {
         });
     }
 
-    /// Of all counters that were given, none was given to the same block before: they only grow.
+    /// Asserts that no counter was given twice to the same block: counters only grow.
     fn assert_each_given_once(oram: &Subject) {
         let state = oram.state.borrow();
         let mut last = BTreeMap::new();

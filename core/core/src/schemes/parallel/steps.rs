@@ -48,7 +48,7 @@ pub(super) struct InRun {
 }
 
 impl Places {
-    /// So many records of zeros.
+    /// Returns this many records of zeros.
     pub(super) fn new(places: usize, record_bytes: usize) -> Self {
         Places { record_bytes, bytes: alloc::vec![0; places * record_bytes] }
     }

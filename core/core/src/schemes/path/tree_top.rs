@@ -245,7 +245,7 @@ struct Way {
 }
 
 impl Sets {
-    /// As many sets, a power of two, as give each of `blocks` blocks a way.
+    /// Makes a power of two of sets, so many that each of `blocks` blocks gets a way.
     fn new(blocks: usize, per_set: u32) -> Self {
         let per_set = per_set as usize;
         let sets = blocks.div_ceil(per_set).next_power_of_two();

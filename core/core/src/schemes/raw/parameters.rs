@@ -148,7 +148,7 @@ impl RawParameters {
     }
 }
 
-/// At least the blocks that wait for a subtree on average, with planned parameters.
+/// An upper bound of the blocks that wait for a subtree on average, with planned parameters.
 const WAITING: f64 = 2.8;
 
 #[cfg(test)]

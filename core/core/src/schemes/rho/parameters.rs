@@ -13,7 +13,7 @@ pub struct SmallTreeParameters {
     /// The tree, in batches of 1 and with `top` 0. Its capacity is that of the [tags](Self::tags), and the most
     /// blocks that may be on their way out: at least one.
     pub tree: BucketsByLevel,
-    /// Its levels on the trusted side.
+    /// The levels of the small tree on the trusted side.
     pub tree_top: TreeTopParameters,
 }
 

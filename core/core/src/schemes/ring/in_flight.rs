@@ -40,7 +40,7 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    /// Nothing in flight.
+    /// Returns the state with nothing in flight.
     pub(crate) fn none() -> Self {
         let (reading, rewrites, pinned) = <_>::default();
         InFlight { round: Round(0), reading, rewrites, pinned, unfilled: false }

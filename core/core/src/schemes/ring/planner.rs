@@ -131,8 +131,8 @@ impl RingParameters {
         )
     }
 
-    /// These parameters with another Z (inner buckets), S (without the batch) or A; the values that follow from them
-    /// are chosen again, the stash bound too. [`validate`](Self::validate) says whether they work.
+    /// Returns these parameters with another Z (inner buckets), S (without the batch) or A; the values that follow from
+    /// them are chosen again, the stash bound too. [`validate`](Self::validate) says whether they work.
     pub fn adjusted(&self, z: Option<u32>, s: Option<u32>, a: Option<u32>) -> Self {
         let constraints = self.constraints();
         let rate = a.unwrap_or(self.eviction_rate);

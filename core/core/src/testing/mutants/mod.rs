@@ -169,11 +169,11 @@ async fn yield_once() {
 /// The reaction of a batch while the stash is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FullStashReaction {
-    /// It runs as usual, but a part of the scheme learns that the stash is full.
+    /// The scheme runs as usual, but a part of it learns that the stash is full.
     Reports,
-    /// It yields once.
+    /// The scheme yields once.
     Yields,
-    /// It leaves out its last access, if that is a dummy.
+    /// The scheme leaves out its last access, if that is a dummy.
     DropsDummy,
 }
 
@@ -264,16 +264,16 @@ pub struct WrongSchedule<'a> {
     store: &'a TraceStore,
     mistake: Mistake,
     writes: Cell<u64>,
-    /// The contents of the pages, so that it answers rightly for all that.
+    /// The contents of the pages. The scheme answers rightly despite its mistake.
     known: RefCell<Vec<Vec<u8>>>,
 }
 
 /// The wrong ways to compute the slots that are due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// With a ratio in floating point.
+    /// The bounds come from a ratio in floating point.
     Rounds,
-    /// From the one bound mod N to the other bound mod N.
+    /// The slots go from the one bound mod N to the other bound mod N.
     ReducesAsAPair,
 }
 
@@ -334,7 +334,7 @@ impl Oram for WrongSchedule<'_> {
 pub struct StopsAtHit<'a> {
     /// The parameters of the sound scheme.
     pub parameters: TrivialParameters,
-    /// Its store.
+    /// The store of the ORAM.
     pub store: &'a TraceStore,
 }
 

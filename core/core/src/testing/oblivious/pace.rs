@@ -16,10 +16,10 @@ use rand_core::SeedableRng;
 pub enum Pace {
     /// All of it, after each batch.
     Prompt,
-    /// As late as possible.
+    /// The work is done as late as possible.
     Late,
-    /// In parallel with the accesses; the store finishes in an order drawn from a public seed. The contents of the
-    /// store by then are written promptly.
+    /// The work is done in parallel with the accesses. The store finishes in an order drawn from a public seed. The
+    /// contents of the store by then are written promptly.
     Concurrent(u64),
     /// The same, with two steps of off-line work at a time.
     Overlapping(u64),

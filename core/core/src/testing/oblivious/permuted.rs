@@ -76,7 +76,7 @@ fn observer(memory: Memory, adversary: Adversary, seed: u64) -> Box<dyn Observer
 /// An operation that is due.
 #[derive(Clone, Debug)]
 enum Due {
-    /// These slots, then so many places of permuted memory that were not read in this epoch.
+    /// These slots, then this many places of permuted memory that were not read in this epoch.
     Places(Range<u64>, usize),
     /// Exactly this.
     Exactly(TraceEntry),

@@ -22,7 +22,7 @@ pub enum Program {
     Sweep,
     /// All pages in turn from the last to the first, never changed.
     CleanBackwards,
-    /// So many pages in turn, over and over.
+    /// This many pages in turn, over and over.
     Window(u64),
     /// Pages at random, changed.
     Random,

@@ -167,7 +167,7 @@ fn curious_with_a_log_conforms() {
     Scheme::of(parameters, |(p, slots), store, seed| curious::logged(p, store, *slots, seed)).conforms();
 }
 
-/// It keeps no state that a failure could tear.
+/// Plain paging keeps no state that a failure could tear.
 #[test]
 fn plain_paging_conforms() {
     Scheme::of(paging::small_plain(), |p, store, _| paging::plain(p, store)).conforms_without_state();

@@ -103,7 +103,7 @@ where
         });
     }
 
-    /// There is no snapshot while an access or a step waits for the store, and none once that failed.
+    /// Checks that there is no snapshot while an access or a step waits for the store, and none after it failed.
     fn has_no_snapshot_in_flight_or_after_a_failure(&self) {
         check(self.with(|_| (any::<u64>(), any::<bool>())), |(parameters, (seed, is_step))| {
             let (oram, store) = self.new_oram(&parameters, seed);

@@ -25,10 +25,10 @@ pub(super) const FILLING: usize = (CAPACITY / 2) as usize / MAX_BATCH as usize;
 pub(super) const LONG_RUNS: Effort = Effort { runs: 2, batches: 2000 };
 
 const BLOCK_AND_ZIPF: (Sequence, Sequence) = (Sequence::OneBlock, Sequence::Zipf);
-/// Nearly all of their draws show.
+/// The sequences whose draws nearly all show.
 const SWEEP_AND_RANDOM: (Sequence, Sequence) = (Sequence::Sweep, Sequence::Random);
 
-/// So long that a leaf which is never drawn is missed.
+/// The effort of runs that are long enough to show a leaf that is never drawn.
 const LONGER_RUNS: Effort = Effort { runs: 2, batches: 9000 };
 
 /// The mistakes of a scheme, each in so many of a thousand accesses or batches.

@@ -56,7 +56,7 @@ pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
 /// Runs a scheme: seed of its randomness, script, pace.
 pub(crate) type Run<'a> = &'a dyn Fn(u64, &[Vec<Operation>], Pace) -> Vec<Event>;
 
-/// So many evictions for so many accesses.
+/// Returns the rate of this many evictions for this many accesses.
 pub(crate) fn rate(evictions: u64, accesses: u32) -> EvictionRate {
     EvictionRate { evictions, accesses: accesses.into() }
 }

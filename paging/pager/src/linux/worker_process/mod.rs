@@ -38,9 +38,10 @@ const PARENT_CHECK: Duration = Duration::from_millis(50);
 
 /// The states of the process, for the caller: it polls for jobs.
 const AWAKE: u32 = 0;
-/// It sleeps, and must be woken when a job is submitted.
+/// The state of a worker that sleeps, and must be woken when a job is submitted.
 const ASLEEP: u32 = 1;
-/// It sleeps, and is not woken for jobs: it has lost its processor, or has left too many jobs to the caller.
+/// The state of a worker that sleeps, and is not woken for jobs: it has lost its processor, or has left too many jobs
+/// to the caller.
 const BACKED_OFF: u32 = 2;
 
 /// Polls of the same job by a waiting caller: before it runs a job itself, because the process has lost its processor;

@@ -35,7 +35,7 @@ pub struct Fast {
 struct Refresh {
     batch: u32,
     period: u64,
-    /// For each rank, the cycle in which the next refreshes are due, and the number of pending ones.
+    /// The cycle in which each rank's next refreshes are due, and the number of pending ones.
     ranks: Vec<(u64, u32)>,
     /// A bit for each bank whose rank has none pending.
     open: u64,
@@ -49,7 +49,7 @@ struct Filter([u32; 512]);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Choice {
     cycle: u64,
-    /// Its place among those of the same cycle and rule.
+    /// The place of the request among those of the same cycle and rule.
     order: usize,
     bank: usize,
     kind: Kind,

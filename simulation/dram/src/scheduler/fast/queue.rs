@@ -35,7 +35,7 @@ struct List {
 pub(super) struct Next {
     /// The cycle from which on the bank takes it.
     pub(super) cycle: u64,
-    /// Its place among those of the same cycle: the least comes first.
+    /// The place among the entries of the same cycle: the lowest comes first.
     pub(super) order: u64,
     /// The gate of its rank through which it must pass.
     pub(super) gate: u8,

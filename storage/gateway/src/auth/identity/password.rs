@@ -9,7 +9,7 @@ use std::str::FromStr;
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 const LANES: u32 = 1;
-/// Other hashes may cost more, up to this: a file must not make a login take all memory.
+/// The maximal memory of a hash that another program made: a file must not make a login take all memory.
 const MAX_MEMORY_KIB: u32 = 256 * 1024;
 const MAX_PASSES: u32 = 16;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// A version in a list.
 #[derive(Clone, Debug)]
 pub struct ListedVersion {
-    /// Its key.
+    /// The key of the object.
     pub key: String,
     /// The version, which may be a delete marker.
     pub object: Arc<Object>,

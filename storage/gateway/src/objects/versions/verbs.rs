@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// A request to delete.
 #[derive(Clone, Debug)]
 pub struct Removal {
-    /// Its key.
+    /// The key of the object.
     pub key: String,
     /// The version to remove permanently. Without it, the current object is deleted.
     pub version: Option<VersionId>,

@@ -48,7 +48,7 @@ pub(super) struct Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Header,
-    /// In the URL, which is valid for this many seconds.
+    /// The signature is in the URL, which is valid for this many seconds.
     Url {
         seconds: u64,
     },

@@ -13,7 +13,7 @@ const META: &[(&str, &str)] =
     &[("x-account-meta-a", "1"), ("x-container-meta-a", "1"), ("x-object-meta-a", "1")];
 const MANIFEST: &[u8] = br#"[{"path": "/c/o"}]"#;
 
-/// In an order in which the owner can send all of them, in the account `one`.
+/// The verbs in an order in which the owner can send all of them, in the account `one`.
 const VERBS: [Verb; 24] = [
     ("GET", "/v1/AUTH_one", &[], b"", 200),
     ("HEAD", "/v1/AUTH_one", &[], b"", 204),

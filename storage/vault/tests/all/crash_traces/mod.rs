@@ -155,7 +155,7 @@ fn shape_with(
     (shape(&parameters, &lifecycle.trace), lifecycle.deaths, lifecycle.early_deaths)
 }
 
-/// This number of lifecycles, or four times as many in a thorough run.
+/// Returns this number of lifecycles, or four times as many in a thorough run.
 fn lives(usual: u64) -> u64 {
     more_if_thorough(usual, 4)
 }

@@ -74,7 +74,7 @@ pub fn is_thorough() -> bool {
     number("AMELES_SIM_SEEDS").is_some_and(|asked| asked > USUAL)
 }
 
-/// This many, or several times as many in a thorough run.
+/// Returns this number, or several times as many in a thorough run.
 pub fn more_if_thorough(usual: u64, times: u64) -> u64 {
     if is_thorough() { times * usual } else { usual }
 }

@@ -39,7 +39,7 @@ pub(super) struct StoreLimits {
 pub(super) enum StoreEvent {
     /// A write of this object found no room.
     Refused(String),
-    /// This many buckets were deleted.
+    /// The vault deleted this many buckets.
     Deleted(usize),
 }
 

@@ -210,8 +210,8 @@ fn on_a_slow_disk(nth: u64) -> PublicFacts {
     PublicFacts { parameters, sync_takes, ..public(nth, QUICK, 0) }
 }
 
-/// Only the requests to the store: an answer is recorded here when the vault sees it, and while this disk is busy the
-/// vault sees nothing.
+/// Returns the requests to the store only. An answer is recorded when the vault sees it, and the vault sees nothing
+/// while this disk is busy.
 fn asked(lifecycle: &LifecycleResult) -> Vec<(Duration, Shape)> {
     let mut shown = shown(lifecycle);
     shown.retain(|(_, shape)| !matches!(shape, Shape::Other(TraceEvent::Answered(_))));

@@ -75,9 +75,9 @@ enum Ending {
     Changes(u64),
     /// The disk is full after this many changes.
     Full(u64),
-    /// It is dropped when the callers are done.
+    /// The vault is dropped when the callers are done.
     Late,
-    /// It is closed, by a call or by dropping the last handle.
+    /// The vault is closed, by a call or by dropping the last handle.
     Close { by_call: bool },
 }
 

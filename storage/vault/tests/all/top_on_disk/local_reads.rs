@@ -29,7 +29,7 @@ enum Workload {
     /// A single block, as often as a batch has calls.
     Repeats,
     Dummies,
-    /// Nothing was ever written: the stash stays empty for long.
+    /// The vault is empty: the stash stays empty for long.
     Empty,
 }
 

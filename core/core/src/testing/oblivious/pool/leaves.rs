@@ -59,7 +59,7 @@ pub(super) struct Tables {
     leaves: u64,
     rate: EvictionRate,
     random: ChaCha8Rng,
-    /// For each step, by high and by low bits.
+    /// The tables of each step, by high and by low bits.
     steps: Vec<[Table; 2]>,
     each: Table,
     bits: Table,
