@@ -12,7 +12,7 @@ use ameles_core::schemes::path::PathParameters;
 use ameles_core::testing::path_tail::{PathTail, WriteBacks, emergency_log2, full_vault, simulate};
 use ameles_core::testing::stash_tail::{ExponentialFit, Reads, moments};
 
-/// The fewest samples that a value must have to count: those of one moment are much alike.
+/// The fewest samples that a value must have to count: samples of neighbouring moments are nearly the same.
 const MIN: u64 = 2048;
 /// The log2 of the number of subtrees that are simulated.
 const TOP: u32 = 4;

@@ -16,7 +16,7 @@ use ameles_core::types::{Bucket, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// The fewest samples that a value must have to count: those of neighbouring moments are much alike.
+/// The fewest samples that a value must have to count: samples of neighbouring moments are nearly the same.
 const MIN: u64 = 200;
 const LEAF_LEVEL: Level = Level(8);
 

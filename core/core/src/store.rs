@@ -52,8 +52,8 @@ pub trait Store {
         Ok(())
     }
 
-    /// Says which slots the next [`move_pages`](Self::move_pages) will carry, unless buckets are written that hold
-    /// them. A store that can reads them ahead.
+    /// Says which slots the next [`move_pages`](Self::move_pages) will carry, unless buckets that contain them are
+    /// written. A store that can reads them ahead.
     fn prefetch(&self, _from: &[Slot]) {}
 }
 

@@ -207,7 +207,7 @@ fn row(cipher: PageCipher, slots: u64, pool: Option<&Arc<PagePool>>) {
 fn bind(lane: usize) {
     let mut processors = rustix::thread::CpuSet::new();
     processors.set(lane);
-    // If that is refused, it measures all the same.
+    // If that is refused, it still measures.
     let _ = rustix::thread::sched_setaffinity(None, &processors);
 }
 

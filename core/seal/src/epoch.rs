@@ -9,8 +9,8 @@ use borsh::{BorshDeserialize, BorshSerialize, io};
 pub struct Epoch {
     /// The epoch's number, from 1. Numbers grow and may skip some.
     pub number: u32,
-    /// The salt, drawn for this epoch only: 256 bits, so that no key is ever derived twice, not even by two machines
-    /// that restored the same backup.
+    /// The salt, drawn for this epoch only: 256 bits. So no key is derived twice, even if two machines restore the same
+    /// backup.
     pub salt: Salt,
 }
 

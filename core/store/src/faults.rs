@@ -148,7 +148,7 @@ enum Call {
     Other,
     /// Writes a whole object.
     WriteOne,
-    /// Writes so many buckets.
+    /// Writes this many buckets.
     Write(usize),
 }
 

@@ -16,8 +16,8 @@ pub struct RangeRequest {
 
 /// The range requests that reading `places` makes, sorted by bucket, version and slot.
 ///
-/// Only exactly adjacent slots are joined, so no byte is fetched that was not asked for. A place that is named twice
-/// is fetched twice: the store removes no duplicates. The result does not depend on the order of `places`.
+/// Only exactly adjacent slots are joined, so only requested bytes are fetched. A place that is named twice is fetched
+/// twice: the store removes no duplicates. The result does not depend on the order of `places`.
 pub fn range_requests(places: &[Place]) -> Vec<RangeRequest> {
     let mut sorted: Vec<Place> = places.to_vec();
     sorted.sort_unstable_by_key(sort_key);

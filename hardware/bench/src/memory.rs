@@ -243,7 +243,7 @@ impl Memory {
         inputs.ar_ready = u32::from(!self.stalls() && takes_reads && may_read);
         let has_beats = !self.faults.beats_first || self.arrived.iter().any(|(_, is_last)| *is_last);
         inputs.aw_ready = u32::from(!self.stalls() && has_beats && may_write);
-        // One beat a cycle passes, in whichever direction: reads come first. A read waits at the port, off the bus,
+        // One beat passes in each cycle, in either direction: reads come first. A read waits at the port, off the bus,
         // until the controller accepts it. Over DRAM each direction has a bus, and they meet behind it.
         let is_there = match &self.dram {
             Some(dram) => dram.has_read(cycle),

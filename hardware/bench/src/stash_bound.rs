@@ -19,8 +19,8 @@ use rand_core::SeedableRng;
 /// Accesses of which a tail is counted.
 const ACCESSES: u64 = 1_000_000;
 
-/// The fewest samples that a value must have to count, as the core's tools have them: those of neighbouring moments
-/// are much alike.
+/// The fewest samples that a value must have to count, as the core's tools have them: samples of neighbouring moments
+/// are nearly the same.
 const fn min_samples(scheme: Scheme) -> u64 {
     match scheme {
         Scheme::Path => 2048,
@@ -50,7 +50,8 @@ pub struct StashBound {
 impl StashBound {
     /// The bound of a configuration whose tree holds that many blocks for each leaf.
     ///
-    /// A fuller tree has a higher bound. `None` if so few wait that no tail was counted, or if it does not fall.
+    /// A fuller tree has a higher bound. `None` if so few blocks wait that no tail was counted, or if the tail does not
+    /// fall.
     ///
     /// # Panics
     /// If the core refuses such a tree.

@@ -9,7 +9,7 @@ use ameles_pager::scheme::Scheme;
 pub struct FaultCost {
     /// The number of faults.
     pub faults: u64,
-    /// All that was done, by whichever hart, the program's own work among it.
+    /// All work of all harts, including the program's own.
     pub total: u64,
     /// The part of it in page faults.
     pub in_faults: u64,

@@ -51,7 +51,7 @@ pub(super) struct Figure {
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) configuration: Configuration,
-    /// The programs' figures; nothing for one that does not fit, under this scheme or under plain.
+    /// The figures of the programs, or `None` for a program that does not fit under this scheme or under plain paging.
     pub(super) programs: Vec<Option<Figure>>,
 }
 

@@ -54,7 +54,7 @@ pub enum ProcessorError {
         /// The reason.
         source: Box<ConfigurationError>,
     },
-    /// The traces cannot be spread over so many cores.
+    /// The traces cannot be spread over this many cores.
     #[error("{cores} cores are impossible: {advice}")]
     Cores {
         /// The cores.

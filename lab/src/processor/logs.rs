@@ -12,7 +12,7 @@ pub(super) struct Logs {
     pub(super) runs: Vec<LoggedRun>,
 }
 
-/// The logs of a scheme, beside Baseline's under the same rate.
+/// The logs of a scheme, next to Baseline's under the same rate.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LoggedRun {

@@ -30,7 +30,7 @@ pub(super) fn from_printed(printed: &str) -> Option<&'static Form> {
     ALL.iter().find(|form| form.printed.contains(&printed))
 }
 
-/// The form that meets figures (N, y) best; of those that meet them alike, the one that grows slowest.
+/// The form that fits the figures (N, y) best. If several fit equally, it is the one that grows slowest.
 pub(super) fn best_fit<'a>(forms: &'a [Form], points: &[(f64, f64)]) -> Option<&'a Form> {
     let min = forms.iter().map(|form| relative_error(form, points)).fold(f64::MAX, f64::min);
     forms.iter().find(|form| relative_error(form, points) <= min + TIE_TOLERANCE)

@@ -191,7 +191,7 @@ fn link_sweep(
     Ok(sheet)
 }
 
-/// The run of a scheme on a job; nothing where the objects do not fit, or the scheme has no parameters for so few
+/// The run of a scheme on a job, or `None` if the objects do not fit, or the scheme has no parameters for so few
 /// blocks.
 fn sweep_row(
     options: &Options,

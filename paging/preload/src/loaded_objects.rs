@@ -143,7 +143,7 @@ impl LoadedObject {
 
     fn symbols(&self) -> &'static [Elf64_Sym] {
         let Some(at) = self.address(DT_SYMTAB) else { return &[] };
-        // SAFETY: the loader looks names up in that table, which has so many entries.
+        // SAFETY: the loader looks names up in that table, which has this many entries.
         unsafe { slice::from_raw_parts(at as *const Elf64_Sym, self.symbol_count()) }
     }
 

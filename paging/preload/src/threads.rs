@@ -62,7 +62,7 @@ unsafe extern "C-unwind" fn run(work: *mut c_void) -> *mut c_void {
 /// The function that a thread of standard C begins with, and its argument.
 type Standard = (unsafe extern "C-unwind" fn(*mut c_void) -> c_int, *mut c_void);
 
-/// Does the same as `pthread_create`: the C library makes both kinds of threads alike.
+/// Does the same as `pthread_create`: the C library makes both kinds of threads in the same way.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn thrd_create(
     thread: *mut pthread_t,

@@ -39,7 +39,7 @@ pub struct Configuration {
     pub delayed_remapping: bool,
     /// The variant of Path ORAM.
     pub variant: PathVariant,
-    /// Cycles until a request is answered that needs no path.
+    /// The cycles until a request that needs no path is answered.
     pub hit_cycles: u64,
     /// The memory.
     pub memory: Specification,

@@ -1,5 +1,5 @@
-//! The time that a path takes in DRAM: its blocks are read, and when the last one is there, those are written that
-//! change.
+//! The time that a path takes in DRAM: its blocks are read, and when the last one is there, the changed ones are
+//! written.
 
 use crate::clocks::Clocks;
 use crate::configuration::Configuration;

@@ -28,7 +28,7 @@ pub enum CommitFault {
     RowsFull,
     /// Commits fail and change nothing.
     Before,
-    /// Commits fail, and the changes are made all the same.
+    /// Commits fail, but the changes are made.
     After,
 }
 

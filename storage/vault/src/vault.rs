@@ -244,8 +244,7 @@ impl Vault {
         self.refuse_unless_leased()
     }
 
-    /// Stops the vault if the disk has failed. The disk accepts nothing any more, and the session may not have noticed
-    /// yet.
+    /// Stops the vault if the disk has failed. The disk accepts nothing any more. The session may not know this yet.
     async fn stop_on_disk_failure<T>(&self, done: Result<T, VaultError>) -> Result<T, VaultError> {
         if let Err(error @ (VaultError::Disk(_) | VaultError::DiskFull | VaultError::Damaged(_))) = &done {
             // A vault that has already stopped need not be told.

@@ -84,7 +84,8 @@ pub struct RunningGateway {
 }
 
 impl TestEnvironment {
-    /// Creates a vault and writes every block, and thereby every bucket. `seed` and everything derived from it are secret.
+    /// Creates a vault and writes every block, which writes every bucket. `seed` and everything derived from it are
+    /// secret.
     pub async fn new(settings: Settings, seed: u64) -> Self {
         let mut rng = TestRng::of(seed);
         let (memory, disk) = (VersionedMemory::new(parameters().layout()), FragileDisk::default());

@@ -16,7 +16,7 @@ pub(crate) struct Exclusive {
 }
 
 impl Exclusive {
-    /// Makes room for so many operations, in flight or waiting: up to these it allocates nothing.
+    /// Makes room for this many operations, in flight or waiting: up to these it allocates nothing.
     pub(crate) fn with_room(operations: usize) -> Self {
         Exclusive { lock: FifoLock::with_room(operations), poison_flag: PoisonFlag::default() }
     }

@@ -49,7 +49,7 @@ pub(crate) fn begin<'a, O: Oram>(
     if oram.must_step() { Err(OramError::Backlogged) } else { Ok(poison_flag.begin()) }
 }
 
-/// Refuses a batch that could bring so many blocks more into a stash that holds some already.
+/// Refuses a batch that could bring this many blocks more into a stash that holds some already.
 ///
 /// # Errors
 /// [`OramError::StashFull`].

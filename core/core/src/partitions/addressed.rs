@@ -23,7 +23,7 @@ struct Addresses {
 }
 
 impl<O: Oram> Addressed<O> {
-    /// An empty sub-ORAM over a scheme that was never used. A put brings at most so many blocks.
+    /// An empty sub-ORAM over a scheme that was never used. A put brings at most this many blocks.
     pub fn new(oram: O, max_puts: usize) -> Self {
         let free = (0..oram.capacity()).rev().map(BlockId).collect();
         Addressed { oram, max_puts, addresses: RefCell::new(Addresses { of: BTreeMap::new(), free }) }

@@ -246,7 +246,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         Ok(())
     }
 
-    /// Does a take or a put, which holds so many blocks in buffers meanwhile.
+    /// Does a take or a put, which holds this many blocks in buffers meanwhile.
     async fn with_buffer<T>(&self, blocks: usize, work: impl Future<Output = T>) -> T {
         self.buffered.update(|all| all + blocks);
         self.update_peak();

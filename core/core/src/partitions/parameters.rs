@@ -53,7 +53,7 @@ impl PartitionsParameters {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
 
-    /// Evictions that the sweep has made after so many accesses.
+    /// Evictions that the sweep has made after this many accesses.
     pub fn swept_after(&self, accesses: u64) -> u64 {
         accesses * u64::from(self.sweep_evictions) / u64::from(self.sweep_accesses)
     }

@@ -26,7 +26,7 @@ pub struct Lookup {
 /// A position map.
 #[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
 pub trait PositionMap {
-    /// The error of the store beneath, where there is one.
+    /// The error of the store below, if there is one.
     type Error: core::error::Error + 'static;
 
     /// Serves the look-ups in order. A batch never names a block twice.

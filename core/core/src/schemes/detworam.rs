@@ -241,7 +241,7 @@ impl<S: Store> Oram for DetWoOram<S> {
         self.parameters.bounds()
     }
 
-    /// Serves one access after the other. An access that is begun beside another waits for it.
+    /// Serves one access after the other. An access that begins while another runs waits for it.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         let serve = async |batch: &mut [Access<'_>]| {
             for access in batch {

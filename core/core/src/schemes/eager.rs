@@ -226,7 +226,7 @@ impl<S: Store> EagerOram<S> {
         Ok(())
     }
 
-    /// Unloads or preloads at most so many pages. `false` if there is nothing left to do before the next write.
+    /// Unloads or preloads at most this many pages. `false` if there is nothing left to do before the next write.
     async fn step(&self, max: usize) -> Result<bool, S::Error> {
         let progress = self.buffer.borrow().progress;
         match progress {

@@ -3,7 +3,7 @@
 //! Attacks against OPAM", WOOT 2020. It is here to be compared with, and to show that the judge finds a leak of its
 //! kind. Do not use it to hide anything.
 //!
-//! This module follows what is published of it beside the full texts of those two papers: OPAM is derived from
+//! This module follows the published descriptions other than the full texts of those two papers: OPAM is derived from
 //! [Path ORAM](super::path) and customised for page management, where the trusted side keeps the page tables and so
 //! knows each page's place anyway; and as a pager it costs about a quarter of Path ORAM (Chakravarty and Panda, 2021,
 //! Figure 2: slowdowns of 7.4 and 27). **The rest is our choice**, and the judge finds the leak of these choices:
@@ -14,8 +14,8 @@
 //! - The slot is that of the wanted page; in the other buckets that of the page which can move furthest down this path;
 //!   else an empty one, else any, drawn uniformly. Drawing always uniformly would keep a twentieth of all pages in the
 //!   stash.
-//! - The same slots are written, filled from the stash as deep as possible. Reads, writes and dummies are alike, each
-//!   an access of its own; no work pending afterwards.
+//! - The same slots are written, filled from the stash as deep as possible. Reads, writes and dummies look the same,
+//!   each an access of its own. No work is pending afterwards.
 //!
 //! ```text
 //! x <- position[a];  position[a] <- UniformRandom(0 .. 2^L - 1)
@@ -240,7 +240,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         Ok(())
     }
 
-    /// Refuses a batch of so many accesses to pages that could exceed the hard bound of the stash: each may leave one
+    /// Refuses a batch of this many accesses to pages that could exceed the hard bound of the stash: each may leave one
     /// page more in it, since all others may go back where they were, and the last one takes in a path. A dummy
     /// leaves no page more.
     fn admit(&self, pages: usize) -> Result<(), OramError<S::Error>> {
@@ -263,7 +263,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         if let Some(page) = page {
             let new = sampling::leaf(&mut state.random, &self.tree);
             state.positions.replace(page, new);
-            // In the stash already: it has its new leaf before the others are taken in beside it.
+            // The block is already in the stash: it has its new leaf before the others are taken in.
             if let Some(handle) = state.stash.find(page) {
                 state.stash.remap(handle, new);
             }

@@ -45,7 +45,7 @@ pub struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Takes the positions out, the only table of a scheme with so many blocks.
+    /// Takes the positions out, the only table of a scheme with this many blocks.
     ///
     /// # Errors
     /// [`SnapshotError::Mismatch`].

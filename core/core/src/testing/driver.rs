@@ -14,7 +14,7 @@ use core::cell::Cell;
 pub enum Work {
     /// On-line work: an access.
     Access,
-    /// Off-line work: the step that was begun after so many others.
+    /// Off-line work: the step that was begun after this many others.
     Step(usize),
 }
 
@@ -28,7 +28,7 @@ pub enum Event {
         /// True if a step must come before the next access.
         must_step: bool,
     },
-    /// A batch of so many accesses begins.
+    /// A batch of this many accesses begins.
     AccessBegins(usize),
     /// The step of this number begins.
     StepBegins(usize),
@@ -36,7 +36,7 @@ pub enum Event {
     StoreRequest(Work, TraceEntry),
     /// A processor of several asks its store for something, or they send each other messages.
     ProcessorAction(Work, ProcessorAction),
-    /// The store has done what this work asked for: that which this work asked for after so many others, of those in
+    /// The store has done what this work asked for: that which this work asked for after this many others, of those in
     /// flight.
     StoreAnswer(Work, usize),
     /// An access yielded although it waited for nothing. Steps may wake themselves: some drive several
@@ -47,7 +47,7 @@ pub enum Event {
     /// All that could go on has gone on.
     Quiescent,
     /// The process died after that, and another one goes on from a snapshot. It says that it will do again what showed
-    /// in so many events before this one.
+    /// in this many events before this one.
     Recovers(usize),
 }
 

@@ -26,16 +26,16 @@ pub enum WriteBacks {
 /// The results of a simulation, after it had come to its steady state.
 #[derive(Clone, Debug, Default)]
 pub struct PathTail {
-    /// The number of times that so many blocks waited, looked at after each write-back.
+    /// The number of times that this many blocks waited, looked at after each write-back.
     pub held: BTreeMap<i64, u64>,
-    /// The number of times that so many of them waited for one subtree, all subtrees together.
+    /// The number of times that this many of them waited for one subtree, all subtrees together.
     pub subtree: BTreeMap<i64, u64>,
     /// Blocks written back, for each access.
     pub written_back: f64,
 }
 
-/// The parameters of a full vault over 2^top untrusted subtrees of so many levels: its tree is half full. They are not
-/// validated, and the bound of the stash is out of the way.
+/// The parameters of a full vault over 2^top untrusted subtrees of this many levels: its tree is half full. They are
+/// not validated, and the bound of the stash is out of the way.
 pub fn full_vault(blocks_per_bucket: u32, levels: u32, top: u32) -> PathParameters {
     let leaf_level = top + levels - 1;
     let half = u64::from(blocks_per_bucket) << leaf_level;
@@ -88,7 +88,7 @@ fn twice(distribution: &[f64]) -> Vec<f64> {
     sums
 }
 
-/// Runs so many reads, after eight times the capacity to warm up. The parameters need not be valid.
+/// Runs this many reads, after eight times the capacity to warm up. The parameters need not be valid.
 ///
 /// # Panics
 /// If the stash comes to its bound.

@@ -14,7 +14,7 @@ pub struct ProcessorStore<S> {
     processor: Processor,
 }
 
-/// Returns the stores of so many processors over one memory.
+/// Returns the stores of this many processors over one memory.
 pub fn processor_stores<S: Clone>(store: S, processors: u32) -> Vec<ProcessorStore<S>> {
     (0..processors).map(|nth| ProcessorStore { store: store.clone(), processor: Processor(nth) }).collect()
 }

@@ -40,7 +40,7 @@ pub fn adjusted(plan: &RingParameters) -> impl Iterator<Item = RingParameters> {
     })
 }
 
-/// All combinations of capacities, of parts of them that are trusted (one in so many), of largest batches and of
+/// All combinations of capacities, of parts of them that are trusted (one in this many), of largest batches and of
 /// objectives.
 pub fn grid(capacities: &[u64], parts: &[u64], batches: &[u32]) -> Vec<PlanRequest> {
     let mut requests = Vec::new();

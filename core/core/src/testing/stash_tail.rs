@@ -31,8 +31,8 @@ pub enum Reads {
     Random,
     /// A scan and dummies in turn: an access that brings no block in may still read one instead of a dummy.
     ScanAndDummies,
-    /// A scan of the first of so many parts of a full vault, over and over: the rest of the blocks lies in the leaves,
-    /// and the hot ones crowd the levels above.
+    /// A scan of the first of this many parts of a full vault, over and over: the rest of the blocks lies in the
+    /// leaves, and the hot ones crowd the levels above.
     HotPart(u64),
 }
 
@@ -53,9 +53,9 @@ impl Reads {
 /// The results of a simulation, after it had come to its steady state.
 #[derive(Clone, Debug, Default)]
 pub struct StashTail {
-    /// The number of times that the trusted side held so many blocks, looked at before each batch.
+    /// The number of times that the trusted side held this many blocks, looked at before each batch.
     pub held: BTreeMap<i64, u64>,
-    /// The number of times that there were so many more blocks than wait for their turn, which is a sum of coins:
+    /// The number of times that there were this many more blocks than wait for their turn, which is a sum of coins:
     /// blocks that found no room when an eviction passed, or were read instead of a dummy, less those that a reshuffle
     /// placed before their turn. Looked at now and then.
     pub excess: BTreeMap<i64, u64>,
@@ -126,14 +126,14 @@ pub fn excess_over_bound(parameters: &RingParameters, excess: &BTreeMap<i64, u64
     over_bound(excess, 0.0, |value| stash_bound.log2_excess_tail(value))
 }
 
-/// The same for all that the trusted side holds. The excess alone is above its share where blocks are asked for again
-/// and again, for then fewer wait.
+/// The same comparison for all blocks on the trusted side. The excess alone is above its share where blocks are asked
+/// for again and again, for then fewer wait.
 pub fn held_over_bound(parameters: &RingParameters, held: &BTreeMap<i64, u64>) -> f64 {
     let stash_bound = StashBound::of(parameters);
     over_bound(held, 0.5, |value| stash_bound.log2_tail(value))
 }
 
-/// Compares the measured tail with a bound, where that says anything, at values that so many bits lie between.
+/// Compares the measured tail with a bound, where that says anything, at values that this many bits lie between.
 fn over_bound(counts: &BTreeMap<i64, u64>, bits: f64, log2_bound: impl Fn(f64) -> f64) -> f64 {
     let (samples, mut above) = (counts.values().sum::<u64>(), 0);
     let (mut last, mut max) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
@@ -207,7 +207,7 @@ impl ExponentialFit {
         (points.len() > 1).then_some(ExponentialFit { last: *deepest, slope })
     }
 
-    /// The log2 of the probability that at least so many are there.
+    /// The log2 of the probability that at least this many are there.
     pub fn log2(&self, blocks: f64) -> f64 {
         self.last.1 - (blocks - self.last.0) * self.slope
     }

@@ -8,7 +8,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Counts how often the stash of an ORAM whose blocks have no bytes held so many blocks after the work that was due;
+/// Counts how often the stash of an ORAM whose blocks have no bytes held this many blocks after the work that was due;
 /// always the block that was longest unread is read next. Four times the capacity is read first, to come to the steady
 /// state.
 ///

@@ -43,7 +43,7 @@ fn hash(bucket: Bucket) -> u64 {
 }
 
 impl BucketBuffer {
-    /// An empty set of held buckets, for buckets of Z blocks of so many bytes.
+    /// An empty set of held buckets, for buckets of Z blocks of this many bytes.
     pub(crate) fn new(blocks_per_bucket: u32, block_bytes: u32) -> Self {
         let entry_bytes = HEADER_BYTES + block_bytes as usize;
         let bucket_bytes = blocks_per_bucket as usize * entry_bytes;

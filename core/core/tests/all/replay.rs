@@ -56,7 +56,7 @@ fn script(capacity: u64, max: usize, batches: usize, random: &mut ChaCha8Rng) ->
     (0..batches).map(batch).collect()
 }
 
-/// Runs thousands of accesses, off-line work beside them, and hashes all that shows, what is stored at the end, and the
+/// Runs thousands of accesses with off-line work in parallel. Hashes the trace, the store at the end, and the
 /// snapshots.
 fn fingerprint<O: Oram>(
     oram: &O,

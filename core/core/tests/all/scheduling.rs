@@ -130,7 +130,7 @@ fn sequences(seed: u64) -> (Vec<Request>, Vec<Request>, Vec<u32>) {
     (few.zip(instants.iter().copied()).collect(), all.zip(instants.iter().copied()).collect(), shown)
 }
 
-/// Returns whether two sequences give the same events in each of so many trials.
+/// Returns whether two sequences give the same events in each of this many trials.
 macro_rules! is_oblivious {
     ($layout:expr, $buckets:expr, $edit:expr, |$store:ident, $random:ident| $oram:expr) => {
         (0..8).all(|seed| {

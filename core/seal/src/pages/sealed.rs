@@ -27,7 +27,7 @@ use zeroize::{Zeroize, Zeroizing};
 /// The bytes between memory that two threads write: processors fetch cache lines in pairs.
 const CACHE_LINE_PAIR: usize = 128;
 
-/// The pages of a batch for which there is room from the start, if the region has so many.
+/// The pages of a batch for which there is room from the start, if the region has this many.
 const BATCH_PAGES: usize = 1024;
 
 /// Returns the bytes of shared memory that a region needs. A slot is its page, its tag, and the rest of the cache line.
@@ -258,8 +258,8 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         self.advance(carried.to, state)
     }
 
-    /// Carries pages as [`Store::move_pages`] says, on the calling thread. Each page is opened, sealed and copied out before
-    /// the next one is read.
+    /// Carries pages as [`Store::move_pages`] says, on the calling thread. Each page is opened, sealed and copied out
+    /// before the next one is read.
     fn carry_by_caller(&self, carried: &PageMoves<'_>) -> Result<(), PageError> {
         let (sealed_slots, geometry) = (&self.sealed_slots, &self.sealed_slots.geometry);
         let state = &mut *self.state.borrow_mut();

@@ -170,7 +170,7 @@ impl<M> WorkQueue<M> {
     }
 
     /// Submits a job that moves a page, or that seals the page of an earlier job in its place. The replaced page is
-    /// opened all the same: so the job shows as much, and takes as long.
+    /// still opened, so that the job shows the same and takes as long.
     pub(crate) fn move_page(
         &mut self,
         from: PageId,

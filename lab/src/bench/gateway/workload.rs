@@ -61,7 +61,7 @@ impl Workload {
         format!("{operation} {}, {} {plural}", bytes(self.size as u64), self.clients)
     }
 
-    /// Measures over the gateway of a client; `vault` is beneath it, if one is.
+    /// Measures over the gateway of a client. `vault` is the vault below the gateway, if there is one.
     pub(super) async fn measure(
         self,
         store: &AmazonS3,

@@ -198,7 +198,7 @@ impl JobDraft<'_> {
             }
         };
         let (containers, objects) = (count(&operation.containers)?, count(&operation.objects)?);
-        // Each pair comes once, whichever worker writes it.
+        // Each pair comes once, from any worker.
         let mut with = Selections::new(&Work { workers: 1, ..work.clone() }, operation, 0)?;
         let mut written = 0;
         for _ in 0..=containers {

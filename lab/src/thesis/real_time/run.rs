@@ -195,7 +195,7 @@ pub(super) async fn vault(trial: &Trial<'_>, scheme: SchemeParameters) -> Result
     .map(|measured| RealRun { result: RunResult { accesses, ..measured.result }, ..measured })
 }
 
-/// The job by the whole gateway: a client of S3, the door over HTTP, the catalogue, and the vault beneath.
+/// The job by the whole gateway: a client of S3, the server over HTTP, the catalogue, and the vault.
 pub(super) async fn serve(
     trial: &Trial<'_>,
     scheme: SchemeParameters,

@@ -159,7 +159,7 @@ impl<O: Oram> FaultPath<O> {
     pub fn wipe<F: Frames>(&mut self, frames: &mut F) {
         self.failed = true;
         for page in self.resident.mapped() {
-            // A page that cannot be wiped is freed all the same.
+            // A page that cannot be wiped is still freed.
             let _ = frames.wipe(page);
         }
         for frame in self.resident.occupied() {

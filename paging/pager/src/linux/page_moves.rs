@@ -137,7 +137,7 @@ impl Userfaultfd {
         retry_transient(|| self.protect(page as usize, PAGE_BYTES)).map_err(failed("UFFDIO_WRITEPROTECT"))
     }
 
-    /// Tells whether a place has memory, in swap or not: a place without any gets a page of zeros, which is freed.
+    /// Returns whether a place has memory, also in swap. A place without memory gets a page of zeros, which is freed.
     ///
     /// # Safety
     /// The place is registered, and the caller's alone.

@@ -92,6 +92,6 @@ struct OutOfPages {
     kibibytes: usize,
 }
 
-/// On-demand memory is used that is not the region's.
+/// Memory on demand that does not belong to the region is used.
 const SPILLED: &str = "a stack has grown beyond the paged memory, and lies in the clear from there on; it needs more \
                      untrusted memory";

@@ -77,7 +77,7 @@ fn insert(link: &mut Link, key: u64, value: u64) -> Option<u64> {
     };
     let height_before = height(child);
     let before = insert(child, key, value);
-    // Nothing changes further up if the height is as before, and the other child need not be looked at.
+    // If the height is as before, nothing changes further up, and the other child is not read.
     if height(child) != height_before {
         rebalance(link);
     }

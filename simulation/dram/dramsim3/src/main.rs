@@ -148,7 +148,7 @@ A read of DRAMsim3 takes 2 cycles more, one before its first command and one aft
 done in the cycle after their submission, so the time ends with the last read.
 ";
 
-/// The same beside Ramulator.
+/// The same comparison with Ramulator.
 const RAMULATOR_LEGEND: &str = "\
 - complete: our scheduler; the columns after it lack our rules t_rtw, t_ccd_write and commands of two cycles
 - none: without a rule of Ramulator. The columns after it have one of its rules each in place of ours, the last has all:
@@ -166,7 +166,7 @@ fn percent(ours: u64, theirs: u64) -> f64 {
     100.0 * (ours as f64 / theirs as f64 - 1.0)
 }
 
-/// The table of a memory beside DRAMsim3.
+/// The table of a memory, compared with DRAMsim3.
 fn compare_with_dramsim3(name: &str, memory: &Specification, count: u64) -> Result<(), Box<dyn Error>> {
     print!(
         "\n{name:<8} {:<35} {:>11} {:>9} {:>8}",
@@ -187,7 +187,7 @@ fn compare_with_dramsim3(name: &str, memory: &Specification, count: u64) -> Resu
     Ok(())
 }
 
-/// The table of a memory beside Ramulator.
+/// The table of a memory, compared with Ramulator.
 fn compare_with_ramulator(
     folder: &Path,
     name: &str,

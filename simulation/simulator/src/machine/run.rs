@@ -156,8 +156,8 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         }
     }
 
-    /// Accepts the next request, unless the program ends before it or enough instructions are fetched that a dummy is
-    /// due.
+    /// Accepts the next request. It accepts none if the program ends first, or if so many instructions are fetched that
+    /// a dummy is due.
     fn receive_next(&mut self) -> Result<Received, RunError> {
         let rest = self.machine.configuration.pace.instructions();
         let limit = rest.map_or(u64::MAX, |rest| self.fetched.saturating_add(rest));

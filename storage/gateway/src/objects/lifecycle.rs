@@ -33,8 +33,8 @@ impl Lifecycle {
     /// container that was done this day (UTC) with the same rules.
     ///
     /// # Errors
-    /// The first error, [`Error::Device`]. Other containers are processed all the same, and the failed one is tried
-    /// again next time.
+    /// The first error, [`Error::Device`]. The other containers are still processed, and the failed one is tried again
+    /// next time.
     pub async fn carry_out(&mut self, gateway: &Gateway, max: usize) -> Result<usize, Error> {
         let (mut count, mut outcome) = (0, Ok(()));
         for ((account, container), day, settings) in self.pending(gateway) {

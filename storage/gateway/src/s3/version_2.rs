@@ -65,7 +65,7 @@ const COVERED: [&str; 33] = [
     "website",
 ];
 
-/// The parameters that it does not cover and that are accepted all the same: they choose the page of a list.
+/// The parameters that the signature does not cover and that are still accepted: they choose the page of a list.
 const PAGING: [&str; 15] = [
     "continuation-token",
     "delimiter",

@@ -35,7 +35,7 @@ impl Piece {
 #[derive(Clone, Debug)]
 pub(super) struct Content {
     pub(super) pieces: Vec<Piece>,
-    /// The ETag of the content in headers: in quotes if it is not that of the bytes.
+    /// The ETag of the content in headers. It has quotes unless it is the ETag of the bytes.
     pub(super) etag: String,
 }
 

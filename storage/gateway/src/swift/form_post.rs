@@ -90,7 +90,7 @@ impl Swift {
             budget.remove_limit();
             self.keep_file(context, form, &name, part).await?;
         }
-        // A form without files is checked all the same, so that a foreign client learns nothing else.
+        // A form without files is also checked, so that a foreign client learns nothing else.
         let form = match form {
             Some(form) => form,
             None => self.check_form(context, &fields)?,

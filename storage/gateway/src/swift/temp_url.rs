@@ -68,7 +68,7 @@ pub(super) fn check(
         None => String::new(),
     };
     let signed = |method: &str| {
-        // The seconds are signed, in whichever form they are in the URL.
+        // The signature is over the seconds, in any form that the URL may have.
         format!("{range}{method}\n{seconds}\n{path}")
     };
     let keys = |metadata: &BTreeMap<String, String>, of_container| -> Vec<(String, bool)> {

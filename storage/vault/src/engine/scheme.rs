@@ -129,8 +129,8 @@ impl SchemeParameters {
         }
     }
 
-    /// The number of accesses that are still possible when the store has no room for another bucket. As a rule it is
-    /// the lower end, and it never exceeds the upper end. Then an eviction must come first.
+    /// The number of accesses that are still possible when the store has no room for another bucket. Usually it is the
+    /// lower end, and it never exceeds the upper end. Then an eviction must come first.
     pub fn reads_on_a_full_store(&self) -> RangeInclusive<u64> {
         match self {
             // Two evictions may be in flight, a third may be due, and a fourth not yet late.
@@ -189,8 +189,9 @@ impl SchemeParameters {
         self.common().stash_bound.into()
     }
 
-    /// The maximum number of stash payloads that arrive or change in so many accesses and a batch, and in the evictions
-    /// that these cause. An eviction may leave as many blocks in the stash that it has read as it takes from there.
+    /// The maximum number of stash payloads that arrive or change in this many accesses and a batch, and in the
+    /// evictions that these cause. An eviction may leave as many blocks in the stash that it has read as it takes from
+    /// there.
     pub(crate) fn max_resident(&self, accesses: u64) -> u64 {
         let accesses = accesses + u64::from(self.common().max_batch);
         match self {

@@ -42,7 +42,7 @@ use tokio::sync::RwLock;
 
 /// The row of the successor with the progress of the copier. The gateway's keys have other prefixes.
 const PROGRESS: &[u8] = b"\xffsuccession";
-/// The copier records its progress after this many batches. After a crash it copies at most so many again.
+/// The copier records its progress after this many batches. After a crash it copies at most this many again.
 const NOTED_EVERY: u64 = 16;
 
 /// The stage of a migration.

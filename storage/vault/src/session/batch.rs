@@ -73,7 +73,7 @@ impl<U: VaultStore> Session<U> {
     }
 
     pub(super) fn answer(&mut self, answers: Result<Answers, VaultError>) {
-        // A caller that has gone away needs no answer. Its access was carried out all the same.
+        // A caller that has gone away needs no answer. Its access was still carried out.
         match answers {
             Ok(answers) => {
                 for (reply, answers) in self.waiting.answer(answers) {

@@ -37,7 +37,7 @@ pub(crate) struct CheckpointWriter {
     due: u64,
     /// True if the disk holds no state: the next checkpoint writes everything.
     is_new: bool,
-    /// True if the disk holds the payloads of the stash even so.
+    /// True if the disk holds the payloads of the stash, but no state.
     has_payloads: bool,
 }
 
@@ -119,8 +119,8 @@ impl CheckpointWriter {
         self.has_payloads = true;
     }
 
-    /// Adds payloads of zeros in slots that stay vacant, up to so many payloads in all. So the duration of a checkpoint
-    /// does not show how many blocks came into the stash.
+    /// Adds payloads of zeros in slots that stay vacant, up to this many payloads in all. So the duration of a
+    /// checkpoint does not show how many blocks came into the stash.
     pub(crate) fn pad_payloads(&mut self, change: &mut CheckpointWrite, payloads: usize, block: Bytes) {
         let more = payloads.saturating_sub(change.writes.len());
         let spare = self.directory.spare_slots(more).into_iter();
@@ -195,8 +195,8 @@ impl CheckpointWriter {
         })
     }
 
-    /// The number of pieces that are due after so many more accesses. Starts and stops make checkpoints with hardly an
-    /// access. If their deltas outnumber the pieces, one piece is due.
+    /// The number of pieces that are due after this many more accesses. Starts and stops make checkpoints with hardly
+    /// an access. If their deltas outnumber the pieces, one piece is due.
     fn turn(&mut self, number: u64, since: u64) -> u64 {
         let oldest = self.pieces.iter().copied().min().unwrap_or(number);
         let are_many = number - oldest > 64 + 4 * self.pieces.len() as u64;

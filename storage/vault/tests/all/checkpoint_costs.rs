@@ -60,7 +60,7 @@ async fn used() -> VaultFixture {
 /// Opens a copy of the vault whose disk was corrupted. Returns whether that was detected.
 ///
 /// # Panics
-/// If a block has other contents than before, or the error is not that of a damaged folder.
+/// If a block has other contents than before, or the error is not the one for a damaged folder.
 async fn is_noticed(copy: &VaultFixture) -> bool {
     match copy.open_and_crash(async |vault| read_all(vault, 30).await).await {
         Ok((read, _)) => {

@@ -131,7 +131,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
         Ok(())
     }
 
-    /// Does Evict so many times: reads the next paths, takes blocks down one after the other, and writes all that is
+    /// Does Evict this many times: reads the next paths, takes blocks down one after the other, and writes all that is
     /// held.
     async fn evict(&self, evictions: u64) -> Result<(), OramError<S::Error>> {
         let mut work = mem::take(&mut self.state.borrow_mut().work);

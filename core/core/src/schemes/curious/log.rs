@@ -35,14 +35,15 @@ pub struct Logged<O, S> {
     waiting: RefCell<Vec<u8>>,
 }
 
-/// The untrusted memory of a log of so many slots for blocks of so many bytes, in plaintext bytes: buckets of one slot.
+/// The untrusted memory of a log of this many slots for blocks of this many bytes, in plaintext bytes: buckets of one
+/// slot.
 pub fn log_layout(slots: u64, block_bytes: usize) -> Layout {
     let slot_bytes = (HEADER_BYTES + block_bytes) as u32;
     Layout::new(alloc::vec![Extent { buckets: slots, slots: 1, slot_bytes }])
 }
 
 impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
-    /// A log of so many slots: 1 to 2^31. Its buckets are numbered from `first_bucket`.
+    /// A log of this many slots: 1 to 2^31. Its buckets are numbered from `first_bucket`.
     ///
     /// # Errors
     /// [`OutOfRange`] for a log of another length.

@@ -1,4 +1,4 @@
-//! The tree beneath the front end: a scheme whose positions are [handed in](crate::position_map::external).
+//! The tree below the front end: a scheme whose positions [come from outside](crate::position_map::external).
 //!
 //! In Freecursive ORAM it is Path ORAM. Tiny ORAM puts [RAW ORAM](crate::schemes::raw) there (FCCM 2015, section
 //! V-E). With [Ring ORAM](crate::schemes::ring) a path is a slot of each bucket.
@@ -27,7 +27,7 @@ pub enum Backend<S: Store, R> {
     Ring(RingOram<S, ExternalPositions<S::Error>, R>),
 }
 
-/// Does the same with whichever scheme it is.
+/// Evaluates the same expression for each of the schemes.
 macro_rules! with_tree {
     ($backend:expr, $tree:ident => $work:expr) => {
         match $backend {

@@ -32,7 +32,7 @@ impl Groups {
         Groups { labels, bits }
     }
 
-    /// The maximum number of entries that a PosMap block of so many bytes can hold.
+    /// The maximum number of entries that a PosMap block of this many bytes can hold.
     pub(super) fn max_labels(block_bytes: u64, bits: u32) -> u64 {
         block_bytes.saturating_sub(GROUP_COUNTER_BYTES as u64) * 8 / u64::from(bits.max(1))
     }

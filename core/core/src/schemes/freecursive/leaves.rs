@@ -14,7 +14,7 @@ pub struct LeafFunction {
 }
 
 impl LeafFunction {
-    /// The function under a key, for a tree of so many leaves: a power of two.
+    /// The function under a key, for a tree of this many leaves: a power of two.
     ///
     /// # Panics
     /// If the leaves are no power of two.

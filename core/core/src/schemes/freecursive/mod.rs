@@ -189,8 +189,9 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// may [put in](Backend::put_in) those that found no bucket. All PosMap blocks are in the tree.
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`FreecursiveParametersError::Positions`], if there is not one for each block, kept aside;
-    /// [`FreecursiveParametersError::Filled`] over Ring ORAM, whose metadata [`over_filled_ring`](Self::over_filled_ring) takes.
+    /// As [`new`](Self::new); [`FreecursiveParametersError::Positions`], if there is not one for each block, in a
+    /// separate table; [`FreecursiveParametersError::Filled`] over Ring ORAM, whose metadata
+    /// [`over_filled_ring`](Self::over_filled_ring) takes.
     pub fn over_filled_store(
         parameters: FreecursiveParameters,
         positions: Positions,
@@ -282,8 +283,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         &self.parameters
     }
 
-    /// Gives the positions away, if they are kept aside: for simulations that begin with a filled tree. There are no
-    /// positions together with counters.
+    /// Returns the positions, if they are in a separate table: for simulations that begin with a filled tree. There are
+    /// no positions together with counters.
     pub fn into_positions(self) -> Option<Positions> {
         self.state.into_inner().labels.into_positions()
     }

@@ -37,7 +37,7 @@ pub struct FreecursiveParameters {
     pub tree: BackendParameters,
 }
 
-/// The parameters of the tree beneath the front end.
+/// The parameters of the tree below the front end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackendParameters {
     /// Path ORAM.
@@ -192,7 +192,7 @@ pub enum FreecursiveParametersError {
         /// Ways of a set.
         ways: u32,
     },
-    /// The positions of a filled store are not one for each block, or not kept aside.
+    /// The positions of a filled store are not one for each block, or are not in a separate table.
     #[error(
         "{given} positions were given for the {needed} blocks of a filled store: give one each, kept aside"
     )]

@@ -36,15 +36,15 @@ pub struct LevelShape {
     pub buckets: u64,
     /// m, slots of each of them.
     pub slots: u32,
-    /// The numbers of the first bucket of its table: of the one in use, and of the one that is built beside it. Only
-    /// the last level has two, and only if rebuilds are spread out.
+    /// The numbers of the first buckets of its two tables: the one in use, and the one that is being built. Only the
+    /// last level has two, and only if rebuilds are spread out.
     pub(super) tables: [u64; 2],
     /// The number of the bucket with its list's first block.
     pub(super) list: u64,
 }
 
 impl HierarchicalParameters {
-    /// The paper's parameters for so many blocks: one is expected in a bucket, and the smallest table is for as many
+    /// The paper's parameters for this many blocks: one is expected in a bucket, and the smallest table is for as many
     /// blocks as there are accesses in a batch.
     pub fn for_capacity(capacity: u64, block_bytes: u32, run_blocks: u32, max_batch: u32) -> Self {
         let parameters = HierarchicalParameters {

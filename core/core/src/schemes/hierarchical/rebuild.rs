@@ -221,7 +221,7 @@ impl<S: Store> Rebuild<'_, S> {
         (level.list..level.list + level.blocks).map(|nth| self.bucket(nth))
     }
 
-    /// The begin of the area, for so many records.
+    /// The begin of the area, for this many records.
     fn area(&self, records: u64) -> Records {
         Records {
             first: self.bucket(self.parameters.area()),

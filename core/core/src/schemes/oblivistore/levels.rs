@@ -112,7 +112,7 @@ impl Level {
 
 impl<S: Store, R: RngCore> Levels<S, R> {
     /// A partition over a store that was never written. Its buckets are numbered from `first_bucket`. It begins as
-    /// if it had taken so many puts, of dummies: less than `2^(levels - 1)`.
+    /// if it had taken this many puts, of dummies: less than `2^(levels - 1)`.
     ///
     /// # Errors
     /// [`OutOfRange`] for a shape that is not valid.
@@ -264,7 +264,7 @@ impl<S: Store, R: RngCore> SubOram for Levels<S, R> {
             records[begin + HEADER_BYTES..].copy_from_slice(&from[payload]);
             placed.push(*block);
         }
-        // The next buffer is the largest: what was read is not held beside it.
+        // The next buffer is the largest: the blocks that were read are not held at the same time.
         drop(bytes);
         let order = self.permute(into, &placed);
         let mut level = alloc::vec![0; order.len() * slot_bytes];

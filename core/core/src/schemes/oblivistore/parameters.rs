@@ -6,7 +6,7 @@ use crate::range::OutOfRange;
 use crate::tree::layout::Layout;
 use borsh::{BorshDeserialize, BorshSerialize};
 
-/// Room of a partition above the blocks that are expected in it, in hundredths of them, for at most so many
+/// Room of a partition above the blocks that are expected in it, in hundredths of them, for at most this many
 /// partitions (as a power of two).
 const EXTRA: [(u32, u64); 9] =
     [(2, 400), (3, 300), (5, 100), (6, 60), (7, 40), (8, 33), (9, 28), (10, 23), (u32::MAX, 20)];
@@ -21,7 +21,7 @@ pub struct ObliviStoreParameters {
 }
 
 impl ObliviStoreParameters {
-    /// The parameters of the code that the thesis ran, for so many blocks: √N partitions, a level for each power of
+    /// The parameters of the code that the thesis ran, for this many blocks: √N partitions, a level for each power of
     /// two of the blocks that are expected in one, and 1.25 evictions an access, one of them of the partition that
     /// was read. The trusted side may hold twice the [least cache](PartitionsParameters::min_cache) and two batches.
     pub fn for_capacity(capacity: u64, block_bytes: u32, max_batch: u32) -> Self {

@@ -25,7 +25,7 @@ pub(super) fn message_blocks(bits: u32, step: u32) -> u64 {
     (1..others).find(is_enough).unwrap_or(others)
 }
 
-/// The exponent of 2 below which lies the probability that in one round of so many processors, a power of two, any
+/// The exponent of 2 below which lies the probability that in one round of this many processors, a power of two, any
 /// message is too short for the blocks that go with it. It holds whatever was asked; minus infinity if none can be.
 pub fn routing_overflow_exponent(processors: u32) -> f64 {
     let bits = processors.ilog2();

@@ -66,7 +66,7 @@ impl From<HalfFullTreeError> for ParallelParametersError {
 }
 
 impl ParallelParameters {
-    /// Good parameters for so many processors: those of Circuit ORAM with batches of as many, and a tree that is at
+    /// Good parameters for this many processors: those of Circuit ORAM with batches of as many, and a tree that is at
     /// least high enough to be divided.
     ///
     /// `trusted_blocks` is the number of blocks that all processors together hold on average. Each of them waits for

@@ -57,7 +57,7 @@ impl BucketsByLevel {
         Ok(buckets)
     }
 
-    /// The same with these levels changed to buckets of so many blocks, as IR-Alloc writes its ranges: `(10, 16, 2)`
+    /// The same with these levels changed to buckets of this many blocks, as IR-Alloc writes its ranges: `(10, 16, 2)`
     /// stands for two blocks at levels 10 to 16. Levels on the trusted side are left out.
     ///
     /// # Errors

@@ -438,8 +438,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for PathOram<S
         self.pending_paths() >= self.max_batch() || !self.has_room() || self.positions.must_step()
     }
 
-    /// Writes all held paths back; when no path is held, does a background eviction if the stash lacks room, and one
-    /// step of the position map's if not.
+    /// Writes all held paths back. If no path is held, it does a background eviction if the stash lacks room, and
+    /// otherwise one step of the position map.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
         let _write_back_guard = self.write_back_lock.acquire().await;
         let guard = self.lock.acquire().await;

@@ -110,7 +110,7 @@ impl PathParameters {
         Self::for_buckets_of(4, capacity, block_bytes, trusted_blocks, max_batch)
     }
 
-    /// Good parameters for buckets of so many blocks: the smallest tree that is at most half full; the trusted top as
+    /// Good parameters for buckets of this many blocks: the smallest tree that is at most half full; the trusted top as
     /// high as fits.
     ///
     /// `trusted_blocks` is the number of blocks that the trusted side holds on average while a largest batch is served,

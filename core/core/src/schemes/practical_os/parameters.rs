@@ -22,7 +22,7 @@ pub struct PracticalOsParameters {
 }
 
 impl PracticalOsParameters {
-    /// The paper's parameters for so many blocks: a cache of √N blocks, or of one batch if that is more, and as many
+    /// The paper's parameters for this many blocks: a cache of √N blocks, or of one batch if that is more, and as many
     /// in addition while the trusted side shuffles.
     pub fn for_capacity(capacity: u64, block_bytes: u32, max_batch: u32) -> Self {
         let root = capacity.isqrt();

@@ -117,7 +117,7 @@ impl RawParameters {
         Pace { evictions: 1, accesses: self.eviction_rate.into() }
     }
 
-    /// Returns whether a schedule can have come so far, with so many accesses whose headers are not written.
+    /// Returns whether a schedule can have come so far, with this many accesses whose headers are not written.
     pub(super) fn is_schedule(&self, schedule: &EvictionSchedule, unwritten: u64) -> bool {
         let batch = u64::from(self.max_batch);
         schedule.emergencies <= schedule.evictions

@@ -1,6 +1,6 @@
 //! The exponents θ of Chernoff's bounds: the search for the best, and steeper ones for a part of a sum.
 
-/// The exponents that a bound on an overflow is looked for with, each so many times θ.
+/// The exponents that a bound on an overflow is looked for with, each this many times θ.
 pub(super) const SCALES: [f64; 8] = [1.0, 1.02, 1.08, 1.2, 1.4, 1.8, 2.5, 4.0];
 
 /// The number of exponents that a bound is looked for with at first.
@@ -17,7 +17,7 @@ pub(super) fn scaled(theta: f64, moment: impl Fn(f64) -> f64) -> f64 {
     SCALES.into_iter().map(with).fold(f64::INFINITY, f64::min)
 }
 
-/// An exponent θ' that is so many times θ.
+/// An exponent θ' that is this many times θ.
 pub(super) struct ScaledExponent {
     pub(super) theta: f64,
     /// `ln κ`.

@@ -2,7 +2,7 @@
 //!
 //! An eviction **reads** what is left of its buckets in one round, then **rewrites** them; the blocks that it placed
 //! stand in the stash until the store has them. Blocks that a batch in flight asked for are **pinned** to the stash, so
-//! that no eviction beside it takes them away.
+//! that no eviction at the same time takes them away.
 
 use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::vec::Vec;

@@ -156,7 +156,7 @@ where
         &self.positions
     }
 
-    /// The store beneath.
+    /// The store of the ORAM.
     pub fn store(&self) -> &S {
         &self.store
     }

@@ -86,9 +86,9 @@ pub enum RingParametersError {
         blocks: u32,
         /// A.
         rate: u32,
-        /// The least Z that goes with A.
+        /// The smallest Z that the analysis allows with A.
         needed: u32,
-        /// The greatest A that goes with Z; 0 if none does.
+        /// The greatest A that the analysis allows with Z, or 0 if it allows none.
         max: u32,
     },
     /// The leaves cannot hold what falls to their share.

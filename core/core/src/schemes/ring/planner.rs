@@ -240,7 +240,7 @@ fn better(
     let min = cheaper_than.map_or(f64::INFINITY, |cost| cost * MIN_GAIN);
     let of_rate = |rate: u32| with_rate(constraints, choice, rate);
     let cost = |rate: u32| of_rate(rate).cost(&constraints.objective);
-    // A rate that is no cheaper than the best so far need not fit.
+    // A rate that is not cheaper than the best so far is not tested for fit.
     let first = greatest(rates.clone(), |rate| cost(rate) >= min).map_or(*rates.start(), |dear| dear + 1);
     let rate = greatest(first..=*rates.end(), |rate| fits(constraints, &of_rate(rate)))?;
     Some(Found { cost: cost(rate), choice: *choice, planned: of_rate(rate) })

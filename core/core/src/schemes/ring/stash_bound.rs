@@ -31,7 +31,8 @@ use core::f64::consts::LN_2;
 /// as its last to be evicted.
 const GROUPS: f64 = 8.0;
 
-/// The parts of a turn of the subtrees, of which the last so many were asked for again: more is dense where it matters.
+/// The parts of a turn of the subtrees, of which the last this many were asked for again: more is dense where it
+/// matters.
 const REPEATS: [f64; 10] = [0.0, 0.03, 0.07, 0.12, 0.18, 0.26, 0.36, 0.5, 0.7, 1.0];
 
 /// The maximum number of slots of a bucket, and accesses for an eviction, that the bound is computed for: larger values
@@ -108,7 +109,7 @@ impl StashBound {
         min(|theta| (bits * LN_2 + self.log_moment(theta, f64::INFINITY)) / theta)
     }
 
-    /// Returns whether so many blocks are there with a probability of at most 2^-bits, by a coarser search for the
+    /// Returns whether this many blocks are there with a probability of at most 2^-bits, by a coarser search for the
     /// bound.
     pub(crate) fn fills_at_most(&self, blocks: f64, bits: f64) -> bool {
         let is_enough = |value: f64| value <= -bits * LN_2;
@@ -126,12 +127,12 @@ impl StashBound {
         min(|theta| (bits * LN_2 + self.log_waiting(theta, 1.0)) / theta)
     }
 
-    /// The log2 of a bound on the probability that so many blocks are there.
+    /// The log2 of a bound on the probability that this many blocks are there.
     pub(crate) fn log2_tail(&self, blocks: f64) -> f64 {
         (min(|theta| self.log_moment(theta, f64::INFINITY) - theta * blocks) / LN_2).min(0.0)
     }
 
-    /// The log2 of a bound on the probability that there are so many blocks more than wait for their turn.
+    /// The log2 of a bound on the probability that there are this many blocks more than wait for their turn.
     #[cfg(feature = "testing")]
     pub(crate) fn log2_excess_tail(&self, blocks: f64) -> f64 {
         let log_moment = |theta| {
@@ -159,7 +160,7 @@ impl StashBound {
             return f64::INFINITY;
         }
         let (newest, round) = (2.0 * self.rate - 1.0, self.rate * self.subtrees);
-        // What comes beside the blocks that wait, where so many accesses are not repeated.
+        // The number of blocks in addition to those that wait, if this many accesses are not repeated.
         let other = |not_repeated: f64, limit: f64| {
             let repeats = self.repeats(not_repeated);
             let mut sum = self.overflow(theta, repeats);
@@ -176,8 +177,8 @@ impl StashBound {
         // Between two numbers of accesses not repeated, the greater one waits and the lesser one is compacted by.
         for (nth, part) in REPEATS.iter().enumerate() {
             let waiting = self.log_waiting(theta, self.whole(1.0 - part));
-            // The fewer wait, the more comes beside them. As soon as the most of that is too little, so it is with
-            // the rest.
+            // The fewer blocks wait, the more come in addition. As soon as the most of that is too little, so it is
+            // with the rest.
             if nth > 0 && waiting + *max_other.get_or_insert_with(|| other(0.0, f64::INFINITY)) <= max {
                 break;
             }
@@ -235,7 +236,7 @@ impl StashBound {
         (2.0 * self.rate - 1.0) * theta + self.rate * (self.subtrees * integral + (last - theta) / 2.0)
     }
 
-    /// The sum over the sets of buckets below and with a bucket that lies so many levels above the leaves: a set
+    /// The sum over the sets of buckets below and with a bucket that lies this many levels above the leaves: a set
     /// below a bucket is empty or has its root.
     fn sets(&self, theta: f64, repeats: f64, levels: u32) -> f64 {
         let leaf = self.leaf.weight(theta, self.leaf.load);
@@ -289,7 +290,7 @@ impl StashBound {
         sum
     }
 
-    /// The blocks that the leaf buckets give instead of dummies, if so many of the newest accesses are not repeated.
+    /// The blocks that the leaf buckets give instead of dummies, if this many of the newest accesses are not repeated.
     fn leaf_compaction(&self, theta: f64, not_repeated: f64, limit: f64) -> f64 {
         let leaves = self.subtrees * libm::exp2(self.inner_levels.into());
         self.over_buckets(self.inner_levels, limit, |since, all| {
@@ -358,7 +359,7 @@ mod tests {
         distribution
     }
 
-    /// The exact law of the coins of the newest `2A - 1` accesses, and of so many evictions' before.
+    /// The exact law of the coins of the newest `2A - 1` accesses, and of this many evictions' before.
     fn coins(rate: u32, subtrees: u32, evictions: u32) -> Vec<f64> {
         let mut distribution = vec![0.0; 2 * rate as usize];
         distribution[2 * rate as usize - 1] = 1.0;

@@ -90,7 +90,7 @@ impl RingParameters {
         f64::from(bucket.blocks).min(unread)
     }
 
-    /// Requests that fetch them: each run of adjacent slots is one. A random choice has so many runs on average.
+    /// Requests that fetch them: each run of adjacent slots is one. A random choice has this many runs on average.
     fn runs(&self, bucket: RingBucket) -> f64 {
         let (fetched, slots) = (self.fetched(bucket), f64::from(bucket.slots));
         fetched * (slots - fetched + 1.0) / slots

@@ -31,7 +31,7 @@ pub enum Bias {
     Never(u64),
     /// A leaf with this bit clear.
     Clear(u32),
-    /// A leaf in which these two bits are alike.
+    /// A leaf in which these two bits are equal.
     Alike(u32, u32),
 }
 
@@ -78,7 +78,7 @@ struct Memory {
 }
 
 impl<P> BiasedLeaves<P> {
-    /// A map over so many leaves with biased draws on an occasion, in so many of a thousand cases.
+    /// A map over this many leaves with biased draws on an occasion, in this many of a thousand cases.
     pub fn new(map: P, leaves: u64, (bias, occasion, per_mille): (Bias, Occasion, usize), seed: u64) -> Self {
         let memory = Memory {
             random: ChaCha8Rng::seed_from_u64(!seed),

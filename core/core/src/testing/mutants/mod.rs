@@ -177,7 +177,7 @@ pub enum FullStashReaction {
     DropsDummy,
 }
 
-/// An ORAM whose batches do that if the stash holds at least so many blocks when they begin.
+/// An ORAM whose batches do that if the stash holds at least this many blocks when they begin.
 pub struct ReactsToFullStash<O> {
     oram: O,
     stash_blocks: fn(&O) -> usize,
@@ -187,7 +187,7 @@ pub struct ReactsToFullStash<O> {
 }
 
 impl<O> ReactsToFullStash<O> {
-    /// An ORAM whose stash is full with so many blocks; `is_full` learns when it is.
+    /// An ORAM whose stash is full with this many blocks; `is_full` learns when it is.
     pub fn new(
         oram: O,
         stash_blocks: fn(&O) -> usize,

@@ -36,7 +36,7 @@ pub struct ReusesLeafSometimes<P> {
 }
 
 impl<P> ReusesLeafSometimes<P> {
-    /// A map that does so in so many of a thousand accesses, drawn from a seed.
+    /// A map that does so in this many of a thousand accesses, drawn from a seed.
     pub fn new(map: P, per_mille: usize, seed: u64) -> Self {
         let random = RefCell::new(ChaCha8Rng::seed_from_u64(!seed));
         ReusesLeafSometimes { map, per_mille, random }

@@ -129,7 +129,7 @@ pub enum Source {
 }
 
 impl<P> DrawsOnce<P> {
-    /// A map that lets so many of a thousand batches use one number, drawn from a seed.
+    /// A map that lets this many of a thousand batches use one number, drawn from a seed.
     pub fn new(map: P, kept: SharedDraw, source: Source, per_mille: usize, seed: u64) -> Self {
         let random = RefCell::new(ChaCha8Rng::seed_from_u64(!seed));
         DrawsOnce { map, kept, source, per_mille, random }

@@ -26,7 +26,7 @@ impl<O> AnnouncesTarget<O> {
     }
 }
 
-/// An ORAM that runs its pending steps only when so many blocks are in its stash, or when it must.
+/// An ORAM that runs its pending steps only when this many blocks are in its stash, or when it must.
 pub struct WaitsUntilFull<O> {
     oram: O,
     stash_blocks: fn(&O) -> usize,
@@ -34,7 +34,7 @@ pub struct WaitsUntilFull<O> {
 }
 
 impl<O> WaitsUntilFull<O> {
-    /// An ORAM whose stash counts as full with so many blocks.
+    /// An ORAM whose stash counts as full with this many blocks.
     pub fn new(oram: O, stash_blocks: fn(&O) -> usize, full: usize) -> Self {
         WaitsUntilFull { oram, stash_blocks, full }
     }
@@ -109,7 +109,7 @@ pub struct SwapsHalves<'a> {
 }
 
 impl<'a> SwapsHalves<'a> {
-    /// A store of trees of so many buckets each, from a level down.
+    /// A store of trees of this many buckets each, from a level down.
     pub fn new(store: &'a TraceStore, buckets: u64, top: u32) -> Self {
         SwapsHalves { store, buckets, top }
     }

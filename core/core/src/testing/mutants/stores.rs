@@ -76,7 +76,7 @@ pub enum Edit {
     Nothing,
     /// An eviction reads only the slots that hold blocks.
     EvictsOnlyReal,
-    /// A bucket that held no block and still holds none is not written.
+    /// A bucket is not written if it was empty and stays empty.
     SkipsEmptyBuckets,
     /// Buckets are not permuted: blocks come first.
     RealFirst,
@@ -95,14 +95,14 @@ pub enum Edit {
 pub enum FirstUnreadWhen {
     /// An access reads a bucket that has no unread dummy left.
     NoDummyIsLeft,
-    /// An access reads a bucket of which so many unread slots hold blocks.
+    /// An access reads a bucket of which this many unread slots hold blocks.
     Full(usize),
     /// An eviction reads.
     Evicts,
 }
 
 impl<'a> EditingStore<'a> {
-    /// A store that makes this mistake, for blocks of so many bytes.
+    /// A store that makes this mistake, for blocks of this many bytes.
     pub fn new(store: &'a TraceStore, edit: Edit, block_bytes: usize, current_work: Rc<Cell<Work>>) -> Self {
         let entry_bytes = HEADER_BYTES + block_bytes;
         let (places, unread) = Default::default();

@@ -14,7 +14,7 @@ use alloc::string::String;
 /// A step of the pending work between two paths. No other step is in flight during an access.
 const STEP: Work = Work::Step(0);
 
-/// The observer of a front end with so many paths an access; `tree` gives that over the tree. All paths are checked;
+/// The observer of a front end with this many paths an access; `tree` gives that over the tree. All paths are checked;
 /// the observations are those of the `shown`th of each access. Whatever the adversary sees, the reads tell here which
 /// path is which.
 pub(super) fn observer(

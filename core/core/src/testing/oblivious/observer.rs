@@ -71,7 +71,7 @@ pub struct Pick {
 }
 
 impl Pick {
-    /// The choice of this rank among so many.
+    /// The choice of this rank among this many.
     pub fn of(
         random: &mut impl RngCore,
         access: Option<usize>,
@@ -95,7 +95,7 @@ pub fn draw_below(random: &mut impl RngCore, bound: usize) -> usize {
     ((u128::from(random.next_u64()) * bound as u128) >> 64) as usize
 }
 
-/// A rank among so many, spread evenly over 0 to 1.
+/// A rank among this many, spread evenly over 0 to 1.
 pub fn spread(random: &mut impl RngCore, rank: usize, among: usize) -> f64 {
     let fraction = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
     (rank as f64 + fraction) / among as f64

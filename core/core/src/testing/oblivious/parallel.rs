@@ -20,7 +20,7 @@ use core::mem;
 /// The observer of a parallel ORAM with a flat position map, from its first round on, for an adversary that sees all
 /// traces: each operation with its processor, and the ends and the length of each message.
 ///
-/// It shows leaves in the order of places: [`in_order_of_places`] says which request is at which.
+/// The trace shows leaves in the order of places. [`in_order_of_places`] gives the place of each request.
 pub fn observer(parameters: &ParallelParameters, seed: u64) -> Box<dyn Observer> {
     let processors = parameters.processors as usize;
     let bits = parameters.processors.ilog2();

@@ -190,8 +190,8 @@ impl FullObserver {
         Ok(())
     }
 
-    /// The leaves of a batch. An access to a held path shows nothing but that: it may stand at any place of the batch
-    /// and be any path held then, all equally probable; but for what follows from whether the batch had to wait.
+    /// The leaves of a batch. An access to a held path shows only that. It may be at any place of the batch, and be any
+    /// path that is held then: all are equally probable. It also shows what follows from whether the batch had to wait.
     fn fill_in(
         &mut self,
         before: &[u64],

@@ -303,8 +303,8 @@ impl FullObserver {
         })
     }
 
-    /// Returns whether a step may find out what it does: no other step reads, and at most one rewrite is on its
-    /// way, which is not of the next eviction's path.
+    /// Returns whether a step can choose its work: no other step reads, and at most one rewrite is in flight, outside
+    /// of the next eviction's path.
     fn can_decide(&self) -> bool {
         let reads =
             |idle: &OffLine| matches!(idle.phase, Phase::MustRead | Phase::Reading | Phase::MustWrite);

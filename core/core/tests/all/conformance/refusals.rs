@@ -52,7 +52,7 @@ struct Progress {
     served: Cell<u64>,
 }
 
-/// Writes so many blocks in turn, and runs what is pending after every third.
+/// Writes this many blocks in turn, and runs what is pending after every third.
 async fn work<O: Oram>(oram: &O, accesses: u64, progress: &Progress) -> Result<(), OramError<O::Error>> {
     let payload = vec![1; oram.block_bytes()];
     for nth in 0..accesses {
@@ -66,7 +66,7 @@ async fn work<O: Oram>(oram: &O, accesses: u64, progress: &Progress) -> Result<(
     Ok(())
 }
 
-/// Lets store operations finish one by one, at most so many. Returns how many did.
+/// Lets store operations finish one by one, at most this many. Returns how many did.
 fn complete(executor: &mut Executor<'_>, store: &TraceStore, max: usize) -> usize {
     executor.run();
     let mut completed = 0;
@@ -173,7 +173,7 @@ impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
         complete(&mut executor, &store, usize::MAX)
     }
 
-    /// Returns a scheme whose work was interrupted after so many store operations: the next one failed, or the future
+    /// Returns a scheme whose work was interrupted after this many store operations: the next one failed, or the future
     /// of the work was dropped.
     fn interrupted(
         &self,

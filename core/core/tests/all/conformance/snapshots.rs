@@ -43,8 +43,8 @@ pub(crate) fn assert_contradictions_refused<O: FullSnapshot<ChaCha8Rng, Store: C
     }
 }
 
-/// Asserts that snapshots of an ORAM of four blocks of no bytes, all of them in its stash, are refused whose parts
-/// contradict one another: in parameters, positions and schedule, and after each of these changes.
+/// Asserts that a snapshot is refused if its parts contradict one another: in parameters, positions or schedule, or
+/// after each of these changes. The ORAM has four blocks of no bytes, all in its stash.
 pub(crate) fn assert_contradicting_parts_refused<P: BorshSerialize, O>(
     (oram, store, parameters): (&O, O::Store, &P),
     more: &[Change<'_>],

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 /// Bytes of an entry of a bucket, header and payload, in the trees of these tests.
 pub const ENTRY: usize = 16 + 5;
 
-/// A change of a bucket's bytes, with entries of so many bytes.
+/// A change of a bucket's bytes, with entries of this many bytes.
 pub type Tampering = fn(&mut [u8], usize);
 
 fn real(entry: &&mut [u8]) -> bool {
@@ -46,8 +46,8 @@ pub fn tamper(store: &TraceStore, layout: &Layout, mut tampering: impl FnMut(u64
     }
 }
 
-/// Puts junk into every bucket of a store, with entries of so many bytes. Numbers that are in range get past the first
-/// checks: `small_headers`.
+/// Puts junk into every bucket of a store, with entries of this many bytes. Numbers that are in range get past the
+/// first checks: `small_headers`.
 pub fn fill_with_junk(
     store: &TraceStore,
     layout: &Layout,

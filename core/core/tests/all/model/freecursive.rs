@@ -15,7 +15,7 @@ use ameles_core::types::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-/// A tree for `capacity` blocks of the user with two levels of PosMap blocks at most, and so many levels of its top
+/// A tree for `capacity` blocks of the user with two levels of PosMap blocks at most, and this many levels of its top
 /// on the trusted side.
 pub(super) fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> FreecursiveParameters {
     let (labels, trusted_positions) = (3, 2 + capacity / 9);
@@ -62,7 +62,7 @@ fn over_raw(base: FreecursiveParameters) -> FreecursiveParameters {
     FreecursiveParameters { tree, hits: without_index(base.hits), ..base }
 }
 
-/// The same over Ring ORAM, whose evictions come after every third path, and whose buckets have so many slots less
+/// The same over Ring ORAM, whose evictions come after every third path, and whose buckets have this many slots less
 /// than blocks and dummies.
 pub(super) fn over_ring(base: FreecursiveParameters, fewer: u32) -> FreecursiveParameters {
     let reads = 6;
@@ -99,7 +99,7 @@ pub(super) fn with_path(
     FreecursiveParameters { tree, ..base }
 }
 
-/// The same with counters of so many bits more than they need at least, and with tags.
+/// The same with counters of this many bits more than they need at least, and with tags.
 pub(super) fn counted(base: FreecursiveParameters, more_bits: u32, tags: bool) -> FreecursiveParameters {
     let bits = more_bits + FreecursiveParameters::min_bits(base.address_space().maps(), base.labels);
     let positions = PositionStorage::Counters { bits, tags };

@@ -1,5 +1,4 @@
-//! Ring ORAM beneath the front end of Freecursive ORAM: filled stores, blocks that are being written out, and its
-//! bounds.
+//! Ring ORAM below the front end of Freecursive ORAM: filled stores, blocks that are being written out, and its bounds.
 
 use super::freecursive::{counted, over_ring, parameters};
 use super::setup::*;

@@ -1,4 +1,4 @@
-//! The promises of hierarchical ORAM beside right answers.
+//! The promises of hierarchical ORAM other than right answers.
 
 use super::setup::*;
 use ameles_core::check_refusals;
@@ -39,7 +39,7 @@ fn traffic_of_tables(parameters: &HierarchicalParameters, trace: &[TraceEntry]) 
     (trace.len(), slots.0, slots.1)
 }
 
-/// Reads a block so many times, in one batch, and returns the traffic.
+/// Reads a block this many times, in one batch, and returns the traffic.
 fn read(oram: &impl Oram, store: &TraceStore, times: usize) -> (usize, u64, u64) {
     finish_now(ArrayModel::new(100, 5).batch(oram, &vec![Operation::Read(BlockId(7)); times]));
     traffic_of_tables(&PARAMETERS, &store.take_trace())

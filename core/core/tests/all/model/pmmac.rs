@@ -17,7 +17,7 @@ const MISSING: &str = "a block is not where the position map has it";
 
 type Subject<'a> = FreecursiveOram<&'a TraceStore, ChaCha8Rng>;
 
-/// Two levels of PosMap blocks, a buffer of so many, and tags.
+/// Two levels of PosMap blocks, a buffer of this many, and tags.
 fn tagged(look_aside: u32) -> FreecursiveParameters {
     let base = parameters(50, 1, TrustedHits::ReadThePath);
     counted(FreecursiveParameters { look_aside, look_aside_ways: 1, ..base }, 0, true)

@@ -317,7 +317,7 @@ pub(crate) fn traffic(trace: &[TraceEntry]) -> (usize, usize) {
     })
 }
 
-/// Asserts that a step is due before another access, and that it reads and writes so many slots.
+/// Asserts that a step is due before another access, and that it reads and writes this many slots.
 pub(crate) fn assert_rebuilds<O: Oram<Error = TraceStoreError>>(oram: &O, store: &TraceStore, moved: usize) {
     assert_eq!((oram.pending_steps(), oram.must_step()), (1, true));
     assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Backlogged)));
@@ -396,7 +396,7 @@ pub(crate) fn assert_steps_make_room<O: FullSnapshot<ChaCha8Rng>>(oram: &O, boun
 }
 
 /// Checks that the planned cache is enough for sequences that come back, and prints the most blocks of each.
-/// `plan` makes the partitions of so many blocks, their layout, and how to build them.
+/// `plan` makes the partitions of this many blocks, their layout, and how to build them.
 #[allow(clippy::print_stdout, reason = "the figures are there to be looked at")]
 pub(crate) fn check_planned_cache<P: SubOram, B: Fn(&Rc<TraceStore>) -> Partitions<P, ChaCha8Rng>>(
     puts: u32,

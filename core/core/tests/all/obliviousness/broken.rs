@@ -287,7 +287,7 @@ fn an_eviction_that_waits_until_the_stash_is_full_is_caught() {
 }
 
 /// Checks that a scheme whose memory is rebuilt is caught when it skips hits, when it serves a block of a batch once
-/// (which this adversary sees), and when a rebuild of the first so many buckets leaves what is in its place already.
+/// (which this adversary sees), and when a rebuild of the first this many buckets leaves what is in its place already.
 macro_rules! assert_rebuilds_caught {
     ($new:expr, $parameters:expr, $subject:expr, $adversary:expr, $rebuilt:expr) => {
         let layout = $parameters.layout();

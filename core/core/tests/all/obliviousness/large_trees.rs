@@ -31,7 +31,7 @@ const SWEEP_AND_RANDOM: (Sequence, Sequence) = (Sequence::Sweep, Sequence::Rando
 /// The effort of runs that are long enough to show a leaf that is never drawn.
 const LONGER_RUNS: Effort = Effort { runs: 2, batches: 9000 };
 
-/// The mistakes of a scheme, each in so many of a thousand accesses or batches.
+/// The mistakes of a scheme, each in this many of a thousand accesses or batches.
 #[derive(Clone, Copy, Debug)]
 struct Flaws {
     reuses_leaf: usize,

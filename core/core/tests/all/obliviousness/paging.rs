@@ -86,7 +86,7 @@ fn must_pass(name: &str, pager: &Pager<'_>) {
                 let judgement = pager.judge(Adversary::Snapshot, pair, together, pace);
                 assert!(judgement.passes(), "{name}, {pair:?}, {together}, {pace:?}: {judgement}");
             }
-            // Beside the accesses, the order of changes is the same, however they group.
+            // While accesses run, the order of changes is the same, however they group.
             for seed in 0..4 {
                 let trial =
                     (pager.run)(program.operations(pager.main, FAULTS, together, 1), Pace::Concurrent(seed));

@@ -1,7 +1,7 @@
 //! Root ORAM keeps to the privacy that its parameters state, and the judge finds out a statement that is too good.
 //!
-//! Two blocks are asked for, and one access of six asks for the one or for the other: the most that a single access
-//! can tell is in which subtrees the accesses before and after it were.
+//! Two blocks are asked for, and one access of six asks for the one or for the other: a single access can tell at most
+//! the subtrees of the accesses before and after it.
 
 use super::setup::*;
 use ameles_core::schemes::path::PathParameters;

@@ -337,7 +337,7 @@ fn eight_partitions(sweep_evictions: u32) -> PartitionsParameters {
     }
 }
 
-/// Runs of a scheme over eight partitions with so many leaves each, and the observer of it.
+/// Runs of a scheme over eight partitions with this many leaves each, and the observer of it.
 fn partitions_subject<'a>(
     leaves: u64,
     run: Run<'a>,

@@ -39,7 +39,7 @@ fn an_eviction_outside_of_the_schedule_is_rarer_than_2_to_the_minus_80_with_plan
             assert!(left > 16.0, "{parameters:?}: {left:.2} are left");
             continue;
         }
-        // Neighbouring samples are much alike.
+        // Neighbouring samples are nearly the same.
         let fit = ExponentialFit::of(&held, 100).expect("enough samples");
         assert!(fit.log2(bound) < -80.0, "{parameters:?}: 2^{:.1}", fit.log2(bound));
         let less = mean + (bound - mean) / 3.0;

@@ -103,7 +103,7 @@ pub(crate) fn order() -> impl Strategy<Value = Order> {
         .prop_map(|(choices, held, max_concurrent_steps)| Order { choices, held, max_concurrent_steps })
 }
 
-/// Runs batches beside idle steps, the store getting done in whatever order. Returns all that showed.
+/// Runs batches in parallel with idle steps. The store finishes its work in any order. Returns all that showed.
 pub(crate) fn interleave<O: Oram>(
     oram: &O,
     store: &TraceStore,

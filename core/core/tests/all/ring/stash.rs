@@ -123,6 +123,6 @@ fn compacted_buckets_bring_more_than_a_block_an_access_and_the_hard_bound_counts
         max = max.max(ring.stash_blocks() - before);
     }
     assert!(max > 64, "{max} blocks: a block an access would be enough");
-    // Full up to the last batch, with six levels of compacted buckets beneath.
+    // Full up to the last batch, with six levels of compacted buckets below.
     assert_eq!(parameters.max_stash_blocks(), u64::from(parameters.stash_bound) + 64 * 6);
 }

@@ -38,8 +38,8 @@ pub enum PasswordError {
     TooLong,
 }
 
-/// An Argon2id hash of a password, with its salt and costs, as a PHC string. Secret: whoever has
-/// it can test guessed passwords offline.
+/// An Argon2id hash of a password, with its salt and costs, as a PHC string. It is secret: anyone who has it can test
+/// guessed passwords offline.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordHash(Box<str>);
 

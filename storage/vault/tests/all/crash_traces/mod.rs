@@ -51,7 +51,7 @@ const SHAPED: u64 = 12;
 const JUDGED: u64 = 24;
 /// Lifecycles of a vault whose flaw shows in every one.
 const FLAWED: u64 = 6;
-/// Batches that write every block, and thereby every bucket: sixteen leaves, and an eviction for three accesses.
+/// Batches that write every block, and so every bucket: sixteen leaves, and an eviction for three accesses.
 const WARM_UP: usize = 16;
 /// Batches of a lifecycle after that.
 const BATCHES: usize = 40;

@@ -26,7 +26,7 @@ impl Effort {
     /// Every step of a lifecycle.
     pub const EVERY_STEP: Effort = Effort { stride: 1 };
 
-    /// Returns whether this step of so many is tested. Lifecycles of different lengths begin at different steps.
+    /// Returns whether this step of this many is tested. Lifecycles of different lengths begin at different steps.
     pub fn includes(self, at: usize, of: usize) -> bool {
         at % self.stride == of % self.stride
     }

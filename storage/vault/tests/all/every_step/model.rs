@@ -31,7 +31,7 @@ pub enum ModelEvent {
     },
     Commits(Vec<RowChange>),
     Committed,
-    /// A receipt was returned that was asked for at this tick.
+    /// The receipt that was requested at this tick was returned.
     Got {
         receipt: Receipt,
         from: Tick,

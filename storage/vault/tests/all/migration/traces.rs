@@ -93,7 +93,7 @@ struct VaultSide {
 }
 
 impl VaultSide {
-    /// A vault with every block, and thereby every bucket, written.
+    /// A vault in which every block, and so every bucket, is written.
     async fn new(round_trip: Duration, seed: u64) -> Self {
         let header = header(vault_parameters(), seed);
         let memory = VersionedMemory::new(header.parameters.layout());

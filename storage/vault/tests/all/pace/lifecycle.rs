@@ -86,7 +86,7 @@ struct Body {
 }
 
 impl Body {
-    /// A vault with every block, and thereby every bucket, written.
+    /// A vault in which every block, and so every bucket, is written.
     async fn new(public: &PublicFacts, pacing: Pacing, mix: Mix, seed: u64) -> Self {
         let mut secret = TestRng::of(seed);
         let memory = VersionedMemory::new(public.parameters.layout());

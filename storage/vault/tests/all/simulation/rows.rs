@@ -38,7 +38,7 @@ impl RowsModel {
         used(&self.table)
     }
 
-    /// Returns whether it is known which state the table has.
+    /// Returns whether the state of the table is known.
     pub fn is_certain(&self) -> bool {
         self.instead.is_empty()
     }

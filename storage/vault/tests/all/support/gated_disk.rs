@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The size from which a read counts as large. In a small vault only the pages of large rows are this long.
 pub const LARGE: usize = 64 << 10;
-/// The time after which the gate gives up, for when whoever should open it is itself waiting for it.
+/// The time after which the gate gives up: the thread that should open it may itself be waiting for it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The work that is held up.

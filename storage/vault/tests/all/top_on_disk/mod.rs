@@ -90,8 +90,8 @@ async fn a_place_that_is_spoilt_at_any_time_is_an_error_and_never_wrong_data() {
     assert!(noticed > 50, "{noticed} were noticed");
 }
 
-/// Blocks are written with the contents that they have, so that whatever a power loss leaves holds the same; a payload
-/// in another's slot would not open.
+/// Blocks are written with the contents that they already have. So a power loss leaves the same contents; a payload in
+/// another block's slot would not open.
 #[tokio::test(start_paused = true)]
 async fn a_place_that_a_checkpoint_names_is_not_written_before_the_next_one_is_durable() {
     let fixture = VaultFixture::with(header(with_top_on_disk(frequent_evictions()), 1)).await;

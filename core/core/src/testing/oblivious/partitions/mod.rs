@@ -74,7 +74,7 @@ enum Step {
 /// A partition as it shows.
 #[derive(Clone, Default)]
 struct PartitionState {
-    /// True if a take was made that no put has followed.
+    /// True if the last take has no put yet.
     has_pending_put: bool,
     /// The work whose operation is in flight here.
     busy: Option<(Work, Step)>,

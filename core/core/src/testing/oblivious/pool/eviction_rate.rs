@@ -1,6 +1,6 @@
 //! The schedule of evictions, as far as it follows from the count of accesses.
 
-/// The evictions of so many accesses: what follows from the count of accesses alone.
+/// The evictions of this many accesses: what follows from the count of accesses alone.
 #[derive(Clone, Copy, Debug)]
 pub struct EvictionRate {
     /// Evictions that come for [`accesses`](Self::accesses).

@@ -117,7 +117,7 @@ impl Tables {
         self.count_loads(&leaves, classes);
     }
 
-    /// The leaf of the eviction that is due next after so many accesses.
+    /// The leaf of the eviction that is due next after this many accesses.
     fn evicted_next(&self, accesses: usize) -> u64 {
         let number = accesses as u64 * self.rate.evictions / self.rate.accesses;
         reverse_bits(self.leaves.ilog2(), number)

@@ -27,7 +27,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool without draws, over a tree of so many leaves (1 if it has none).
+    /// A pool without draws, over a tree of this many leaves (1 if it has none).
     pub fn new(leaves: u64, rate: EvictionRate) -> Self {
         Pool {
             classes: Classes::default(),
