@@ -12,9 +12,8 @@ use alloc::vec::Vec;
 
 /// Memory as a scheme sees it: slots are read one by one, buckets are replaced whole.
 ///
-/// A bucket that was never written reads as zeros. A read answers with the contents at the moment it is asked for,
-/// also where a write of the bucket begins while the read is in flight; a bucket is not read while its write is in
-/// flight.
+/// A bucket that was never written reads as zeros. A read returns the contents at the moment of the request, also if a
+/// write of the bucket begins while the read is in flight. A bucket is not read while its write is in flight.
 #[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
 pub trait Store {
     /// The error of the layers below.

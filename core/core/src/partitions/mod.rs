@@ -12,22 +12,22 @@
 //!     put cached blocks of it into it, or dummies
 //! ```
 //!
-//! A dummy is taken from a cached block's own partition, and not from a random one: its partition may have been written
-//! since or not, and a random one would reveal which.
+//! A dummy is taken from a cached block's own partition, and not from a random one. A random one would reveal whether
+//! the block's own partition has been written since.
 //!
 //! **What the trace shows** (adversary `Full`): how many accesses there were. The partitions that are touched are
-//! uniform and independent, whatever was asked: each was drawn at the access before, and nothing else followed from
-//! it. What a partition shows is its sub-ORAM's affair. Partitions are worked on side by side; one of them is never
-//! worked on by two at a time, so that an access waits while a partition of its own is being written. Nothing else
-//! makes it wait.
+//! uniform and independent, whatever was asked: each was drawn at the access before, and nothing else followed from it.
+//! What a partition shows is its sub-ORAM's affair. Work on different partitions runs in parallel. Only one operation
+//! works on a partition at a time, so an access waits while one of its partitions is being written. Nothing else makes
+//! it wait.
 //!
-//! **Costs** of a batch of n: a take of as many partitions, side by side; for each a put, by [`step`](Oram::step) or
-//! before the next take of the same partition; and the puts of the sweep, by `step`.
+//! **Costs** of a batch of n: n takes, in parallel; a put for each, by [`step`](Oram::step) or before the next take of
+//! the same partition; and the puts of the sweep, by `step`.
 //!
 //! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room on the
-//! trusted side: then `step` puts the cached blocks of one partition more, which shows, and is counted in
-//! [`emergencies`](Oram::emergencies). After a failure of the store, and after a future that was dropped half-way, it
-//! answers [`OramError::Poisoned`] only.
+//! trusted side. Then `step` puts the cached blocks of one partition more. This shows, and
+//! [`emergencies`](Oram::emergencies) counts it. After a failure of the store, and after a future that was dropped
+//! half-way, it answers [`OramError::Poisoned`] only.
 
 mod addressed;
 mod cache_bound;
@@ -155,8 +155,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         self.state.borrow().cache.len() + self.waiting.get()
     }
 
-    /// The maximum number of blocks that were ever on the trusted side: the eviction cache, what waits in sub-ORAMs,
-    /// and the buffers of takes and puts, such as a rebuild's. Secret.
+    /// The maximum number of blocks that were ever on the trusted side: in the eviction cache, in sub-ORAMs, and in the
+    /// buffers of takes and puts, such as a rebuild's. Secret.
     pub fn peak_blocks(&self) -> usize {
         self.peak.get()
     }

@@ -1,9 +1,9 @@
 //! The recursive position map: Path ORAM (Stefanov et al., CCS 2013), section 3.6, with the PosMap blocks of
 //! Freecursive ORAM (Fletcher et al., ASPLOS 2015), section 3.
 //!
-//! The leaves of X successive blocks are packed into one PosMap block of 4·X bytes; the PosMap blocks live in a
-//! smaller Path ORAM, whose own position map is packed likewise, until at most `flat_limit` entries are left: those
-//! are a flat map on the trusted side. A word is 0 for "never mapped", otherwise leaf + 1.
+//! One PosMap block of 4·X bytes contains the leaves of X successive blocks. The PosMap blocks are in a smaller Path
+//! ORAM, whose own position map is packed in the same way. This repeats until at most `flat_limit` entries are left,
+//! which are a flat map on the trusted side. A word is 0 for "never mapped", otherwise leaf + 1.
 //!
 //! ```text
 //! to look up a in map i, and give it x':      map 1 is that of the scheme's blocks
@@ -14,9 +14,9 @@
 //! ```
 //!
 //! **What the trace shows** (adversary `Full`): n look-ups show a batch of n accesses of every inner ORAM, from the
-//! smallest to the largest, each after the one before it is answered. A look-up of a PosMap block that another look-up
-//! of the batch needs too, and a dummy look-up, show a dummy access. An access reads and changes its PosMap block at
-//! once: no access is shown twice.
+//! smallest to the largest. Each batch begins when the one before it is answered. A look-up of a PosMap block that
+//! another look-up of the batch needs too, and a dummy look-up, show a dummy access. An access reads and changes its
+//! PosMap block at once: no access is shown twice.
 //!
 //! **Costs** of a batch: as many round trips as there are levels of recursion, one after the other. The write-backs
 //! of the inner ORAMs are pending steps, like the outer one's. [`step`](PositionMap::step) runs them, and the outer

@@ -1,6 +1,6 @@
-//! DetWoORAM: Roche, Aviv, Choi, Mayberry, "Deterministic, Stash-Free Write-Only ORAM", CCS 2017; as Algorithm 1 of
-//! Chakravarty and Panda, "Introducing Fast and Secure Deterministic Stash Free Write Only Oblivious RAMs for Demand
-//! Paging in Keystone" (2021) has it.
+//! DetWoORAM: Roche, Aviv, Choi, Mayberry, "Deterministic, Stash-Free Write-Only ORAM", CCS 2017. This is Algorithm 1
+//! of Chakravarty and Panda, "Introducing Fast and Secure Deterministic Stash Free Write Only Oblivious RAMs for Demand
+//! Paging in Keystone" (2021).
 //!
 //! ```text
 //!  1  pth write, at address a with data d
@@ -12,22 +12,22 @@
 //! ```
 //!
 //! Untrusted memory is a main area, buckets `0..N`, where page a has slot a, and a holding area, buckets `N..N + M`. A
-//! write puts the page into the next holding slot and refreshes the K = N/M main slots that are due: each gets the
-//! newest copy of its own page, wherever that was. The slots that are due are a function of the count of writes, see
-//! [`WriteSchedule`]; by the time a holding slot comes round again its page is in the main area. So there is no stash,
-//! no randomness and no pending work.
+//! write puts the page into the next holding slot and refreshes the K = N/M main slots that are due. Each of these gets
+//! the newest copy of its own page from the place where it is. The slots that are due are a function of the count of
+//! writes, see [`WriteSchedule`]. When a holding slot is used again, its page is in the main area. So there is no
+//! stash, no randomness and no pending work.
 //!
-//! **What the trace shows.** Adversary `Snapshot`, who sees which slots changed between two moments: the number of
-//! writes, and nothing else; a [dummy](Access::Dummy) is a write of no page and shows what a write shows; reads change
-//! nothing. Every slot that is due is written, whether or not its page has changed and whether or not it was there
-//! already: the sealing layer makes each writing look new. Adversary `Full`, who sees reads too: **not hidden**. A read
-//! goes straight to the newest copy, and so do the reads of a refresh.
+//! **What the trace shows.** The adversary `Snapshot` sees which slots changed between two moments. It learns only the
+//! number of writes. A [dummy](Access::Dummy) is a write of no page and shows the same as a write. Reads change
+//! nothing. Every slot that is due is written, even if its page has not changed or is already there: the sealing layer
+//! makes each writing look new. Adversary `Full`, who sees reads too: **not hidden**. A read goes straight to the
+//! newest copy, and so do the reads of a refresh.
 //!
 //! **Costs.** A read: one slot, one round trip, copied straight into the caller's buffer. A write: at most ⌈K⌉ slots
-//! read in one round trip, and at most ⌈K⌉ + 1 written in another. A store that spreads a call over threads makes
-//! this the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write). A store that
-//! [moves](Store::move_pages) pages while the program runs, and reads ahead what the scheme
-//! [announces](Store::prefetch), makes it the Eager DetWoORAM of section 4.1; without such a store,
+//! read in one round trip, and at most ⌈K⌉ + 1 written in another. A store that spreads a call over threads makes this
+//! the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write). Some stores
+//! [move](Store::move_pages) pages while the program runs, and read ahead the pages that the scheme
+//! [announces](Store::prefetch). Over such a store, this is the Eager DetWoORAM of section 4.1. Over other stores,
 //! [`eager`](super::eager) is.
 //!
 //! **Trusted state**: 4 bytes a page, ⌈K⌉ + 1 pages of buffer, a counter; see [`DetWoOram::trusted_bytes`]. All of it

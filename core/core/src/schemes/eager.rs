@@ -15,21 +15,21 @@
 //! ```
 //!
 //! [`step`](Oram::step) is one bounded step of unloading or of preloading: at most `step_pages` pages, one operation of
-//! the store. The paper leaves it to a thread of its own and blocks every write while that runs; here a driver steps
-//! it between two writes, on whatever thread, and a write that comes early does exactly what is missing itself.
-//! Nothing must ever be idled: without `step` this is DetWoORAM with the unloading put off until the next write. The
-//! paper seals the pages when it preloads them; here the sealing layer does at the unloading, off-line too.
+//! the store. The paper leaves it to a thread of its own and blocks every write while that runs. Here a driver steps it
+//! between two writes, on any thread. A write that comes early does exactly the missing steps itself. Nothing must ever
+//! be idled: without `step` this is DetWoORAM with the unloading put off until the next write. The paper seals the
+//! pages when it preloads them; here the sealing layer does at the unloading, off-line too.
 //!
 //! **What waits for what.** An access and a step may be in flight together, as [`Oram`] has it.
 //! - A read never waits. While the buffer is being unloaded its pages are read from it: no slot is read while it is
 //!   being written. While it is being preloaded, all that it holds is also in the store.
-//! - A write (or a dummy) waits for the step in flight to end, then does the rest of unloading and preloading, in at
-//!   most one write and one read of the store.
+//! - A write (or a dummy) waits for the step in flight. Then it does the rest of unloading and preloading, in at most
+//!   one write and one read of the store.
 //! - A step waits for a write that is doing that, and then finds less to do, or nothing.
 //!
-//! **What the trace shows.** Adversary `Snapshot`: the slots change in exactly DetWoORAM's order, but their groups
-//! between two moments follow from the times when `step` is driven; a driver that decides by public facts shows
-//! nothing by it. The last write is in the buffer only, until it is unloaded. [`pending_steps`](Oram::pending_steps)
+//! **What the trace shows.** Adversary `Snapshot`: the slots change in exactly DetWoORAM's order. Their groups between
+//! two moments follow from the times when `step` is driven. A driver that decides by public facts shows nothing by
+//! these times. The last write is in the buffer only, until it is unloaded. [`pending_steps`](Oram::pending_steps)
 //! follows from the counts of writes and steps. Adversary `Full`: **not hidden**, as in DetWoORAM; moreover, a read
 //! that is answered from the buffer shows nothing, and every other shows a read.
 //!

@@ -5,15 +5,15 @@
 //!
 //! This module follows the published descriptions other than the full texts of those two papers: OPAM is derived from
 //! [Path ORAM](super::path) and customised for page management, where the trusted side keeps the page tables and so
-//! knows each page's place anyway; and as a pager it costs about a quarter of Path ORAM (Chakravarty and Panda, 2021,
-//! Figure 2: slowdowns of 7.4 and 27). **The rest is our choice**, and the judge finds the leak of these choices:
+//! knows each page's place. As a pager it costs about a quarter of Path ORAM (Chakravarty and Panda, 2021, Figure 2:
+//! slowdowns of 7.4 and 27). **The rest is our choice**, and the judge finds the leak of these choices:
 //!
 //! - Tree, position map, remapping at every access and stash are Path ORAM's, with Z = 4.
 //! - The trusted side knows which page is in which slot. So an access moves **one slot of each bucket** of the path
 //!   where Path ORAM moves all Z of them: that is the quarter.
-//! - The slot is that of the wanted page; in the other buckets that of the page which can move furthest down this path;
-//!   else an empty one, else any, drawn uniformly. Drawing always uniformly would keep a twentieth of all pages in the
-//!   stash.
+//! - In the bucket of the wanted page, it is that page's slot. In the other buckets it is the slot of the page that can
+//!   move furthest down this path; otherwise an empty slot; otherwise any slot, drawn uniformly. Drawing always
+//!   uniformly would keep a twentieth of all pages in the stash.
 //! - The same slots are written, filled from the stash as deep as possible. Reads, writes and dummies look the same,
 //!   each an access of its own. No work is pending afterwards.
 //!
@@ -26,10 +26,10 @@
 //!
 //! **What the trace shows** (adversary `Full`, and adversary `Snapshot` as well, since the slots that are read are
 //! written). The path of an access is uniform and independent, as in Path ORAM. **The slots are not**: a page that
-//! comes back soon is found in the very slot that was written last in its bucket, and every other choice depends on
-//! where pages are. So the watcher tells pages that are used again from pages that are not, and follows pages as they
-//! move. Path ORAM does not show it, because it moves whole buckets; Ring ORAM does not, because it permutes a bucket
-//! at every writing and reads no slot twice between two.
+//! comes back soon is in the slot that was written last in its bucket, and every other choice depends on the places of
+//! pages. So the watcher tells pages that are used again from pages that are not, and follows pages as they move. Path
+//! ORAM does not show this, because it moves whole buckets. Ring ORAM does not either: it permutes a bucket at every
+//! writing, and reads no slot twice between two writings.
 //!
 //! **Costs** of an access: L + 1 slots read in one round trip and written in another.
 //!
@@ -120,8 +120,8 @@ impl OpamParameters {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
 
-    /// The untrusted memory that the scheme needs, in plaintext bytes: a bucket of one slot for each slot of the tree,
-    /// those of a bucket of the tree one after the other. Slots are written one by one.
+    /// The untrusted memory that the scheme needs, in plaintext bytes. It has a bucket of one slot for each slot of the
+    /// tree; the slots of a bucket of the tree are adjacent. Slots are written one by one.
     pub fn layout(&self) -> Layout {
         Layout::new(vec![Extent { buckets: self.slots(), slots: 1, slot_bytes: self.block_bytes }])
     }
@@ -240,9 +240,9 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         Ok(())
     }
 
-    /// Refuses a batch of this many accesses to pages that could exceed the hard bound of the stash: each may leave one
-    /// page more in it, since all others may go back where they were, and the last one takes in a path. A dummy
-    /// leaves no page more.
+    /// Refuses a batch of this many accesses to pages that could exceed the hard bound of the stash. Each access may
+    /// leave one page more in the stash, since all other pages may go back to their slots. The last access takes in a
+    /// path. A dummy leaves no page more.
     fn admit(&self, pages: usize) -> Result<(), OramError<S::Error>> {
         let more = pages + self.parameters.leaf_level.0 as usize + 1;
         admission::check_room(self.stash_blocks(), more, self.parameters.stash_bound as usize)
@@ -271,8 +271,8 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         path
     }
 
-    /// The slot of a bucket that is moved: the wanted page's; else that of the page that can go furthest down this
-    /// path; else an empty one; else any.
+    /// The slot of a bucket that is moved: the wanted page's; otherwise that of the page that can go furthest down this
+    /// path; otherwise an empty one; otherwise any.
     fn choose(
         &self,
         state: &mut State<R>,

@@ -1,8 +1,8 @@
 //! The blocks on the trusted side: Path ORAM's stash, and the top of the tree with it.
 //!
-//! The levels that the trusted side keeps are not kept as buckets. A block above the first untrusted level waits for
-//! an eviction that passes through its subtree, so the stash holds one list for each subtree, and an eviction looks
-//! at one list only. With one subtree (no trusted level) it is the stash of the paper.
+//! The levels that the trusted side keeps are not kept as buckets. A block above the first untrusted level waits for an
+//! eviction that passes through its subtree. So the stash has one list for each subtree, and an eviction reads only one
+//! list. With one subtree (no trusted level) it is the stash of the paper.
 
 pub mod changes;
 pub mod payloads;
@@ -325,8 +325,8 @@ impl Stash {
         true
     }
 
-    /// Fills an empty stash with blocks, the first of a list last, each with the leaf that it is mapped to; then with
-    /// their payloads, unless a source has them. Returns `false` if they cannot be those of such a stash.
+    /// Fills an empty stash with blocks, the first of a list last, each with the leaf that it is mapped to. Then it
+    /// adds their payloads, unless a source has them. Returns `false` if they cannot be those of such a stash.
     #[must_use]
     pub fn refill(&mut self, order: &[BlockId], payloads: &mut dyn Payloads, positions: &Positions) -> bool {
         if !self.is_empty() {

@@ -1,5 +1,5 @@
-//! Drives a scheme step by step and records what shows: an access and steps in parallel, store
-//! operations that end when and in the order that the test decides.
+//! Drives a scheme step by step and records the trace. An access and steps run in parallel. The test decides when store
+//! operations end, and in which order.
 
 use super::array_model::{ArrayModel, Operation};
 use super::executor::Task;

@@ -53,8 +53,8 @@ pub fn full_vault(blocks_per_bucket: u32, levels: u32, top: u32) -> PathParamete
 
 /// The log2 of the probability that more blocks wait than the planned bound makes room for.
 ///
-/// The law of what waits for one subtree, as it was measured and, beyond the last value that `min` samples reached,
-/// along a straight line through its tail; as many of them as there are subtrees are added up as if they were
+/// The distribution of the blocks that wait for one subtree. Up to the last value that `min` samples reached it is
+/// measured; beyond that it follows a straight line through the tail. The sum over all subtrees treats them as
 /// independent. `None` if too little was measured.
 pub fn emergency_log2(parameters: &PathParameters, tail: &PathTail, min: u64) -> Option<f64> {
     let max = parameters.waiting_bound() as usize + 1;

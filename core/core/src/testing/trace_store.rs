@@ -52,8 +52,8 @@ pub(crate) enum Recorded {
 /// [`complete`](Self::complete) or [`fail`](Self::fail). A write takes effect only then; a read answers with what was
 /// there when it was asked for, as [`Store`] promises.
 ///
-/// It checks the scheme: to read or to write a bucket whose write is under way is a race that a real store would
-/// decide at will, and panics here.
+/// It checks the scheme. It panics if a bucket is read or written while its write is under way: this is a race with any
+/// result in a real store.
 pub struct TraceStore {
     layout: Layout,
     bytes: RefCell<Vec<u8>>,

@@ -1,5 +1,5 @@
-//! Buckets that are on the trusted side between their reading and their writing, as they stand in untrusted memory:
-//! Z entries each, a header and a payload, all zeros where no block is.
+//! Buckets that are on the trusted side between their reading and their writing. They have the format of untrusted
+//! memory: Z entries, each a header and a payload, all zeros if there is no block.
 
 use crate::oram::OramError;
 use crate::store::Store;

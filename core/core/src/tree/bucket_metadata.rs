@@ -1,7 +1,7 @@
 //! The block in each slot of each bucket, and the slots that were read since their bucket was written.
 //!
-//! Ring ORAM (Ren et al. 2015, section 3.1) stores this with each bucket; here it stays on the trusted side, which
-//! saves a round trip and the requests: 4 bytes a slot.
+//! Ring ORAM (Ren et al. 2015, section 3.1) stores this with each bucket. Here it stays on the trusted side, 4 bytes
+//! for each slot. This saves a round trip and the requests.
 
 use crate::snapshot::bit_table::BitTable;
 use crate::snapshot::word_table::WordTable;

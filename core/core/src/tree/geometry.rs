@@ -35,8 +35,8 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// A tree whose buckets are one slot each, of Z blocks with their headers: they are always read and written as a
-    /// whole, and so each is sealed as a whole.
+    /// A tree whose buckets are one slot each, of Z blocks with their headers. A bucket is always read and written as a
+    /// whole, and so it is sealed as a whole.
     ///
     /// # Panics
     /// As [`new`](Self::new).

@@ -11,8 +11,8 @@ pub enum FillOrder {
     /// Bucket by bucket, the deepest first (Path ORAM, Figure 1, lines 10 to 15).
     #[default]
     DeepestFirst,
-    /// Block by block, the one that has waited longest first, each as deep as there is room: PushToLeaf of Tiny ORAM
-    /// (FCCM 2015, Algorithm 1), which takes a cycle a block in hardware.
+    /// Blocks are placed one by one, the one that has waited longest first, each as deep as there is room. This is
+    /// PushToLeaf of Tiny ORAM (FCCM 2015, Algorithm 1), which takes a cycle for each block in hardware.
     PushToLeaf,
 }
 

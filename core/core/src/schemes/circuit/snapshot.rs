@@ -71,8 +71,8 @@ impl<S: Store, R: RngCore> FullSnapshot<R> for CircuitOram<S, FlatPositionMap<S:
         })
     }
 
-    /// Refuses a snapshot that contradicts itself: every block in the stash or in a held bucket must have the leaf that
-    /// it is mapped to, and stand in one place.
+    /// Refuses a snapshot that contradicts itself. Every block in the stash or in a held bucket must have the leaf that
+    /// it is mapped to, and be in one place.
     fn restore(snapshot: CircuitSnapshot, store: S, random: R) -> Result<Self, CircuitSnapshotError> {
         let CircuitSnapshot { parameters, positions, stash, held, schedule } = snapshot;
         let oram = CircuitOram::new(parameters, store, FlatPositionMap::new(positions.clone()), random)?;

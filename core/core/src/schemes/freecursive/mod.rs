@@ -15,7 +15,7 @@
 //! ```
 //!
 //! A block of the PLB is nowhere else. The tree is a [`Backend`]: a Path ORAM as in the paper, a RAW ORAM as in Tiny
-//! ORAM (FCCM 2015, section V-E), or a Ring ORAM, whose positions are [handed in](crate::position_map::external).
+//! ORAM (FCCM 2015, section V-E), or a Ring ORAM. Its positions [come from outside](crate::position_map::external).
 //!
 //! A simulated processor drives the lines one by one ([`NextPath`]), and paces the paths itself. As an [`Oram`] it
 //! shows as many paths for each access as there are levels: dummies stand in for those that the PLB saves.
@@ -60,26 +60,26 @@
 //! 16  serve d;  h <- MAC_K(d || a || c');  a PosMap block gets its tag when it leaves the PLB
 //! ```
 //!
-//! The counters of the last level are on the trusted side, and a PosMap block is checked when it comes into the PLB.
-//! So each counter that is used is the one that was written last, and with it no older block fits. A block of
-//! interest that was changed, exchanged, replayed or dropped ends in [`OramError::Contradiction`], and everything
-//! after it in [`OramError::Poisoned`]: no answer is wrong. **What is not found out**, as in the paper: what befalls
-//! other blocks of a path, until they are of interest; headers, but for the block and leaf of a block of interest;
-//! junk that fills the stash. Contents are not hidden. And the moment when it refuses tells a store that lies which
-//! block was of interest. A layer below that seals whole buckets prevents both.
+//! The counters of the last level are on the trusted side, and a PosMap block is checked when it comes into the PLB. So
+//! each counter that is used is the one that was written last, and with it no older block fits. A block of interest
+//! that was changed, exchanged, replayed or dropped ends in [`OramError::Contradiction`], and everything after it in
+//! [`OramError::Poisoned`]: no answer is wrong. **What is not detected**, as in the paper: changes of other blocks of a
+//! path, until one of them is the block of interest; changes of headers, except for the block and leaf of a block of
+//! interest; junk that fills the stash. Contents are not hidden. And the moment when it refuses tells a store that lies
+//! which block was of interest. A layer below that seals whole buckets prevents both.
 //!
 //! The bound: with q tags over payloads of ℓ blocks of AES, a forgery in v attempts succeeds with a probability of at
-//! most about 5·(ℓ + 1)·q²/2^128 + v/2^128 and what tells AES from a random permutation. That is 2^-29 after 2^47
-//! accesses with 64 bytes. The paper's tags have 80 bits.
+//! most about 5·(ℓ + 1)·q²/2^128 + v/2^128, plus the advantage of telling AES from a random permutation. That is 2^-29
+//! after 2^47 accesses with 64 bytes. The paper's tags have 80 bits.
 //!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses shows n·H paths one after the other, with H =
 //! [`paths_per_access`](FreecursiveParameters::paths_per_access). All pending steps of the tree are done before the
-//! next is read: over Path ORAM the path is written back; over RAW ORAM its headers are; over RAW and Ring ORAM
-//! evictions follow the count of paths, and over Ring ORAM reshuffles the count of reads of a bucket. So what else
-//! shows follows from the paths. All are independent and uniform, if [every path is read](TrustedHits::ReadThePath);
-//! with the other options they are not. Computed positions are as good as the PRF. Driven line by line, the number of
-//! paths shows what the PLB held and which groups have stragglers: the caller must hide that, with paths at a fixed
-//! rate. Evictions because the stash is too full show, as with the tree alone.
+//! next path is read. Path ORAM writes the path back, RAW ORAM its headers. In RAW and Ring ORAM, evictions follow the
+//! count of paths. In Ring ORAM, reshuffles follow the count of reads of a bucket. So what else shows follows from the
+//! paths. All are independent and uniform, if [every path is read](TrustedHits::ReadThePath); with the other options
+//! they are not. Computed positions are as good as the PRF. If a caller drives it line by line, the number of paths
+//! shows what the PLB held and which groups have stragglers. The caller must hide that, with paths at a fixed rate.
+//! Evictions because the stash is too full show, as with the tree alone.
 //!
 //! **Costs** of an access: H times those of a batch of one over the tree, of which the last is off-line as far as it
 //! is there. Over Path ORAM that is H round trips of a path each, and as many for writing them back. Over RAW ORAM

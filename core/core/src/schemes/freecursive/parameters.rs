@@ -243,10 +243,10 @@ impl FreecursiveParameters {
         if self.has_tags() { tree.saturating_sub(TAG_BYTES as u32) } else { tree }
     }
 
-    /// The least bits of a counter for which no counter is used up before its group is remapped: the least β for
-    /// which 2^(β-1) - 1 turns suffice. With one level of PosMap blocks each of them moves a straggler, and there are
-    /// X' - 1. With M levels, each does so with a probability of 1/M; and of 2·M·(X' + 54) turns fewer than X' - 1 do
-    /// so with a probability below 2^-80 only.
+    /// The least bits of a counter for which no counter is used up before its group is remapped: the least β for which
+    /// 2^(β-1) - 1 turns suffice. With one level of PosMap blocks each of them moves a straggler, and there are X' - 1.
+    /// With M levels, each turn does so with a probability of 1/M. In 2·M·(X' + 54) turns, fewer than X' - 1 do so only
+    /// with a probability below 2^-80.
     pub fn min_bits(maps: u32, labels: u32) -> u32 {
         let (maps, labels) = (u64::from(maps), u64::from(labels));
         let turns = match maps {

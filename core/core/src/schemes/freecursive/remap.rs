@@ -206,8 +206,8 @@ mod tests {
         assert_eq!(oram.emergencies(), 0);
     }
 
-    /// An adversary who sees the counters. Once block 3 has used its counter up, it is accessed only while the group
-    /// above its own has a straggler, which would have the turn each time if the highest level came first.
+    /// An adversary who sees the counters. When block 3 has used its counter up, it is accessed only while the group
+    /// above its own has a straggler. If the highest level came first, that straggler would have the turn each time.
     #[test]
     fn no_choice_of_the_moment_keeps_a_group_from_its_turns() {
         let oram = oram(6);

@@ -44,8 +44,8 @@ pub struct LevelShape {
 }
 
 impl HierarchicalParameters {
-    /// The paper's parameters for this many blocks: one is expected in a bucket, and the smallest table is for as many
-    /// blocks as there are accesses in a batch.
+    /// The paper's parameters for this many blocks. One block is expected in a bucket, and the smallest table is for as
+    /// many blocks as a batch has accesses.
     pub fn for_capacity(capacity: u64, block_bytes: u32, run_blocks: u32, max_batch: u32) -> Self {
         let parameters = HierarchicalParameters {
             capacity,
@@ -143,9 +143,9 @@ impl HierarchicalParameters {
         last.map_or(0, |level| level.list + level.blocks)
     }
 
-    /// The untrusted memory that the scheme needs, in plaintext bytes: the buffers; for each level its table, a
-    /// bucket for each of its buckets, and its list; and the area in which a level is sorted. All but the tables are
-    /// in buckets of one slot.
+    /// The untrusted memory that the scheme needs, in plaintext bytes: the buffers, the table and the list of each
+    /// level, and the area in which a level is sorted. A bucket of a table is a bucket of the store. All but the tables
+    /// are in buckets of one slot.
     pub fn layout(&self) -> Layout {
         let slot_bytes = self.slot_bytes() as u32;
         let extent = |buckets, slots| Extent { buckets, slots, slot_bytes };

@@ -21,28 +21,28 @@
 //! Evict: each processor evicts two paths of its subtree in reverse lexicographic order, as Circuit ORAM does
 //! ```
 //!
-//! **Done otherwise than in the papers.** The position map is flat: each processor has all of it, 4 bytes for each
-//! block, and all are told each change, where the papers recurse. One table stands for theirs here. Requests are sorted
-//! by Batcher's merge exchange. Requests for one block take effect in the order of processors, as everywhere in this
-//! library, where a PRAM lets all read before one of them writes. One trusted thread plays all processors.
+//! **Differences from the papers.** The position map is flat; the papers recurse. Each processor has all of it, 4 bytes
+//! for each block, and is told each change. One table stands for theirs here. Requests are sorted by Batcher's merge
+//! exchange. Requests for one block take effect in the order of processors, as everywhere in this library, where a PRAM
+//! lets all read before one of them writes. One trusted thread plays all processors.
 //!
-//! **What the trace shows** (adversary `Full`): every operation of the stores with the processor that asks, and the
-//! two ends and the length of every message. A round shows m requests, however many of them are dummies or for one
-//! block. All is the same in every round, but for the paths x_p: each was drawn when its block was last asked for, or
-//! is drawn now. So they are uniform and independent, and with them who asks whom, and how many paths a processor
-//! reads. The new leaves do not show: messages of the routing are as long whatever they carry. `step` reads what is
-//! not held of the next two paths of each subtree, and writes all that is held. Two things show beyond that, and are
-//! counted as [emergencies](Oram::emergencies): a message of the routing that has no room for its blocks is followed
-//! by another one, with a probability below 2^-80 for each round ([`routing_overflow_exponent`]); and a processor
-//! whose stash lacks room for a round evicts one path more.
+//! **What the trace shows** (adversary `Full`): every operation of the stores with the processor that asks, and the two
+//! ends and the length of every message. A round shows m requests, however many of them are dummies or for one block.
+//! All is the same in every round, but for the paths x_p: each was drawn when its block was last asked for, or is drawn
+//! now. So they are uniform and independent, and with them who asks whom, and how many paths a processor reads. The new
+//! leaves do not show: messages of the routing are as long whatever they carry. `step` reads what is not held of the
+//! next two paths of each subtree, and writes all that is held. Two more things show, and are counted as
+//! [emergencies](Oram::emergencies). A message of the routing that has no room for its blocks is followed by another
+//! one, with a probability below 2^-80 for each round ([`routing_overflow_exponent`]). A processor whose stash lacks
+//! room for a round evicts one path more.
 //!
-//! **The stash.** The blocks of all processors together come and go as in Circuit ORAM with batches of m: its bound, an
-//! extrapolation of simulations, holds for all stashes together, and so for each.
+//! **The stash.** The blocks of all processors together come and go as in Circuit ORAM with batches of m. So Circuit
+//! ORAM's bound, an extrapolation of simulations, holds for all stashes together, and for each.
 //!
-//! **Costs** of a round, K = L + 1 - top buckets of one slot a path. Memory: on line at most m K slots in one round
-//! trip; off line at most 2 m K read in one, and 3 m K written in another. Messages, in steps: lg m (lg m + 1) / 2
-//! for each of the two sorts, m messages each at most; 1 with the neighbours; 3 lg m for position map, passing on and
-//! routing; 2 for the blocks. [`MessageBytes`] has their lengths.
+//! **Costs** of a round, K = L + 1 - top buckets of one slot a path. Memory: on line, at most m K slots are read in one
+//! round trip. Off line, at most 2 m K are read in one round trip, and 3 m K written in another. Messages, in steps: lg
+//! m (lg m + 1) / 2 for each of the two sorts, with at most m messages each; 1 with the neighbours; 3 lg m for position
+//! map, passing on and routing; 2 for the blocks. [`MessageBytes`] has their lengths.
 //!
 //! **Errors**: those of [`OramError`], never `StashFull`. Those of the network are the store's. After any but a
 //! refusal, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.

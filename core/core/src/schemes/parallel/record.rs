@@ -1,5 +1,5 @@
-//! The record of a request on its way between processors: in order of blocks, back to where it was asked, and to the
-//! others that ask for its block.
+//! The record of a request on its way between processors. Records go in the order of blocks, to the other processors
+//! that ask for the same block, and back to the processor that asked.
 
 use crate::types::{BlockId, Leaf};
 

@@ -36,7 +36,7 @@ impl BucketsByLevel {
     /// Sizes for each level of a tree, from `parameters.top` to the leaves: 1 to `blocks_per_bucket` blocks each.
     ///
     /// # Errors
-    /// The errors of [`PathParameters::validate`], but that the tree may be more than half full;
+    /// The errors of [`PathParameters::validate`], except that the tree may be more than half full;
     /// [`PathParametersError::Levels`]; [`PathParametersError::OutOfRange`]; [`PathParametersError::TreeTooSmall`] if
     /// more than three quarters of the slots would hold the capacity.
     pub fn new(parameters: PathParameters, blocks: Vec<u32>) -> Result<Self, PathParametersError> {
@@ -57,8 +57,8 @@ impl BucketsByLevel {
         Ok(buckets)
     }
 
-    /// The same with these levels changed to buckets of this many blocks, as IR-Alloc writes its ranges: `(10, 16, 2)`
-    /// stands for two blocks at levels 10 to 16. Levels on the trusted side are left out.
+    /// The same with other buckets at some levels. The ranges are written as IR-Alloc's: `(10, 16, 2)` stands for two
+    /// blocks at levels 10 to 16. Levels on the trusted side are left out.
     ///
     /// # Errors
     /// The errors of [`new`](Self::new).

@@ -113,9 +113,9 @@ impl PathParameters {
     /// Good parameters for buckets of this many blocks: the smallest tree that is at most half full; the trusted top as
     /// high as fits.
     ///
-    /// `trusted_blocks` is the number of blocks that the trusted side holds on average while a largest batch is served,
-    /// if each batch is written back before the next: the blocks above the untrusted levels, and the batch's paths. If
-    /// not even a tree without a trusted top fits, there is no trusted top.
+    /// `trusted_blocks` is the average number of blocks on the trusted side while a largest batch is served, if each
+    /// batch is written back before the next. It counts the blocks above the untrusted levels, and the batch's paths.
+    /// If not even a tree without a trusted top fits, there is no trusted top.
     ///
     /// The hard bound is higher: it makes room for two largest batches of the fullest paths, and for
     /// [`waiting_bound`](Self::waiting_bound).
@@ -170,10 +170,10 @@ impl PathParameters {
         self.waiting_per_subtree().0 * self.subtrees()
     }
 
-    /// The mean and the deviation of the blocks that wait for a subtree, in a tree that is half full: measured under
-    /// scans and random reads, and rounded up. A block waits until a path leads through its subtree; a subtree of one
-    /// level, a lone bucket, has at times more blocks than places; and buckets of three are a narrow way up to its
-    /// root.
+    /// The mean and the deviation of the number of blocks that wait for a subtree. They were measured in a tree that is
+    /// half full, under scans and random reads, and are rounded up. A block waits until a path leads through its
+    /// subtree. A subtree of one level is a single bucket, and has at times more blocks than places. With buckets of
+    /// three, few blocks reach the root of a subtree.
     fn waiting_per_subtree(&self) -> (f64, f64) {
         match (self.blocks_per_bucket, self.path_buckets()) {
             (..4, 1..=4) => (1.3, 1.25),
@@ -263,8 +263,8 @@ impl PathParameters {
     }
 }
 
-/// The maximum number of blocks that a tree is allowed, its trusted levels counted as if they were buckets: half of it,
-/// or three quarters of its slots where that is less.
+/// The maximum number of blocks that a tree may have: half of it, or three quarters of its slots if that is less. The
+/// trusted levels count as if they were buckets.
 fn max_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
     let slots = u64::from(blocks_per_bucket) * ((2 << leaf_level.0) - 1);
     (slots - slots / 4).min(planning::half_of_places(blocks_per_bucket, leaf_level))

@@ -1,7 +1,7 @@
 //! The top of the tree, kept as buckets on the trusted side.
 //!
-//! Kept so, a path costs as much untrusted memory less as in a stash that takes the top levels in, and the stash
-//! proper stays small: hardware searches it as a whole, and cannot search thousands of blocks so.
+//! A path then reads as few untrusted buckets as with the top levels in the stash, and the stash itself stays small.
+//! Hardware searches the stash as a whole, and cannot search thousands of blocks in this way.
 //!
 //! With an index by block it is the S-Stash of IR-Stash (Raoufi, Zhang, Yang, "IR-ORAM: Path Access Type Based Memory
 //! Intensity Reduction for Path-ORAM", section IV-C): a block is found without its position. The index is

@@ -1,10 +1,10 @@
 //! Blocks that are on the trusted side already: a front end serves them without a path, and they keep their leaf.
 //!
 //! **What the trace shows.** Nothing at once: the leaf of such a block was not shown since it was drawn, and is not
-//! shown now. But it is **not oblivious** to use this where a block would have shown its path otherwise: that a path
-//! is shown says then that its block had left the trusted side, and so that the path shares its beginning with one
-//! that was shown since the block's last access. See [`TrustedHits`](crate::schemes::freecursive::TrustedHits).
-//! Simulations of processors that do so need it.
+//! shown now. But it is **not oblivious** to use this in place of an access that would show the block's path. A path
+//! that is shown then reveals that its block had left the trusted side. So this path shares its beginning with one that
+//! was shown since the block's last access. See [`TrustedHits`](crate::schemes::freecursive::TrustedHits). Simulations
+//! of processors that do so need it.
 
 use super::tree_top::{self, TreeTop, TreeTopParameters};
 use super::{BucketsByLevel, PathOram, PathParametersError};

@@ -11,8 +11,8 @@
 //!     shuffle the N blocks and S dummies by a new π
 //! ```
 //!
-//! It is [Square-Root ORAM](crate::schemes::square_root) with its shelter on the trusted side: an access reads one
-//! slot and writes none, and there is a single copy of each block, so that the shuffle is one sort and not two.
+//! It is [Square-Root ORAM](crate::schemes::square_root) with its shelter on the trusted side. An access reads one slot
+//! and writes none. There is a single copy of each block, so the shuffle is one sort and not two.
 //!
 //! Three things are done otherwise than in the paper. The shuffle is Batcher's network over runs
 //! (`oblivious_sort.rs`), which never fails, instead of the paper's sort of a constant number of passes. The blocks

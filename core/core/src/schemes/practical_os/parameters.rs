@@ -22,8 +22,8 @@ pub struct PracticalOsParameters {
 }
 
 impl PracticalOsParameters {
-    /// The paper's parameters for this many blocks: a cache of √N blocks, or of one batch if that is more, and as many
-    /// in addition while the trusted side shuffles.
+    /// The paper's parameters for this many blocks: a cache of √N blocks, or of one batch if that is more. While the
+    /// trusted side shuffles, it holds as many blocks again.
     pub fn for_capacity(capacity: u64, block_bytes: u32, max_batch: u32) -> Self {
         let root = capacity.isqrt();
         let root = root + u64::from(root * root < capacity);

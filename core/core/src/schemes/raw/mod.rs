@@ -14,9 +14,9 @@
 //!     for l in L, L - 1, .., 0:  WriteBucket(P(x, l), stash), as deep as they may
 //! ```
 //!
-//! An AO takes one block and leaves the others where they are, so a controller decrypts L + 1 headers and a block. To
-//! take the block out without a writing of its bucket, each bucket of the tree is two in untrusted memory: the
-//! **header**, one slot with the block and the leaf of each place, and the **body**, Z slots with a payload each. An
+//! An AO takes one block and leaves the others where they are, so a controller decrypts L + 1 headers and a block. Each
+//! bucket of the tree is two buckets in untrusted memory: the **header**, one slot with the block and the leaf of each
+//! place, and the **body**, Z slots with a payload each. So a block can be taken out without a writing of its body. An
 //! AO replaces headers only. A stale payload is none that a header names.
 //!
 //! AO up to its last line is the on-line work ([`access`](Oram::access)). The writing of headers, and EO, are the
@@ -32,9 +32,9 @@
 //! [emergency](Oram::emergencies): an EO outside of the schedule, while a largest batch might not fit below the hard
 //! bound.
 //!
-//! **Costs**, with K = L + 1 - top buckets a path: of a batch of n, on line one round trip of at most n·K·(Z + 1)
-//! slots, off line one that writes at most n·K of one slot each; every A accesses one round trip that reads K·(Z + 1)
-//! slots, and one that writes them. For each bucket of a path that is `Z + 2 + 2(Z + 1)/A` slots an access, as in
+//! **Costs** of a batch of n, with K = L + 1 - top buckets on each path. On line: one round trip of at most n·K·(Z + 1)
+//! slots. Off line: one that writes at most n·K headers of one slot. Every A accesses: one round trip that reads K·(Z +
+//! 1) slots, and one that writes them. For each bucket of a path that is `Z + 2 + 2(Z + 1)/A` slots an access, as in
 //! section IV-B. **Parameters**: [`RawParameters`].
 //!
 //! **Errors**: those of [`OramError`]; of `access` never `StashFull`. After any but a refusal, and after a future
@@ -260,8 +260,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for RawOram<S,
         headers + self.behind().max(u64::from(!self.has_room())) + self.positions.pending_steps()
     }
 
-    /// True after a largest batch's worth of accesses whose headers are not written, while a second eviction is due,
-    /// and while the next batch might not fit the stash.
+    /// True in three cases: a largest batch of accesses has headers that are not written, a second eviction is due, or
+    /// the next batch might not fit the stash.
     fn must_step(&self) -> bool {
         self.state.borrow().unwritten >= u64::from(self.parameters.max_batch)
             || self.behind() > 1

@@ -27,9 +27,9 @@ pub struct RawParameters {
     pub eviction_rate: u32,
     /// The maximum number of accesses in one batch: 1 to 1024.
     pub max_batch: u32,
-    /// C, the hard bound of the stash in blocks, those that belong above `top` included, those of a path that is being
-    /// evicted not: at least a largest batch. While the next batch might exceed it, an eviction outside of the schedule
-    /// comes first.
+    /// C, the hard bound of the stash in blocks: at least a largest batch. It includes the blocks that belong above
+    /// `top`, and not those of a path that is being evicted. While the next batch might exceed it, an eviction outside
+    /// of the schedule comes first.
     pub stash_bound: u32,
 }
 
@@ -37,8 +37,8 @@ impl RawParameters {
     /// The maximum number of blocks per leaf of planned parameters.
     pub const PLANNED_LOAD: u64 = 4;
 
-    /// Good parameters: Z = 5 and A = 5 as in the paper; the smallest tree with no more than
-    /// [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks a leaf; the trusted top as high as fits.
+    /// Good parameters: Z = 5 and A = 5 as in the paper, the smallest tree with no more than
+    /// [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks for each leaf, and the largest trusted top that fits.
     ///
     /// `trusted_blocks` is the number of blocks that the trusted side holds on average: the blocks above the untrusted
     /// levels. If not even a tree with one trusted level fits, there is no trusted level. The hard bound is higher:
@@ -75,11 +75,11 @@ impl RawParameters {
         Ok(best)
     }
 
-    /// The number of blocks that wait on the trusted side when no eviction is due, but for a probability below 2^-80,
-    /// with Z = A = 5 and at most [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks a leaf. It extrapolates the
-    /// measurements of `tests/all/raw/stash.rs`: 2.0 blocks with one subtree and 2.3 to 2.7 a subtree with more, a
-    /// deviation of at most 1.5 times the square root of the subtrees; and beyond that each further block at least
-    /// halves the probability while subtrees are few.
+    /// The number of blocks that wait on the trusted side when no eviction is due, exceeded with a probability below
+    /// 2^-80. It is for Z = A = 5 and at most [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks for each leaf. It
+    /// extrapolates the measurements of `tests/all/raw/stash.rs`: 2.0 blocks with one subtree and 2.3 to 2.7 a subtree
+    /// with more, with a deviation of at most 1.5 times the square root of the subtrees. Beyond that, each further
+    /// block at least halves the probability while subtrees are few.
     pub fn waiting_bound(&self) -> u32 {
         let subtrees = libm::exp2(self.top.0.into());
         let waiting = libm::ceil(self.waiting() + 12.0 * libm::sqrt(subtrees)) as u32;

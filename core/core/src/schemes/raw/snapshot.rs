@@ -127,8 +127,8 @@ impl<S: Store, R: RngCore> FullSnapshot<R> for RawOram<S, FlatPositionMap<S::Err
         Ok(RawSnapshot { parameters, positions, stash, progress: self.progress() })
     }
 
-    /// Refuses a snapshot that contradicts itself: every block in the stash or in a held header must have the leaf that
-    /// it is mapped to, and stand in one place.
+    /// Refuses a snapshot that contradicts itself. Every block in the stash or in a held header must have the leaf that
+    /// it is mapped to, and be in one place.
     fn restore(snapshot: RawSnapshot, store: S, random: R) -> Result<Self, RawSnapshotError> {
         let RawSnapshot { parameters, positions, stash, progress } = snapshot;
         let oram =

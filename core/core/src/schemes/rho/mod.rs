@@ -21,8 +21,8 @@
 //!
 //! **What the trace shows** (adversary `Full`). [`access`](SmallTree::access), [`take_out`](SmallTree::take_out) and
 //! [`dummy`](SmallTree::dummy) show the same: a path that was drawn for this and never shown before.
-//! [`put_in`](SmallTree::put_in) shows nothing. Whether a path of this tree or of the other one comes next shows, so
-//! a caller that drives both needs a fixed order of them, with dummies of both.
+//! [`put_in`](SmallTree::put_in) shows nothing. The trace shows which of the two trees the next path belongs to. So a
+//! caller that drives both needs a fixed order of them, with dummies of both.
 //!
 //! **Costs** of an access: one path of the small tree; without a tag, none.
 //!

@@ -1,8 +1,8 @@
-//! A Ring ORAM that is full from the beginning: every block gets a uniform leaf and goes as deep as there is room, and
-//! every bucket is written once, in the order of their numbers.
+//! A Ring ORAM that is full from the beginning. Every block gets a uniform leaf and goes as deep as there is room.
+//! Every bucket is written once, in the order of their numbers.
 //!
-//! It brings a vault back whose old positions must not be read by any more: the new ones are drawn here, and the order
-//! of the writes says nothing. A block that finds no room on its path waits in the stash. Usually there is no such
+//! It restores a vault whose old positions must not be read again. The new positions are drawn here, and the order of
+//! the writes reveals nothing. A block that finds no room on its path waits in the stash. Usually there is no such
 //! block: leaf buckets have room for their share and three standard deviations of it, and the levels above them are
 //! empty.
 //!
@@ -106,8 +106,8 @@ impl<R: RngCore> RingFilling<R> {
         blocks.into_iter().map(place).collect()
     }
 
-    /// Reads this many random slots without a block of a bucket that was placed, as accesses to other blocks would
-    /// have; fewer, if it has fewer, or would have to be reshuffled. For simulations that begin with a tree in use.
+    /// Reads this many random dummies of a placed bucket, as accesses to other blocks would have done. It reads fewer
+    /// if the bucket has fewer, or would have to be reshuffled. For simulations that begin with a tree in use.
     pub fn read_dummies(&mut self, level: Level, bucket: Bucket, reads: u32) {
         for _ in 0..reads.min(self.max_reads) {
             let dummies: Vec<Slot> = self.metadata.unread(&self.tree, level, bucket, false).collect();

@@ -1,8 +1,8 @@
 //! The work on its way between a scheme and its store: reads of evictions, rewrites of buckets, the blocks of a batch.
 //!
-//! An eviction **reads** what is left of its buckets in one round, then **rewrites** them; the blocks that it placed
-//! stand in the stash until the store has them. Blocks that a batch in flight asked for are **pinned** to the stash, so
-//! that no eviction at the same time takes them away.
+//! An eviction **reads** the rest of its buckets in one round, then **rewrites** them. The blocks that it placed stay
+//! in the stash until the store has them. Blocks that a batch in flight asked for are **pinned** to the stash, so that
+//! no eviction at the same time takes them away.
 
 use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::vec::Vec;

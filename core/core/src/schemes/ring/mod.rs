@@ -25,8 +25,8 @@
 //!
 //! **What the trace shows** (adversary `Full`). An access shows one slot, uniform among the unread ones, of every
 //! bucket on a uniform path, whatever was asked. Evictions follow the count of accesses, reshuffles the count of reads
-//! of a bucket. A bucket whose eviction is in flight is skipped by accesses, and an access that meets a bucket whose
-//! eviction is being *read* waits for it: both follow from the path and the schedule, which are public.
+//! of a bucket. Accesses skip a bucket whose eviction is in flight. An access to a bucket whose eviction is being
+//! *read* waits for it. Both follow from the path and the schedule, which are public.
 //!
 //! **Costs.** On line: one round trip, `L - top + 1` slots for each access; all reads of a batch go out together.
 //! Off line, every A accesses: one round trip that reads at most Z unread slots of each bucket of a path, and one

@@ -17,8 +17,8 @@ pub struct RingBucket {
     /// Z: real blocks that it may hold, and the most slots that an eviction reads from it.
     pub blocks: u32,
     /// Slots in untrusted memory: the paper's Z + S. At least S (`RingParameters::reads`), so that every read of a
-    /// bucket finds a slot that was not read yet. Where it is less than Z + S, the last of the S reads may take real
-    /// blocks instead of dummies, which go to the stash (the compacted bucket of String ORAM, 2021).
+    /// bucket finds a slot that was not read yet. If it is less than Z + S, the last of the S reads may take real
+    /// blocks, which go to the stash, instead of dummies (the compacted bucket of String ORAM, 2021).
     pub slots: u32,
 }
 
@@ -43,8 +43,9 @@ pub struct RingParameters {
     pub leaf: RingBucket,
     /// The maximum number of accesses in one batch.
     pub max_batch: u32,
-    /// The blocks, tree top included, that the stash and a largest batch must not exceed before the batch is served;
-    /// blocks of an eviction in flight are not counted. At least A for each two subtrees, A and a largest batch.
+    /// The maximum number of blocks of the stash and a largest batch together, before the batch is served. It includes
+    /// the tree top, and not the blocks of an eviction in flight. At least A for each two subtrees, A and a largest
+    /// batch.
     pub stash_bound: u32,
 }
 
@@ -141,8 +142,8 @@ impl RingParameters {
         libm::ceil(waiting) as u64 + u64::from(self.eviction_rate) + u64::from(self.max_batch)
     }
 
-    /// The maximum number of blocks that are ever in the stash, those of an eviction in flight apart: the stash bound,
-    /// and what the last batch may bring from compacted buckets in addition to the blocks that it asked for.
+    /// The maximum number of blocks that are ever in the stash, without those of an eviction in flight. It is the stash
+    /// bound, plus the blocks that the last batch may bring from compacted buckets in addition to the requested ones.
     pub fn max_stash_blocks(&self) -> u64 {
         u64::from(self.stash_bound) + u64::from(self.max_batch) * u64::from(self.compacted_levels())
     }

@@ -8,8 +8,8 @@ use crate::types::Level;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-/// The rates of eviction that the planner looks at: the least is for a vault too small for any other, the greatest
-/// keeps the path that an eviction has in flight small.
+/// The rates of eviction that the planner tries. The lowest is for a vault that is too small for any other. The
+/// greatest keeps the path that an eviction has in flight small.
 const RATES: RangeInclusive<u32> = 4..=256;
 
 /// The planned probability that a batch makes an emergency eviction necessary is 2 to the minus this.
@@ -85,8 +85,8 @@ impl Choice {
 }
 
 impl RingParameters {
-    /// The cheapest parameters, in slots moved for each access, that keep at most `trusted_blocks` on the trusted side,
-    /// and whose stash needs an emergency eviction with a probability below 2^-80.
+    /// The cheapest parameters, in slots moved for each access. They keep at most `trusted_blocks` on the trusted side,
+    /// and their stash needs an emergency eviction with a probability below 2^-80.
     ///
     /// A small vault gets a larger trusted side than asked for where nothing smaller would work.
     pub fn for_capacity(capacity: u64, block_bytes: u32, trusted_blocks: u64, max_batch: u32) -> Self {
@@ -160,8 +160,8 @@ impl RingParameters {
         }
     }
 
-    /// The cost that the planner minimises. Untrusted memory may cost up to three times the payload, and a path in
-    /// flight as much memory as [`LONG_PATH`] says; beyond either a cheaper access is not worth it.
+    /// The cost that the planner minimises. Untrusted memory may be up to three times the payload, and a path in flight
+    /// may take as much memory as [`LONG_PATH`] says. A cheaper access is not worth more.
     fn cost(&self, objective: &RingObjective) -> f64 {
         let (top, leaves) = (libm::exp2(self.top.0.into()), libm::exp2(self.leaf_level.0.into()));
         let slots = (leaves - top) * f64::from(self.inner.slots) + leaves * f64::from(self.leaf.slots);

@@ -48,8 +48,8 @@ impl<S: Store, R: RngCore> FullSnapshot<R> for RingOram<S, FlatPositionMap<S::Er
         })
     }
 
-    /// Refuses a snapshot that contradicts itself: every mapped block must be in one place, on the path that it is
-    /// mapped to, and the counts of reads must be those of the slots.
+    /// Refuses a snapshot that contradicts itself. Every mapped block must be in one place, on the path that it is
+    /// mapped to. The counts of reads must be those of the slots.
     fn restore(snapshot: RingSnapshot, store: S, random: R) -> Result<Self, RingSnapshotError> {
         let parameters = snapshot.parameters.clone();
         parameters.validate()?;

@@ -3,23 +3,23 @@
 //! For every θ > 0, Chernoff's bound says that `P(held >= r) <= E[e^(θ held)] / e^(θ r)`. The blocks on the trusted
 //! side are a sum of three parts, and so is the logarithm of that expectation:
 //!
-//! - **Waiting**: a block waits from its access to the next eviction of its subtree. Its leaf is uniform and
-//!   evictions go through the T = 2^top subtrees in turn, so a block accessed e evictions ago still waits with
-//!   probability `1 - e/T`, independently of the others. At the worst time of the schedule the newest `2A - 1`
-//!   accesses had no eviction at all. An access whose block was asked for again since has no such coin.
-//! - **Overflow**: what a subtree's buckets cannot hold. It exceeds R only if some connected set of n buckets, the
-//!   subtree's root among them, is asked to hold more than its Z's and R (Ring ORAM, Lemma 1 and section 4.2: A/2
+//! - **Waiting**: a block waits from its access to the next eviction of its subtree. Its leaf is uniform, and evictions
+//!   go through the T = 2^top subtrees in turn. So a block that was accessed e evictions ago still waits with
+//!   probability `1 - e/T`, independently of the others. At the worst time of the schedule the newest `2A - 1` accesses
+//!   had no eviction at all. An access whose block was asked for again since has no such coin.
+//! - **Overflow**: what a subtree's buckets cannot hold. It exceeds R only if some connected set of n buckets, which
+//!   includes the subtree's root, should hold more blocks than its Z's and R (Ring ORAM, Lemma 1 and section 4.2: A/2
 //!   blocks on average for an inner bucket, the leaf's share for a leaf). The sum over all sets is taken along the
 //!   tree, level by level, for the depth and the leaf buckets that there are.
-//! - **Compaction**: blocks read instead of dummies. With c blocks written into a bucket of s slots, and x reads
-//!   since for blocks that were not in it, `max(c + x - s, 0)` have come. A read of a leaf bucket is for a block that
-//!   was not in it only if that block was asked for before, since the bucket was written: so it took a coin of the
-//!   first kind away.
+//! - **Compaction**: blocks read instead of dummies. After c blocks were written into a bucket of s slots, and after x
+//!   reads for blocks that were not in it, `max(c + x - s, 0)` have come. A read of a leaf bucket is for a block that
+//!   was not in it only if that block was requested since the bucket was written. So the read took a coin of the first
+//!   kind away.
 //!
 //! How often blocks are asked for again decides between the first part and the third. The bound is the greatest over
-//! all numbers h of those of the newest accesses, one turn of the subtrees, whose blocks were not asked for again.
-//! Where only leaf buckets stand in the store, every block read instead of a dummy is made up for by a coin, and the
-//! third part is nothing: a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and what is
+//! all numbers h of those of the newest accesses, one turn of the subtrees, whose blocks were not asked for again. If
+//! only leaf buckets are in the store, a coin makes up for every block that is read instead of a dummy, and the third
+//! part is nothing. This is a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and what is
 //! assumed where there are inner buckets.
 
 use super::exponents::{SCALES, ScaledExponent, exponents, min, scaled};
@@ -35,16 +35,16 @@ const GROUPS: f64 = 8.0;
 /// matters.
 const REPEATS: [f64; 10] = [0.0, 0.03, 0.07, 0.12, 0.18, 0.26, 0.36, 0.5, 0.7, 1.0];
 
-/// The maximum number of slots of a bucket, and accesses for an eviction, that the bound is computed for: larger values
-/// are of no use, and would take long.
+/// The maximum number of slots of a bucket, and of accesses for an eviction, for which the bound is computed. Larger
+/// values have no use, and would take long.
 const MAX_SLOTS: f64 = 1_048_576.0;
 
 /// The maximum of the probability of a sum of coins, times the deviation of the sum.
 const MAX_BY_DEVIATION: f64 = 0.46883;
 
 impl RingParameters {
-    /// Returns the log2 of a bound on the probability that the next batch makes an emergency eviction necessary, at
-    /// the worst time of the schedule of a full vault, for every access sequence. It is computed from the parameters
+    /// Returns the log2 of a bound on the probability that the next batch needs an emergency eviction. It holds for
+    /// every access sequence, at the worst time of the schedule of a full vault. It is computed from the parameters
     /// (see the bound and its assumptions in `stash_bound.rs`). Negative infinity if no more blocks exist than the
     /// stash can hold.
     pub fn emergency_log2(&self) -> f64 {
@@ -194,11 +194,11 @@ impl StashBound {
     }
 
     /// The coins, and what Chernoff's bound leaves out. Weighted with e^(θ c), the number C of coins is again a sum of
-    /// independent coins, whose variance is v; so no c is weighted with more than `m = 0.46883 / √v`:
+    /// independent coins, with variance v. So no c has a weight above `m = 0.46883 / √v`:
     ///
-    /// - A probability of C is at most the mean of the absolute value of its characteristic function. Of a coin p
-    ///   that is `√(1 - 2 p (1 - p) (1 - cos t)) <= e^(-p (1 - p) (1 - cos t))`, of all of them `e^(-v (1 - cos t))`.
-    ///   The mean of that over t is `e^-v I0(v)`, and `√v e^-v I0(v)` is nowhere above 0.46883.
+    /// - A probability of C is at most the mean of the absolute value of its characteristic function. For a coin p,
+    ///   that is `√(1 - 2 p (1 - p) (1 - cos t)) <= e^(-p (1 - p) (1 - cos t))`; for all coins, it is `e^(-v (1 - cos
+    ///   t))`. The mean of that over t is `e^-v I0(v)`, and `√v e^-v I0(v)` is nowhere above 0.46883.
     /// - For whole numbers n, `E[max(C - n, 0)] <= m E[e^(θ C)] Σ_(c > n) (c - n) e^(-θ c)`, and that sum is `e^(-θ
     ///   n) e^-θ / (1 - e^-θ)²`. A convex function of C and other parts is greatest in the mean where they are
     ///   independent, as parts that hinder each other here are; so `E[max(C + X - n, 0)]` is at most the same for `n
@@ -266,9 +266,9 @@ impl StashBound {
         leaf + f64::from(self.inner_levels) * inner
     }
 
-    /// Sums over the buckets of a level, which lies so far below the subtrees' roots: `of` gets the accesses since the
-    /// eviction of the subtree and those since that of the bucket. Ends early, with some number above the limit, where
-    /// the sum is above it.
+    /// Sums over the buckets of a level, which is `depth` levels below the subtrees' roots. `of` gets the number of
+    /// accesses since the eviction of the subtree, and since that of the bucket. If the sum exceeds the limit, it ends
+    /// early with some number above the limit.
     fn over_buckets(&self, depth: u32, limit: f64, of: impl Fn(f64, f64) -> f64) -> f64 {
         let round = self.rate * self.subtrees;
         let below = libm::exp2(depth.into());
@@ -332,8 +332,8 @@ impl StashBound {
         sum
     }
 
-    /// Returns whether more wait when the newest accesses are those that are not repeated, rather than others: what a
-    /// leaf bucket gives since it was evicted together with its subtree grows more slowly than coins are lost.
+    /// Returns whether more blocks wait if the newest accesses are the ones that are not repeated. The blocks that a
+    /// leaf bucket gives since its eviction grow more slowly than coins are lost.
     fn newest_first(&self, theta: f64) -> bool {
         let below = libm::exp2(self.inner_levels.into());
         let max = (self.subtrees + 1.0) * self.rate / (self.subtrees * below);

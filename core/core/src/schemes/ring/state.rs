@@ -42,8 +42,8 @@ impl<R: RngCore> State<R> {
         }
     }
 
-    /// Does GetBlockOffset: returns the block's own slot where it is here; otherwise a random unread dummy; and, where
-    /// the bucket holds fewer dummies than S, at last a random unread block.
+    /// Does GetBlockOffset. It returns the block's own slot if the block is here, otherwise a random unread dummy. If
+    /// the bucket has fewer dummies than S and none is left, it returns a random unread block.
     pub(super) fn get_block_offset(
         &mut self,
         wanted: Option<BlockId>,

@@ -72,8 +72,8 @@ impl<P: PositionMap> PositionMap for ReusesLeafSometimes<P> {
     }
 }
 
-/// A position map under a parallel ORAM that gives a look-up without a block the leaf of the one before it: as if a
-/// second request for a block had not been found out.
+/// A position map under a parallel ORAM that gives a look-up without a block the leaf of the look-up before it. The
+/// effect is that of a second request for a block that is not detected.
 pub struct RepeatsPaths<P>(pub P);
 
 impl<P: PositionMap> PositionMap for RepeatsPaths<P> {

@@ -82,8 +82,8 @@ impl<R: RngCore> RngCore for Repeats<R> {
 /// The number that [`OneDraw`] uses again and again, as the high half of a draw; `None` while it does not.
 pub type SharedDraw = Rc<Cell<Option<u32>>>;
 
-/// Randomness that draws one number for all dummies of an access: Ring ORAM then reads the same place of every bucket
-/// of the path, but of that which holds the block. Leaves, which are low bits, stay uniform and independent; so do the
+/// Randomness that draws one number for all dummies of an access. Ring ORAM then reads the same place of every bucket
+/// of the path, except in the bucket of the block. Leaves, which are low bits, stay uniform and independent; so do the
 /// slots of each bucket by itself.
 pub struct OneDraw<R> {
     /// Sound randomness.

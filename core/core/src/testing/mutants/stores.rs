@@ -11,7 +11,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 
-/// A store that does not write those of its first buckets that already hold what they should: a main area in which a
+/// A store that does not write its first buckets if they already have the right contents. It is a main area in which a
 /// page that is in place is not refreshed, or a buffer whose clean pages are not unloaded.
 pub struct SkipsUnchanged<'a> {
     store: &'a TraceStore,

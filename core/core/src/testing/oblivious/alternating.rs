@@ -1,5 +1,5 @@
-//! The account of schemes whose accesses and steps wait for one another: an access reads paths as Path ORAM's does; a
-//! step reads and then writes, or only writes.
+//! The expected trace of schemes whose accesses and steps wait for one another. An access reads paths as Path ORAM's
+//! does. A step reads and then writes, or only writes.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;

@@ -1,8 +1,8 @@
-//! The front end of Freecursive ORAM over a tree with an observer of its own: the accesses of that tree, one for each
-//! path, and the pending steps between them.
+//! The observer of Freecursive ORAM's front end over a tree that has its own observer. It divides the trace into the
+//! accesses of that tree, one for each path, and the pending steps between them.
 //!
-//! For a driver that is prompt or late, over a store that is ready at once: then each request belongs to the path
-//! that comes next, or to the pending work before it.
+//! It is for a driver that is prompt or late, over a store that is ready at once. Each request then belongs to the next
+//! path, or to the pending work before it.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
@@ -15,8 +15,7 @@ use alloc::string::String;
 const STEP: Work = Work::Step(0);
 
 /// The observer of a front end with this many paths an access; `tree` gives that over the tree. All paths are checked;
-/// the observations are those of the `shown`th of each access. Whatever the adversary sees, the reads tell here which
-/// path is which.
+/// the observations are those of the `shown`th of each access. For every adversary, the reads identify the paths here.
 pub(super) fn observer(
     tree: impl Fn(Adversary) -> Box<dyn Observer>,
     (paths, shown): (u32, u32),

@@ -1,5 +1,5 @@
-//! Hierarchical ORAM's public schedule: the buffers are read whole and appended to, a bucket is read of each level that
-//! holds something, and a rebuild is the same each time for its level.
+//! Hierarchical ORAM's public schedule. The buffers are read whole and appended to. One bucket of each level that holds
+//! something is read. A rebuild of a level is the same each time.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;

@@ -13,8 +13,8 @@ use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-/// Judges two sets of runs of one scheme over a tree of `leaves` leaves (1 if it has none); `observer` gives a new
-/// observer for the run of a number.
+/// Judges two sets of runs of one scheme over a tree of `leaves` leaves (1 if it has none). `observer` makes the
+/// observer for the nth run.
 pub fn judge(
     leaves: u64,
     observer: impl Fn(u64) -> Box<dyn Observer>,

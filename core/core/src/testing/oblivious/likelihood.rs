@@ -1,10 +1,9 @@
 //! Judging a scheme that is differentially private: how much likelier an event is under one sequence of requests than
 //! under another that differs in one access.
 //!
-//! The adversary's events are patterns: which of some accesses have shown leaves of the same subtree. Of a scheme
-//! whose next leaf depends on whether it stays in the subtree, each pattern has one likelihood ratio, so that the
-//! greatest ratio of any event is that of a pattern. An event of another kind, such as the fill of a stash, is not
-//! looked at.
+//! The adversary's events are patterns: which of some accesses have shown leaves of the same subtree. In a scheme whose
+//! next leaf depends only on whether it stays in the subtree, each pattern has one likelihood ratio. So the greatest
+//! ratio of any event is that of a pattern. An event of another kind, such as the fill of a stash, is not looked at.
 
 use super::judgement::Judgement;
 use super::observer::Observer;
@@ -23,8 +22,8 @@ pub struct Patterns<'a> {
     pub subtree: &'a dyn Fn(u64) -> u64,
 }
 
-/// Judges runs of two sequences of requests that differ in one access: no pattern may be more than e^ε times as
-/// likely under the one as under the other.
+/// Judges runs of two sequences of requests that differ in one access. No pattern may be more than e^ε times as likely
+/// under one sequence as under the other.
 pub fn judge_likelihood(
     epsilon: f64,
     patterns: &Patterns<'_>,

@@ -45,8 +45,8 @@ fn min(is_found: impl Fn(f64) -> bool) -> Option<f64> {
     Some(found)
 }
 
-/// The limit for counts of n draws over this many cells: the share of the draws that fall into one cell of their row,
-/// if the others are uniform.
+/// The limit for counts of n draws over this many cells. It is the share of the draws that fall into one cell of their
+/// row, if the other draws are uniform.
 pub(super) fn of_uniform(n: u64, cells: usize, freedom: f64) -> Option<Limit> {
     let (n, even) = (n as f64, 1.0 / cells as f64);
     let is_found = |share: f64| {
@@ -63,8 +63,8 @@ pub(super) fn of_uniform(n: u64, cells: usize, freedom: f64) -> Option<Limit> {
     share.map(|share| Limit { share, of: "of the draws in one cell" })
 }
 
-/// The limit for n draws over this many even cells, one of which is judged against the log2 of this probability: the
-/// share of the draws that fall into it, if the others are uniform.
+/// The limit for n draws over this many equally likely cells, one of which is judged against the log2 of this
+/// probability. It is the share of the draws that fall into this cell, if the other draws are uniform.
 pub(super) fn of_cell(n: u64, cells: usize, alarm: f64) -> Option<Limit> {
     let even = 1.0 / cells as f64;
     let limit = of_many_beyond(n, n as f64 * even, alarm)?;
@@ -104,8 +104,8 @@ fn of_many_beyond(n: u64, mean: f64, alarm: f64) -> Option<Limit> {
     min(is_found).map(|share| Limit { share, of: "of the trials beyond chance" })
 }
 
-/// The limit for two samples over this many even cells: the share of one sample that falls into one cell, if the rest
-/// of it and the other sample are uniform.
+/// The limit for two samples over this many equally likely cells. It is the share of one sample that falls into one
+/// cell, if the rest of the sample and the other sample are uniform.
 pub(super) fn of_homogeneous(n: u64, m: u64, cells: usize) -> Option<Limit> {
     let distribution = Normal::standard();
     let alarm = -distribution.inverse_cdf(libm::exp2(ALARM_LOG2) / (2.0 * cells as f64));
@@ -120,8 +120,8 @@ pub(super) fn of_homogeneous(n: u64, m: u64, cells: usize) -> Option<Limit> {
     min(is_found).map(|share| Limit { share, of: "of one sample in one cell" })
 }
 
-/// The limit for this many pairs of runs that are not ties: the share of pairs of which the same run has more, if a
-/// coin decides the others.
+/// The limit for this many pairs of runs that are not ties. It is the share of pairs in which the same run has more, if
+/// a coin decides the other pairs.
 pub(super) fn of_signs(pairs: u64) -> Option<Limit> {
     let coin = Binomial::new(0.5, pairs).ok()?;
     let max = (pairs / 2..=pairs).find(|more| {
@@ -135,8 +135,8 @@ pub(super) fn of_signs(pairs: u64) -> Option<Limit> {
     min(is_found).map(|share| Limit { share, of: "of the pairs of runs" })
 }
 
-/// The limit for a sample of n that is held against another one: the share of it that must succeed to be found, given
-/// how many of the other one have. `log2_p` judges this many.
+/// The limit for a sample of n that is compared with another one. It is the share of the sample that must succeed to be
+/// detected, given the number of successes in the other one. `log2_p` judges this many.
 pub(super) fn of_likelier(n: u64, log2_p: impl Fn(u64) -> f64) -> Option<Limit> {
     let alarms = |observed: u64| log2_p(observed) < ALARM_LOG2;
     let max = min_alarm(n, alarms)?;

@@ -42,8 +42,8 @@ pub struct Observations {
     pub totals: BTreeMap<&'static str, u64>,
 }
 
-/// A leaf that was shown. Where the trace tells only that it is one of several, it is one of them drawn by the judge:
-/// of a uniform leaf that gives a uniform leaf.
+/// A leaf that was shown. If the trace shows only that it is one of several, the judge draws one of them. For a uniform
+/// leaf the result is a uniform leaf.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownLeaf {
     /// The access whose leaf it is, counted from the first of the run; `None` where it may be one of several.

@@ -17,8 +17,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
 
-/// The observer of a parallel ORAM with a flat position map, from its first round on, for an adversary that sees all
-/// traces: each operation with its processor, and the ends and the length of each message.
+/// The observer of a parallel ORAM with a flat position map, from its first round on. The adversary sees all traces:
+/// each operation with its processor, and the ends and the length of each message.
 ///
 /// The trace shows leaves in the order of places. [`in_order_of_places`] gives the place of each request.
 pub fn observer(parameters: &ParallelParameters, seed: u64) -> Box<dyn Observer> {
@@ -47,8 +47,8 @@ pub fn observer(parameters: &ParallelParameters, seed: u64) -> Box<dyn Observer>
     })
 }
 
-/// The requests of a round as the processors make them when they ask for paths: in the order of blocks, each block's
-/// once, and a dummy of every other processor.
+/// The requests of a round in the order in which the processors ask for paths. They are in the order of blocks, one for
+/// each block. Every other processor makes a dummy.
 pub fn in_order_of_places(round: &[Operation], processors: usize) -> Vec<Operation> {
     let block = |operation: &Operation| match operation {
         Operation::Read(block) | Operation::Write(block, _) => Some(*block),

@@ -1,5 +1,5 @@
-//! The tests of slots: each is uniform among the unread ones of its bucket, whatever was asked, and independent of the
-//! slots of the other buckets of its access, of those that were chosen before it, and of leaves.
+//! The tests of slots. For any requests, each slot is uniform among the unread ones of its bucket. It is independent of
+//! the slots of the other buckets of its access, of the slots chosen before it, and of leaves.
 
 use super::leaves::enough;
 use super::observer::Pick;
@@ -65,8 +65,8 @@ fn alone(run_set: &RunSet) -> Vec<(String, Vec<u64>)> {
     reasons.chain(levels).chain([(String::from("steps between slots of one bucket"), steps)]).collect()
 }
 
-/// Counts of slots against the other slots of the same access, or of the same eviction; and against the slot of the
-/// same level of the access before, and of the access before for the same block.
+/// The counts of slots together with another slot: another one of the same access or eviction, the one on the same
+/// level in the access before, or the one in the block's access before.
 fn jointly(run_set: &RunSet) -> Vec<(String, Vec<u64>)> {
     let mut counted = Vec::new();
     for (whose, is_access) in [("access", true), ("eviction", false)] {

@@ -28,10 +28,10 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Counts of independent draws that should be uniform over the cells: the likelihood ratio G against the bound of
-/// Agrawal ("Finite-Sample Concentration of the Multinomial in Relative Entropy", 2020): n times the relative entropy
-/// has a moment generating function below that of a Gamma variable of shape k - 1, so
-/// `P(G/2 >= x) <= e^(d - x) (x/d)^d` for `x > d = k - 1`, at every n.
+/// Counts of independent draws that should be uniform over the cells. The likelihood ratio G is compared with the bound
+/// of Agrawal ("Finite-Sample Concentration of the Multinomial in Relative Entropy", 2020): n times the relative
+/// entropy has a moment generating function below that of a Gamma variable of shape k - 1. So `P(G/2 >= x) <= e^(d - x)
+/// (x/d)^d` for `x > d = k - 1`, at every n.
 ///
 /// The asymptotic chi-square probability stands in the figure, to be looked at only.
 pub fn uniform(name: String, counts: &[u64]) -> Finding {
@@ -125,10 +125,10 @@ pub fn fair_signs(name: String, pairs: impl Iterator<Item = (f64, f64)>) -> Find
     }
 }
 
-/// Two samples of independent trials, each as how many succeeded and of how many: the first should succeed with at
-/// most e^ε times the probability of the second. If it does, then for every p either the first succeeds as often with
-/// a probability of at most its tail at e^ε p, or the second as seldom with one of at most its tail at p (Clopper and
-/// Pearson).
+/// Two samples of independent trials, each as how many succeeded and of how many: the first should succeed with at most
+/// e^ε times the probability of the second. If it does, one of two bounds holds for every p (Clopper and Pearson). The
+/// first succeeds at least this often with a probability of at most its tail at e^ε p; or the second succeeds at most
+/// this often with a probability of at most its tail at p.
 pub fn at_most_so_much_likelier(
     name: String,
     epsilon: f64,

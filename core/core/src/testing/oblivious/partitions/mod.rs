@@ -298,8 +298,9 @@ impl<K: SubOrams> FullObserver<K> {
         Ok(())
     }
 
-    /// The leaves of a batch in its order, as far as it shows: partitions come in the order of their first access, and
-    /// takes of one partition in theirs. Of the arrangements that are left one is drawn: all are equally probable.
+    /// The leaves of a batch in its order, as far as this order shows. Partitions come in the order of their first
+    /// access, and takes of one partition in the order of its accesses. Of the arrangements that are left one is drawn:
+    /// all are equally probable.
     fn arrange(&mut self, on_line: &OnLine) -> Vec<u64> {
         loop {
             let mut left = on_line.takes.clone();
