@@ -33,8 +33,8 @@ pub struct Area {
     pub entries: u32,
     /// The number of its first block, if all slots are full: the sum over all parts before it.
     pub first_entry: u64,
-    /// The level of a hierarchy that it belongs to, from 0, if levels fill and empty; those of a partition are counted
-    /// after those of the one before it.
+    /// The level of the hierarchy to which the area belongs, from 0, if levels fill and empty. The levels of a
+    /// partition are counted after those of the partition before it.
     pub level: Option<usize>,
     /// The partition of the area, from 0: partitions are drawn next to each other.
     pub partition: Option<u64>,

@@ -15,7 +15,7 @@ pub struct TrustedMemory {
     pub usual: u64,
     /// The usual number of blocks in the stash with nothing in flight.
     pub resting_blocks: u64,
-    /// The maximum that `ameles status` ever shows: the maps, the space of a stash at its hard bound, the blocks of the
+    /// The maximum that `ameles status` ever shows. It is for the maps, a stash at its hard bound, the blocks of the
     /// evictions in flight, and the buffers of paths.
     pub max: u64,
 }

@@ -2,8 +2,8 @@
 //!
 //! The only unsafe code of the project's sealing side is here and in `share.rs`. Why it is sound: a job is a pointer to
 //! a closure on the caller's stack, and [`Core::run`] does not return before `pending` is 0. `pending` starts as the
-//! number of parts. A thread subtracts the parts that it took only after it did them, and reads the job only while it
-//! holds a part that it has not subtracted. So the closure lives as long as any thread reads the job. A part is offered
+//! number of parts. A thread does the parts that it took, and only then subtracts them. It reads the job only while it
+//! has a part that it has not subtracted. So the closure lives as long as any thread reads the job. A part is offered
 //! in one lane's range and taken once, by compare-exchange: no two threads do the same part. A lane belongs to one
 //! thread.
 
@@ -41,8 +41,8 @@ unsafe fn call<W: Fn(usize, usize) + Sync>(data: *const (), lane: usize, part: u
 
 unsafe fn no_work(_: *const (), _: usize, _: usize) {}
 
-/// The state of a pool. Fields that change at different times, or that different threads write, have cache lines of
-/// their own: each line that moves to another processor costs a tenth of a microsecond.
+/// The state of a pool. Fields have cache lines of their own if they change at different times, or if different threads
+/// write them. Each line that moves to another processor costs a tenth of a microsecond.
 pub(crate) struct Core {
     lanes: Box<[Lane]>,
     job: CachePadded<CurrentJob>,

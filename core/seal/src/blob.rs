@@ -1,7 +1,7 @@
 //! Sealing of whole byte strings: checkpoints, rows, headers.
 //!
-//! A blob is a header (magic, format, cipher, salt) and chunks, each sealed with its number and a flag for the last
-//! one: so chunks cannot be dropped, added or reordered. The key is fresh for every blob, from the master key, the
+//! A blob is a header (magic, format, cipher, salt) and chunks. Each chunk is sealed with its number and a flag for the
+//! last one. So chunks cannot be dropped, added or reordered. The key is fresh for every blob, from the master key, the
 //! purpose, the salt, the rest of the header and the blob's name; a blob does not open under another name.
 //!
 //! A blob's length reveals its text's length. A caller that has to hide the length pads the text.

@@ -18,8 +18,9 @@ pub enum SlotFormat {
     /// copies continue.
     #[default]
     Counted = 1,
-    /// Salt, ciphertext and tag. Each slot has its own key, derived from a salt that depends on fresh
-    /// randomness, from the slot's identity and from its plaintext: copies of a process repeat no nonce under one key.
+    /// Salt, ciphertext and tag. Each slot has its own key. It is derived from a salt, which depends on fresh
+    /// randomness, from the slot's identity and from its plaintext. So copies of a process repeat no nonce under one
+    /// key.
     Salted = 2,
 }
 

@@ -46,8 +46,8 @@ pub trait Blobs {
 /// The contents of the store, for finding bucket versions that are not needed any more.
 #[allow(async_fn_in_trait, reason = "one thread drives the store; its futures need not be Send")]
 pub trait Inventory {
-    /// Calls `found` with each bucket version and its size as the store reports it, in no particular order, and
-    /// returns how many names among the buckets are not of this scheme (nothing is done about those).
+    /// Calls `found` with each bucket version and its size as the store reports it, in no particular order. Returns the
+    /// number of names among the buckets that do not belong to this scheme. These are ignored.
     ///
     /// Versions written or deleted meanwhile may be listed or not.
     async fn list_bucket_versions(

@@ -1,5 +1,5 @@
-//! Adds the limits of a real provider to a store that has none: a largest put, pages of lists and deletions, and bursts
-//! of `SlowDown` answers.
+//! Adds the limits of a real provider to a store that has none: a maximum size of a put, pages of lists and deletions,
+//! and bursts of `SlowDown` answers.
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError, split_buckets};
@@ -150,9 +150,9 @@ impl State {
     }
 }
 
-/// Limits the requests to the store below. Each bucket version is a request of its own, as in an object store; a list is
-/// a request for each page, and what is written or removed between two pages may be listed or not. The same seed and the
-/// same calls give the same refusals.
+/// Limits the requests to the store below. Each bucket version is a request of its own, as in an object store. A list
+/// is a request for each page. An object that is written or removed between two pages may be listed or not. The same
+/// seed and the same calls give the same refusals.
 #[derive(Debug)]
 pub struct Provider<S> {
     inner: S,

@@ -42,8 +42,8 @@ pub(super) const FILES_ON_DISK: &[(&str, f64)] = &[
 /// The sizes of the table, in blocks.
 pub(super) const SIZES: [u64; 3] = [1 << 12, 1 << 14, 1 << 17];
 
-/// The processor's time of an opening of the largest after a kill, over that of reading and opening the same bytes:
-/// the most of three runs, for it depends on what else the machine does.
+/// The ratio of two processor times after a kill: of opening the largest vault, and of reading and opening the same
+/// bytes. It is the maximum of three runs, because it depends on other work of the machine.
 pub(super) const OPENING: f64 = 3.73;
 
 /// KiB in a MiB.

@@ -100,8 +100,8 @@ fn cells(share: u64, parameters: &RootParameters, mean_waiting_blocks: f64, row:
     ]
 }
 
-/// The parameters with the highest tree top for which what waits, in the mean, fits into a share of the capacity with
-/// the paths of a batch; and what waits.
+/// The parameters with the highest tree top that fits, and the mean number of blocks that wait. These blocks and the
+/// paths of a batch must fit into a share of the capacity.
 fn highest_top(
     trial: &Trial<'_>,
     share: u64,

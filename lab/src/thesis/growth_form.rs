@@ -36,8 +36,7 @@ pub(super) fn best_fit<'a>(forms: &'a [Form], points: &[(f64, f64)]) -> Option<&
     forms.iter().find(|form| relative_error(form, points) <= min + TIE_TOLERANCE)
 }
 
-/// The root of the mean square of the parts by which `a + b f(N)`, with the best `a` and a `b` of 0 or more, misses
-/// the figures.
+/// The root mean square of the relative errors of `a + b f(N)`, with the best `a`, and the best `b` of 0 or more.
 pub(super) fn relative_error(form: &Form, points: &[(f64, f64)]) -> f64 {
     // Least squares of 1 ≈ a u + b v, where u = 1 / y and v = f(N) / y.
     let terms = || points.iter().map(|(blocks, figure)| (1.0 / figure, (form.of)(*blocks) / figure));

@@ -101,14 +101,14 @@ pub struct Options {
     pub device: Option<fn(Vault) -> AnyDevice>,
 }
 
-/// The application's time for each operation in the thesis's runs of C and E: their printed runs without an ORAM take
-/// longer by this than link and store explain. In A, B and D there is no such time.
+/// The application's time for each operation in the thesis's runs of C and E. Their printed runs without an ORAM take
+/// this much longer than link and store explain. In A, B and D there is no such time.
 const APPLICATION_TIME: Duration = Duration::from_millis(330);
 
 impl Options {
-    /// All workloads and schemes over the link of the thesis: 23.6 ms, 510.4 Mbit/s each way. The store takes 5 ms
-    /// for a GET and 80 ms for a PUT: by this a request takes longer than the link in the printed runs that send one
-    /// small block after the other.
+    /// All workloads and schemes over the link of the thesis: 23.6 ms, 510.4 Mbit/s each way. The store takes 5 ms for
+    /// a GET and 80 ms for a PUT. In the printed runs that send one small block after the other, a request takes this
+    /// much longer than the link.
     pub fn standard() -> Self {
         Options {
             parts: Vec::new(),

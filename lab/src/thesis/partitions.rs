@@ -17,8 +17,8 @@ use std::rc::Rc;
 const PROXY_BATCH: u32 = 64;
 /// Slots of the proxy's log: this many for each partition and each power of two of partitions.
 const LOG: u64 = 4;
-/// The evictions of the proxy's sweep, and the accesses for them, as its code draws them: 1.25 per access, minus the
-/// one of the partition that was read, rounded up three times in four.
+/// The evictions of the proxy's sweep, and the accesses for which the proxy makes them. Its code makes 1.25 evictions
+/// for each access, without the one of the partition that was read. It rounds up three times in four.
 const PROXY_SWEEP: (u32, u32) = (3, 4);
 
 /// The thesis's proxy: parallel requests, but one access at a time.

@@ -45,7 +45,7 @@ pub(super) fn thesis_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     run_concurrent_ring(trial, &thesis_parameters(trial, 16))
 }
 
-/// Ameles's plan for the bill of S3, with a quarter of the capacity trusted.
+/// The plan that Ameles makes for the lowest bill at S3's prices, with a quarter of the capacity on the trusted side.
 pub(super) fn planned_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     run_concurrent_ring(trial, &parameters_for_bill(trial))
 }

@@ -42,11 +42,11 @@ pub enum RequestKind {
 
 /// A link in use.
 ///
-/// Payload queues for the bandwidth of its direction, first come, first served; latency does not queue, and neither
-/// do requests and answers without payload. A request that finds no room waits for the earliest answer.
+/// Payload waits in a queue for the bandwidth of its direction, first come, first served. Latencies overlap. Requests
+/// and answers without payload do not wait in the queue. A request that finds no room waits for the earliest answer.
 ///
-/// The instant of an answer is known when its request is sent: later requests never overtake earlier ones in a queue,
-/// because those that carry payload down carry none up, and the store takes the same time for each of them.
+/// The instant of an answer is known when its request is sent: later requests never overtake earlier ones in a queue. A
+/// request that carries payload down carries none up, and the store takes the same time for each of them.
 #[derive(Debug)]
 pub struct Network {
     model: LinkModel,

@@ -160,7 +160,7 @@ impl SimulatedStore {
     }
 }
 
-/// A read answers with the content at the time of the request, as [`Store`] promises; a write changes it at once, for
+/// A read returns the content at the time of the request, as [`Store`] promises. A write changes the content at once:
 /// no bucket is read while its write is in flight.
 impl Store for SimulatedStore {
     type Error = Infallible;

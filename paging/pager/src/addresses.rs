@@ -48,8 +48,8 @@ pub struct SpanPart {
 /// The addresses of the pages. At first, all pages of a region are at its own addresses, in a row. A caller that
 /// allocates its memory like a kernel [releases](Self::release_own) them first.
 ///
-/// The `unsafe` functions require that the caller knows what is at the addresses, as for `mmap`, `munmap` and
-/// `mprotect` themselves, and that there is no slice of the region.
+/// The `unsafe` functions have two conditions. The caller knows the contents of the addresses, as for `mmap`, `munmap`
+/// and `mprotect` themselves. There is no slice of the region.
 impl Region {
     /// Maps private anonymous memory, as `mmap`. It is paged if it may be written and not executed: at once, or [as it
     /// is touched](SpanState::Open) with `MAP_NORESERVE`. Memory that may be neither is
@@ -111,8 +111,8 @@ impl Region {
     }
 
     /// Leaves the pages of a span to the kernel, unencrypted and with their contents, until they are unmapped or
-    /// discarded: for memory that the kernel writes to without waiting for a page. Memory that may not be read and
-    /// written is not changed.
+    /// discarded. The kernel writes to such memory without waiting for a page. Memory that may not be read and written
+    /// is not changed.
     pub fn expose(&self, span: Range<usize>) {
         self.paging().expose(span);
     }

@@ -1,8 +1,8 @@
 //! The addresses of a region's pages.
 //!
-//! An extent is a run of addresses. Pages of the region are mapped there, in a row; or it is on demand: free pages are
-//! assigned at the first access; or it is reserved: the program has mapped it without the right to write, so that it is
-//! still empty. Pages without an address are free.
+//! An extent is a run of addresses. There are three kinds. Pages of the region are mapped there, in a row. Or it is on
+//! demand: free pages are assigned at the first access. Or it is reserved: the program has mapped it without the right
+//! to write, so it is still empty. Pages without an address are free.
 //!
 //! Nothing here accesses the memory. Lookups do not allocate.
 

@@ -2,11 +2,11 @@
 //!
 //! The child gets its own scheme, over its own untrusted memory and with its own key, which it draws itself. Resident
 //! pages are copied like any memory. The parent reads the pages in untrusted memory through its scheme and seals them,
-//! page by page, with a key for this transfer only; the child opens them, writes them through its own scheme, and then
+//! page by page, with a key for this transfer only. The child opens them, writes them through its own scheme, and then
 //! drops all of its parent's state. So the two share neither key, nor nonce, nor slot.
 //!
-//! An observer of the untrusted memory sees that there was a `fork`, and as many transferred pages as the parent's
-//! scheme was ever given, or all pages if that is less: neither which ones, nor their contents.
+//! An observer of the untrusted memory sees the `fork`, and the number of transferred pages: as many as the parent's
+//! scheme was ever given, or all pages if that is less. The observer learns neither which pages, nor their contents.
 //!
 //! [`Region::fork`] does all of it. A caller whose `fork` is called elsewhere calls the steps:
 //! [`Region::prepare_fork`], [`Region::before_fork`], and after it [`Region::after_fork_in_parent`] with

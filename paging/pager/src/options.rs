@@ -39,8 +39,8 @@ pub struct Meters {
 pub struct Handler {
     /// The processor that it runs on.
     pub processor: HandlerProcessor,
-    /// True if it has its own descriptor table, a copy of the program's when the region is made: a program that closes
-    /// every descriptor then does not close the pager's. Descriptors in the copy stay open with the region. False by
+    /// True if it has its own descriptor table, copied from the program's when the region is made. Then a program that
+    /// closes every descriptor does not close the pager's. Descriptors in the copy stay open with the region. False by
     /// default.
     pub own_descriptors: bool,
 }
@@ -90,9 +90,9 @@ pub struct Options {
     pub trap: Trap,
     /// The way in which a page is taken from the application at its eviction.
     pub eviction: Eviction,
-    /// Threads that seal and open pages in parallel, including the faulting one, under the parallel schemes; at least 1.
-    /// By default the number of processors, at most K + 1; or 1 if a short trial shows that on this machine they cost
-    /// more than they save: while they run, each move of a page interrupts their processors.
+    /// Threads that seal and open pages in parallel, including the faulting one, under the parallel schemes; at least
+    /// 1. By default it is the number of processors, at most K + 1. It is 1 if a short trial shows that threads cost
+    /// more than they save on this machine: while they run, each move of a page interrupts their processors.
     /// [`Region::threads`](crate::region::Region::threads) returns the number.
     pub threads: Option<usize>,
     /// True if the eager and the parallel schemes have a second process instead of threads: no move of a page

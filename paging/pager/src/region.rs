@@ -24,8 +24,8 @@ use std::sync::Arc;
 /// Virtual memory with a limited number of resident pages. At first it holds zeros.
 ///
 /// It is used as a slice, also from several threads (`split_at_mut`, scoped threads). It is unmapped in a child after
-/// `fork`: an access there is a SIGSEGV. Its private pages are in no core dump, and in no swap where the limit on
-/// locked memory allows it; the limit counts all of the region, not only what is resident.
+/// `fork`: an access there is a SIGSEGV. Its private pages are in no core dump. They are in no swap if the limit on
+/// locked memory allows it. The limit counts all of the region, not only the resident pages.
 ///
 /// The pager's own memory (position map, unencrypted page buffers, keys) is allocated like the program's. A program
 /// that wants to keep it out of core dumps and swap calls `prctl(PR_SET_DUMPABLE, 0)` and `mlockall(MCL_CURRENT |

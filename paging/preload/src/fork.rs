@@ -1,9 +1,9 @@
 //! `fork`: the child is paged like the program, with its own scheme and key.
 //!
-//! The work around it is done in handlers of the C library, the first that are registered: so the last of the program's
-//! handlers before `fork` has run when the region is sealed for the child, and none of those after it runs before the
-//! child's region is ready. A program that forks by its own system call, without these functions, gets a child without
-//! the region.
+//! The work around it is done in handlers of the C library, the first that are registered. So all handlers of the
+//! program for the time before `fork` have run when the region is sealed for the child. Those for the time after it run
+//! only when the child's region is ready. A program that forks by its own system call, without these functions, gets a
+//! child without the region.
 
 use crate::errno::{errno, fail};
 use crate::fork_slot::ForkSlot;

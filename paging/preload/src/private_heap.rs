@@ -4,10 +4,10 @@
 //! and, where the limit on locked memory allows it, out of swap. Children after `fork` have a copy: they are paged like
 //! the program, and drop their parent's state.
 //!
-//! A thread that handles faults, or holds a lock that this needs, must not wait for a thread of the program: the stack
-//! of that one may be paged, and the thread may wait for a fault while it holds the heap. So there are two heaps. If
-//! the first is locked, a thread that must not wait gets new memory from the second, which the program's threads never
-//! use; and blocks that are freed while their heap is locked are left to its next holder.
+//! Some threads must not wait for a thread of the program: those that handle faults, and those that hold a lock that
+//! this needs. The program's thread may have a paged stack, and may wait for a fault while it holds the heap. So there
+//! are two heaps. If the first heap is locked, a thread that must not wait gets new memory from the second, which the
+//! program's threads never use. If a block is freed while its heap is locked, the next holder of the heap frees it.
 
 use crate::block_size::usable_bytes;
 use crate::handler_stack::is_on_handler_stack;

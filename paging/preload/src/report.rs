@@ -1,5 +1,5 @@
-//! The pager's figures for the person who runs the program, in a page that both map: at the end of the program, after a
-//! requested number of faults, and now and then before, for programs that end in another way.
+//! The pager's figures for the person who runs the program, in a page that both map. They are written at the end of the
+//! program, after a requested number of faults, and at some times before, for programs that end in another way.
 
 use crate::clock;
 use crate::meters::Metered;

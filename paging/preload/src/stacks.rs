@@ -1,8 +1,8 @@
 //! Pages the stack of a thread, from the thread's own function downwards, in place, as it is accessed.
 //!
-//! The part above is not paged: the kernel and the C library have their records of the thread there, and the kernel
-//! writes to it when the thread ends, without waiting for a page. The C library maps stacks, reuses them for other
-//! threads and unmaps them by its own calls; so before it gets the stack back, ordinary memory is there again.
+//! The part above is not paged. The kernel and the C library have their records of the thread there. The kernel writes
+//! to it when the thread ends, without waiting for a page. The C library maps stacks, reuses them for other threads and
+//! unmaps them by its own calls. So ordinary memory is there again before it gets the stack back.
 
 use crate::errno::{errno, fail};
 use crate::libc_next::libc_next;

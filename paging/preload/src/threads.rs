@@ -1,5 +1,5 @@
-//! Threads of the program: a new one may run on every processor that the program might run on; for one that ends, the
-//! kernel's work on paged memory is done here. Their stacks are paged.
+//! Threads of the program. A new thread may run on every processor of the program. When a thread ends, the kernel's
+//! work on paged memory is done here. Their stacks are paged.
 
 use crate::region_pages::pages_of_program;
 use crate::stacks::{self, ThreadMain};

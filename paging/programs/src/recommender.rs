@@ -1,7 +1,7 @@
 //! `recommender`: learns preferences of users from ratings, and recommends items. Represents machine learning.
 //!
-//! Collaborative filtering by matrix factorisation (Koren, Bell and Volinsky 2009): a rating is the mean plus a bias of
-//! the user, plus one of the item, plus the product of a row of the user with a row of the item. Stochastic gradient
+//! Collaborative filtering by matrix factorisation (Koren, Bell and Volinsky 2009). A rating is a sum: the mean, a bias
+//! of the user, a bias of the item, and the product of a row of the user with a row of the item. Stochastic gradient
 //! descent goes through the ratings in the order in which they came, which is as good as random.
 
 mod ratings;

@@ -1,5 +1,5 @@
-//! Prints how long a random path of a tree takes that is read and written back, when paths come back to back: in
-//! cycles of a processor of 3.2 GHz, compared with what the data bus alone would take.
+//! Prints the time in which a random path of a tree is read and written back, if paths follow each other without a gap.
+//! It is in cycles of a processor of 3.2 GHz, and compared with the time on the data bus alone.
 //!
 //! The authors of IR-ORAM measured 622 to 655 cycles a path of 24 levels in their own simulator. Its files say:
 //! subtrees of 7 from the root, blocks spread over the banks first. Whether a path waits for the reads of the one

@@ -90,8 +90,8 @@ fn header_bytes(oram: &OramConfiguration) -> u64 {
     (number + u64::from(oram.levels)).div_ceil(BITS)
 }
 
-/// Bytes of the metadata of all buckets in memory that are on the trusted side: in RAW ORAM the header of each block,
-/// and in Ring ORAM also the slot of each block, a bit for each slot that was read, and the number of reads.
+/// Bytes of the metadata on the trusted side for all buckets in memory. In RAW ORAM it is the header of each block. In
+/// Ring ORAM it is also the slot of each block, a bit for each slot that was read, and the number of reads.
 fn metadata_bytes(oram: &OramConfiguration) -> Result<u64, ConfigurationError> {
     let blocks = oram.blocks(&oram.parameters()?.tree);
     let below_top = (oram.top_levels..oram.levels).zip(&blocks[oram.top_levels as usize..]);

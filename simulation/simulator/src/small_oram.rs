@@ -58,8 +58,8 @@ impl TreeBackend for SmallOram {
 }
 
 impl SmallOram {
-    /// A small tree whose tags are all taken by blocks of random pages, which are removed from the contents of the
-    /// main tree; or an empty one, if that is empty or blocks come when the cache evicts them.
+    /// A small tree whose tags all belong to blocks of random pages, which are removed from the contents of the main
+    /// tree. It is empty if the main tree is empty, or if blocks come when the cache evicts them.
     pub(crate) fn draw(
         configuration: &SmallTreeConfiguration,
         saves_paths: bool,

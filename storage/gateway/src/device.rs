@@ -15,14 +15,14 @@ pub type RowChange = (Vec<u8>, Option<Vec<u8>>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow(pub u64);
 
-/// A durable block device whose accesses show its watcher only how many there are, with a small table of rows that the
-/// watcher does not see at all.
+/// A durable block device with a small table of rows. A watcher learns only the number of accesses, and does not see
+/// the rows at all.
 ///
 /// The gateway stores object data in blocks and the catalogue of names in rows. It polls each `write` and `commit_rows`
 /// to its end, even when the caller is gone. A `read` may be dropped half-way.
 ///
 /// The gateway never has two writes of one block in flight, and a row refers to a block only after its write has
-/// succeeded. So the remains of a failed write are never read, after a crash or an error: no row refers to the block,
+/// succeeded. So the remains of a failed write are never read after a crash or an error. No row refers to the block,
 /// and the gateway writes the block again before a row does. A device that keeps two copies need not agree on such a
 /// block.
 pub trait Device: Send + Sync + 'static {

@@ -1,10 +1,10 @@
 //! Page jobs that a worker does on another processor: a page is opened, sealed, or moved from slot to slot.
 //!
 //! A write of DetWoORAM refreshes K pages whose contents nobody asked for. A worker that runs next to the program gets
-//! only their slots: the one page that crosses from one processor to the other is the one that is written. The caller
-//! submits jobs and continues. Jobs are claimed in the order of their tickets. Jobs that open or seal the same slot are
-//! done one after the other: each waits for the one before. So the results and the contents of shared memory are the
-//! same as without a worker, in whatever order the other jobs are done.
+//! only their slots. Only the page that is written moves from one processor to the other. The caller submits jobs and
+//! continues. Jobs are claimed in the order of their tickets. Jobs that open or seal the same slot are done one after
+//! the other: each waits for the one before. So the results and the contents of shared memory are the same as without a
+//! worker, in whatever order the other jobs are done.
 
 use super::cipher::PageId;
 use super::sealed_slots::SealedSlots;
@@ -23,9 +23,9 @@ pub struct PageJob {
     pub open: Option<PageId>,
     /// The identity under which to seal a page, and the job whose buffer holds it: this job or an earlier one.
     pub seal: Option<(PageId, Ticket)>,
-    /// Earlier jobs that must be done first, in addition to the one whose page is sealed: the last one that uses the
-    /// opened slot, and the last one that uses the sealed slot. Each of those has waited for the jobs before it that
-    /// use the slot. An entry is the distance back from this job; 0 stands for none.
+    /// Earlier jobs that must be done first: the last one that uses the opened slot, and the last one that uses the
+    /// sealed slot. The job whose page is sealed must be done first too. Each of those has waited for the jobs before
+    /// it that use the slot. An entry is the distance back from this job; 0 stands for none.
     pub after: [u32; 2],
 }
 

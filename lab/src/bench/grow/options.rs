@@ -19,8 +19,8 @@ pub struct GrowOptions {
     pub crashes: usize,
     /// The bound on local bytes an access: those of the costliest size over those of the cheapest.
     pub goal_growth: Option<f64>,
-    /// The bound on the processor's time of an opening of a vault of 2^17 blocks, or the largest, after a kill: over
-    /// that of reading and opening the same bytes.
+    /// The maximum ratio of two processor times after a kill: of opening a vault of 2^17 blocks, or the largest, and of
+    /// reading and opening the same bytes.
     pub goal_opening: Option<f64>,
     /// The reference figures of the table, for these sizes in this order.
     pub reference: &'static [reference_figures::ReferenceFigure],

@@ -1,8 +1,8 @@
 //! The system calls of the program.
 //!
-//! Each is handled here, or passed to the host with checked arguments and an untrusted answer, or refused: the program
-//! gets `ENOSYS`, and the exit record names the call. A program that waits for another thread is ended. Signals come
-//! from the program only, by a call or by an illegal operation, and never from the host.
+//! Each is handled here, passed to the host with checked arguments and an untrusted answer, or refused. For a refused
+//! call the program gets `ENOSYS`, and the exit record names the call. A program that waits for another thread is
+//! ended. Signals come from the program only, by a call or by an illegal operation, and never from the host.
 
 mod call_error;
 mod descriptor_calls;

@@ -1,9 +1,9 @@
 //! The enclave's other harts: they run shares of the first hart's batches.
 //!
 //! They run in supervisor mode without translation, floating point or interrupts, each on its own stack. The argument
-//! for the unsafe code, once: a job is a closure on the first hart's stack, and [`EnclaveHarts::do_parts`] does not
-//! return before each hart to which it was offered has reported that it is done. A hart reads the job only between the
-//! two. Shares are disjoint, and a lane has the number of its hart.
+//! for all unsafe code: a job is a closure on the first hart's stack. [`EnclaveHarts::do_parts`] returns only after
+//! each hart that got the offer has reported that it is done. A hart reads the job only between the two. Shares are
+//! disjoint, and a lane has the number of its hart.
 
 use super::end::launch_failed;
 use super::hart::Hart;

@@ -11,8 +11,8 @@ pub enum TakeOutcome {
     Busy,
 }
 
-/// Page tables and a few **frames**: page-sized buffers that the application cannot access. A page that is taken out
-/// is moved to a frame; a page that is paged in is read into a frame and mapped when it is complete.
+/// Page tables and a few **frames**: page-sized buffers that the application cannot access. A page that is taken out is
+/// moved to a frame. A page that is paged in is read into a frame, and mapped when it is complete.
 ///
 /// Pages are numbered from 0 through the region, frames from 0. A frame is empty (without memory) until a page is
 /// taken into it or it is [prepared](Self::prepare).
@@ -36,9 +36,9 @@ pub trait Frames {
     /// The memory of a frame that is not empty: exactly one page.
     fn bytes(&mut self, frame: usize) -> &mut [u8];
 
-    /// The page that was taken into this frame is written, and another will be read into it. Where the memory of the
-    /// old page may still be referenced elsewhere (by a kernel that sends it, say), the frame gets other memory now:
-    /// memory that was lent out never holds another page. Its contents do not matter.
+    /// The page that was taken into this frame is written, and another will be read into it. If the old page's memory
+    /// may still be referenced elsewhere, for example by a kernel that sends it, the frame gets other memory now.
+    /// Memory that was lent out never holds another page. Its contents do not matter.
     fn renew(&mut self, frame: usize) {
         let _ = frame;
     }

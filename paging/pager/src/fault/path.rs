@@ -1,13 +1,13 @@
 //! The five steps of a fault over a scheme.
 //!
-//! **What an observer of the untrusted memory sees.** Every fault is one read of the scheme, and once the limit of
-//! resident pages is reached, one write before it: of clean pages like of dirty ones, and also at the first access to a
-//! page. Where a platform allows more pages while none can be taken out (all are pinned for direct I/O, say), such a
-//! fault writes none, and a later one two. Where the number of resident pages follows the program's size
-//! (`enable_growth`), a fault without a victim writes zeros as another page: so only the number of faults depends on
-//! it, and their time, since no page is taken out. [`discard`](FaultPath::discard) and an access to an unmapped page
-//! reveal nothing: they change trusted state only. So the number and the time of the faults are visible, and what the
-//! scheme says that reads and writes reveal.
+//! **What an observer of the untrusted memory sees.** Every fault is one read of the scheme. After the limit of
+//! resident pages is reached, there is one write before it. This is the same for clean and dirty pages, and at the
+//! first access to a page. Some platforms allow more pages while none can be taken out, for example if all are pinned
+//! for direct I/O. Such a fault writes no page, and a later one writes two. If the number of resident pages follows the
+//! program's size (`enable_growth`), a fault without a victim writes zeros as another page. So only two things depend
+//! on the size: the number of faults, and their time, since no page is taken out. [`discard`](FaultPath::discard) and
+//! an access to an unmapped page reveal nothing: they change trusted state only. So the number and the time of the
+//! faults are visible, and what the scheme says that reads and writes reveal.
 //!
 //! **Trusted state**: 1 byte a page, two queues of the resident pages, the frames; the resident pages themselves; the
 //! scheme's. Nothing is allocated after construction, unless the scheme does.

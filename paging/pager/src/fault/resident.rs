@@ -128,8 +128,8 @@ impl Resident {
         (self.max_mapped + self.max_unmapped) as u64
     }
 
-    /// A mapped page to be written in place of a victim, where there is room only because the limit has grown: each
-    /// fault writes one page, from the first fault that wrote one.
+    /// A mapped page to write in place of a victim, if there is room only because the limit has grown. From the first
+    /// fault that wrote a page, each fault writes one.
     pub(super) fn dummy_victim(&self) -> Option<u64> {
         if self.follows && self.has_been_full { self.mapped().next() } else { None }
     }

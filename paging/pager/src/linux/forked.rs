@@ -1,5 +1,5 @@
-//! Paged memory at `fork`: resident pages are copied to the child like any memory, and each process then makes its
-//! pages its own, because the kernel does not move pages that two processes share.
+//! Paged memory at `fork`. Resident pages are copied to the child like any memory. Each process then makes its pages
+//! its own, because the kernel does not move pages that two processes share.
 #![allow(unsafe_code, reason = "advice on memory and accesses to it; each block says why it is sound")]
 
 use super::dyn_fault_path::DynFaultPath;

@@ -91,8 +91,8 @@ impl Drop for HandlerThread {
     }
 }
 
-/// Handles faults on the calling thread until the new one rings the doorbell. In a child after `fork` the C library may
-/// access memory of the program while a thread starts, and there is no other thread to page it in.
+/// Handles faults on the calling thread until the new one rings the doorbell. In a child after `fork`, the C library
+/// may access memory of the program while a thread starts. There is no other thread to page it in.
 fn handle_until_started(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell) -> Result<(), Error> {
     let refused = |errno| Error::System { what: "the faults of a thread", errno };
     uffd.wait_for_faults(true).map_err(refused)?;

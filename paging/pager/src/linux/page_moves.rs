@@ -1,8 +1,8 @@
 //! Moves of pages out of and into the program's memory, for any result of the kernel.
 //!
 //! A transient result is retried, one that says something about the page is used, and any other ends the program. No
-//! result is trusted about where a page is: after one that leaves this open, the pager's own side is checked, which
-//! only the pager fills and empties. So a page never counts as moved if it was not, and never twice.
+//! result of a call is trusted to say where a page is. If a result leaves this open, the pager's own side is checked,
+//! which only the pager fills and empties. So a page never counts as moved if it was not, and never twice.
 #![allow(unsafe_code, reason = "moves memory under the application; each block says why it is sound")]
 
 use super::userfaultfd::Userfaultfd;
@@ -15,8 +15,8 @@ use std::time::Duration;
 
 pub(crate) static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 
-/// The time for which memory is waited for if the system has none: as long as the program would wait at its own access,
-/// if the system did not end it, but not forever.
+/// The maximum time to wait for memory if the system has none. The program would wait as long at its own access, if the
+/// system did not end it, but not forever.
 const MEMORY_RETRY_DELAY: Duration = Duration::from_millis(1);
 const MAX_MEMORY_RETRIES: u32 = 5000;
 
@@ -113,8 +113,8 @@ impl Userfaultfd {
                 }
                 if wake { self.wake_page(page) } else { Ok(()) }
             }
-            // The kernel holds the place's memory or shares it, or the program has set something for the page that
-            // differs from the place: a copy is as good.
+            // The kernel holds the place's memory or shares it, or the program has set a property of the page that
+            // differs from the place. A copy is as good.
             Err(errno @ (Errno::BUSY | Errno::INVAL)) => {
                 // SAFETY: as the caller promises; the place has memory, which may be read.
                 if unsafe { !self.fill(page, place, wake)? } {

@@ -1,4 +1,4 @@
-//! A thread of the pager on a stack of the pager: in a child after `fork` the C library reuses the stacks of the
+//! A thread of the pager on a stack of the pager. In a child after `fork`, the C library reuses the stacks of the
 //! parent's threads for new ones, with their records in the program's memory. This stack is never reused.
 #![allow(unsafe_code, reason = "a thread by the C library's own call; each block says why it is sound")]
 

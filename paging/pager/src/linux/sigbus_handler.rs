@@ -1,7 +1,7 @@
 //! The faulting thread handles its own fault, in a handler of SIGBUS.
 //!
-//! All signals are blocked while the handler runs: no code of the application can run on the thread while it holds the
-//! fault path's lock, and none needs the lock again. Signals that arrive meanwhile are taken after the access has been
+//! All signals are blocked while the handler runs. So no code of the application can run on the thread while it holds
+//! the fault path's lock, or needs the lock again. Signals that arrive meanwhile are taken after the access has been
 //! repeated. A SIGBUS that is not a region's goes to the earlier handler, with the mask that it requested.
 #![allow(unsafe_code, reason = "a signal handler; each block says why it is sound")]
 

@@ -3,8 +3,8 @@
 use crate::victim::{HISTORY_FAULTS, Transcript};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The rule that wins under plain paging, where a slot is a page: the first of pages 1 and 2 to be evicted is the one
-/// that was used first.
+/// The rule that wins under plain paging, in which a slot is a page. Of pages 1 and 2, the one that is evicted first
+/// was used first.
 pub(crate) fn first_evicted(transcript: &Transcript) -> u64 {
     let slots = transcript[HISTORY_FAULTS..].iter().flatten();
     slots.copied().find(|slot| [1, 2].contains(slot)).unwrap_or(1)

@@ -7,9 +7,8 @@
 //!
 //! **The statistics.** A guesser guesses fresh runs, each in a region of its own with a key of its own, whose secrets
 //! are independent fair coins. If the transcript reveals nothing, its right guesses are binomial with 1/2. A test
-//! alarms where the two-sided tail of that, exact at every number of runs, is below 2^-32; all of them together, fewer
-//! than
-//! 64, alarm falsely with a probability below 2^-26. The guessers that are found: see [`TRIALS`] and
+//! alarms if the two-sided tail of that is below 2^-32. The tail is exact at every number of runs. All tests together,
+//! fewer than 64, give a false alarm with a probability below 2^-26. The guessers that are found: see [`TRIALS`] and
 //! [`RANDOM_TRIALS`].
 
 mod guessing;

@@ -8,8 +8,8 @@ use ameles_dram::{Command, Cycle, Direction, Kind, Specification};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// Reads and writes move, one a cycle, into a queue of 16 for each bank, and stand there together; writes move while
-/// the write buffer is full, or has more than 8 and all queues are empty.
+/// Each bank has one queue of 16 for reads and writes. One request moves into a queue in each cycle. Writes move while
+/// the write buffer is full, or while it has more than 8 and all queues are empty.
 pub(crate) const COMMAND_QUEUES: u8 = 1;
 /// Banks take turns; of a bank the first request comes whose next command can be issued, whatever that is.
 pub(crate) const TURNS: u8 = 2;

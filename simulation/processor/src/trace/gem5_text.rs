@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Numbers are decimal. A tick is a picosecond, gem5's default: the text does not tell. A packet is a request as the
-//! monitor saw it. The elastic trace of `TraceCPU` has every access, so these go through a first-level cache; the
-//! weight of a record counts the instructions for which it stands, itself among them.
+//! monitor saw it. The elastic trace of `TraceCPU` has every access, so these go through a first-level cache. The
+//! weight of a record is the number of instructions that it stands for, itself included.
 
 use super::first_level::{self, FirstLevel};
 use super::lines::{self, number, quoted};

@@ -129,8 +129,8 @@ pub async fn serve<D: Protocol>(
 
 /// The rule for requests after which the connection closes, as the answer then says.
 ///
-/// - A refusal may come before the body was read. hyper then closes the connection without notice, and a client that
-///   has sent its next request on it finds it broken.
+/// - A refusal may come before the body was read. hyper then closes the connection without notice. A client that has
+///   sent its next request on this connection finds it broken.
 /// - A client that waits for "100 Continue" and has nothing to send is answered at once, without it. The AWS command
 ///   line misreads every later answer of such a connection.
 struct ClosePolicy {

@@ -2,8 +2,8 @@
 //!
 //! A claim belongs to one opening for good. It is noted on the trusted disk before it is sent to the store, with a
 //! random token. If an opening finds a claim that the disk has noted, an earlier opening was cut off after that claim.
-//! It then claims the next epoch. An opening never goes on under a claim that it has not made itself, because a copy of
-//! the trusted folder may be about to do the same.
+//! It then claims the next epoch. An opening never continues under a claim that it has not made itself, because a copy
+//! of the trusted folder may be about to do the same.
 
 pub(crate) mod end_marker;
 pub(crate) mod notes;
@@ -34,9 +34,9 @@ impl<B: Blobs> Claims<'_, B> {
     /// The newest epoch above `known` that was claimed with this vault's key, or `known` if there is none.
     ///
     /// # Errors
-    /// [`VaultError::Tampered`] if an object with the name of such a claim is not a claim: a planted one must not pass
-    /// for another gateway, and a damaged one must not pass for none. Also if the claim of `known` is missing (unless
-    /// `known` is 0): then the claim of a gateway that has displaced this one may be missing, too.
+    /// [`VaultError::Tampered`] if an object with the name of such a claim is not a claim. A planted object must not
+    /// count as another gateway, and a damaged one must not count as no gateway. Also if the claim of `known` is
+    /// missing (unless `known` is 0): then the claim of a gateway that has displaced this one may be missing, too.
     pub(crate) async fn newest(&self, known: u32) -> Result<u32, VaultError> {
         Ok(self.claims_above(known).await?.into_iter().map(|(epoch, _)| epoch).fold(known, u32::max))
     }

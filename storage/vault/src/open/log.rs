@@ -1,8 +1,9 @@
-//! The journal in the store, at an opening. Nothing in it may be newer than what the trusted disk knows. The opening
-//! ends the journals of earlier openings. Its own journal starts with what the store may lack of them.
+//! The work of an opening on the journal in the store. Nothing in the journal may be newer than the state of the
+//! trusted disk. The opening ends the journals of earlier openings. Its own journal starts with the records of those
+//! that the store may lack.
 //!
-//! An opening that was cut off may have left a batch and changes of rows on the trusted disk whose log object has never
-//! arrived. Callers can see them from now on, so the store must have them first.
+//! An interrupted opening may have left a batch and changes of rows on the trusted disk without their log object in the
+//! store. Callers can see these from now on, so the store must have them first.
 
 use super::persisted_state::PersistedState;
 use crate::engine::record::{Call, Input};

@@ -80,8 +80,8 @@ pub(crate) struct ExpectedObjects {
     pub(crate) shipped: ShippedCheckpoint,
     /// The maximum number of bytes of a shipped checkpoint's manifest.
     pub(crate) max: usize,
-    /// The range of the journal in the store, if there is one: the first object that the shipped checkpoint does not
-    /// hold, and the position after the last object.
+    /// The range of the journal in the store, if there is one. It is from the first object that the shipped checkpoint
+    /// does not include to the position after the last object.
     pub(crate) log: Option<(Position, Position)>,
     /// The vault's header.
     pub(crate) of: VaultHeader,

@@ -1,9 +1,9 @@
 //! The timing of a paced vault. It follows only from the count of turns and from the store's answers.
 //!
 //! Every turn starts a full batch, whether or not a caller has asked. Requests leave only at *instants*, eight to a
-//! turn. So the work between two instants on this machine does not show, as long as it fits: for example how long a
-//! record takes to become durable, or how many names a checkpoint holds. Work that does not fit gets twice the time,
-//! and keeps it. So a watcher learns how slow this machine has been, to a power of two, but not what it was doing.
+//! turn. So the work between two instants on this machine does not show, if it fits. Examples are the time in which a
+//! record becomes durable, and the number of names in a checkpoint. Work that does not fit gets twice the time, and
+//! keeps it. So a watcher learns how slow this machine has been, to a power of two, but not what it was doing.
 //!
 //! The module is pure arithmetic; the caller passes the time.
 

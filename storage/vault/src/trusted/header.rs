@@ -211,8 +211,8 @@ impl VaultParameters {
         buckets + for_restore + for_recovery + 2 * self.shipped_bytes() + journal
     }
 
-    /// Bytes that the trusted disk needs for the next checkpoint besides the last one, and for the journal up to it, if
-    /// every access writes: one payload in the journal, and one in the stash.
+    /// Bytes that the trusted disk needs in addition to the last checkpoint: for the next one, and for the journal up
+    /// to it. They assume that every access writes one payload in the journal and one in the stash.
     pub fn trusted_disk_bytes(&self) -> u64 {
         /// Bytes of an access besides its payloads: the slots of its requests, its words, pieces.
         const ACCESS: u64 = 2048;

@@ -80,8 +80,8 @@ fn complete(executor: &mut Executor<'_>, store: &TraceStore, max: usize) -> usiz
 }
 
 impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
-    /// A refusal, out of bounds or for a step that must run first, shows nothing and changes nothing: the scheme goes
-    /// on as one that was never asked.
+    /// A refusal shows nothing and changes nothing, for an access out of bounds or for a step that must run first. The
+    /// scheme continues as if the request had never come.
     pub(super) fn refuses_without_a_mark(&self) {
         check(self.with(|_| any::<u64>()), |(parameters, seed)| {
             let run = |refuses: bool| {
@@ -108,8 +108,8 @@ impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
         });
     }
 
-    /// Once any operation of the store failed, or the future of an access or a step was dropped while it waited for the
-    /// store, the scheme answers nothing.
+    /// After an operation of the store failed, the scheme answers nothing. It is the same after the future of an access
+    /// or a step was dropped while it waited for the store.
     pub(super) fn is_silent_after_a_failure(&self) {
         self.interrupts_at_any_point(&[true, false], |oram, progress| {
             let mut read = vec![0; oram.block_bytes()];
@@ -125,8 +125,8 @@ impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
         self.refuses_those_that_wait_for_a_failure();
     }
 
-    /// A scheme that keeps no state has lost nothing after a failure of the store: what was written before reads as it
-    /// was written, and what is written then too.
+    /// A scheme that keeps no state has lost nothing after a failure of the store. Blocks that were written before or
+    /// after the failure read as they were written.
     pub(super) fn loses_nothing_by_a_failure(&self) {
         self.interrupts_at_any_point(&[true], |oram, progress| {
             let mut read = vec![0; oram.block_bytes()];

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 /// Main slots that a write refreshes, as some account of the order has them.
 type Account<'a> = &'a dyn Fn(u64) -> Vec<u64>;
 
-/// Checks what a write-only ORAM relies on, for `writes` writes from `first` on; and that no product is large enough to
-/// hide behind: everything is computed in steps of one.
+/// Checks the properties that a write-only ORAM needs, for `writes` writes from `first` on. It computes everything in
+/// steps of one, without the products that the schedule uses.
 fn check(main: u64, holding: u64, first: u64, writes: u64, account: Account<'_>) -> Result<(), String> {
     let mut next = (u128::from(first) * u128::from(main) / u128::from(holding) % u128::from(main)) as u64;
     // p·N mod M, which says when a further slot is due.

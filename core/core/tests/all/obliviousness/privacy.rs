@@ -1,7 +1,7 @@
 //! Root ORAM keeps to the privacy that its parameters state, and the judge finds out a statement that is too good.
 //!
-//! Two blocks are asked for, and one access of six asks for the one or for the other: a single access can tell at most
-//! the subtrees of the accesses before and after it.
+//! Two blocks are requested, and one access of six requests either of them: a single access can tell at most the
+//! subtrees of the accesses before and after it.
 
 use super::setup::*;
 use ameles_core::schemes::path::PathParameters;

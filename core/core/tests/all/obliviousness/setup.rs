@@ -42,8 +42,8 @@ fn salt(pair: (Sequence, Sequence), pace_kind: PaceKind) -> u64 {
     nth + (pace_kind as u64) * 16
 }
 
-/// The blocks that the sequences of a pair write first: all of them, so that buckets are full, but where a block is
-/// read that was never written, and in a pair of the others, so that there is room.
+/// The blocks that the sequences of a pair write first. Usually these are all blocks, so that buckets are full. They
+/// are fewer if a sequence reads a block that was never written, and in one other pair, so that there is room.
 fn filled(pair: (Sequence, Sequence), capacity: u64) -> u64 {
     let is_whole = ![pair.0, pair.1].contains(&Sequence::OneBlock);
     if is_whole { capacity } else { (capacity / 2).max(1) }

@@ -1,5 +1,5 @@
-//! The filling of the stash on its worst case, a full vault that is read in a scan, against the room that planned
-//! parameters leave and against the paper's.
+//! The number of blocks in the stash in the worst case, a full vault that is read in a scan. It is compared with the
+//! room of planned parameters and with the paper's.
 
 use super::setup::rng;
 use crate::model::setup::{assert_steps_make_room, flat_map};

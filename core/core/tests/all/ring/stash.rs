@@ -39,8 +39,9 @@ fn the_blocks_that_wait_are_as_many_as_the_sum_of_coins_says() {
         let tail = simulate(&parameters, Reads::Scan, 40_000, 2);
         let (held, _) = moments(&tail.held);
         let (excess, _) = moments(&tail.excess);
-        // The mean is at most that of the worst timing, whose newest 2 A - 1 accesses had no eviction; with evictions
-        // at an even pace it is between none and A. A vault that is smaller than its stash holds fewer.
+        // The mean is at most that of the worst timing, in which the newest 2 A - 1 accesses had no eviction. With
+        // evictions at an even pace, between none and A accesses had none. A vault that is smaller than its stash holds
+        // fewer.
         let max = waiting_mean(&parameters).min(parameters.capacity as f64);
         let min = waiting_mean(&parameters) - f64::from(2 * parameters.eviction_rate + parameters.max_batch);
         let waiting = held - excess;

@@ -1,6 +1,6 @@
 //! The rules by which the worker process leaves a busy machine to others, and by which it resumes.
 //!
-//! It backs off when it loses its processor: a caller that waits for its job would wait as long, and its work takes a
+//! It backs off when it loses its processor. A caller that waits for its job would wait as long, and the worker takes a
 //! processor from the program. It resumes when a processor was idle for most of the backoff; to find that out by
 //! running would take the processor from others. If it loses its processor again soon, the next backoff is longer. All
 //! of this depends on the load of the machine only.

@@ -312,8 +312,9 @@ impl Fast {
     /// Reads or writes the oldest hit of a bank, and continues with that row as long as no other bank comes before
     /// it.
     ///
-    /// A read or write delays those of all other banks at least as long as those of its own bank, and rows are opened
-    /// and closed as if it had not happened. So other banks are considered once, and not at each block of a row.
+    /// A read or write delays the reads and writes of all other banks at least as long as those of its own bank. Rows
+    /// are opened and closed as if it had not happened. So other banks are considered once, and not at each block of a
+    /// row.
     // Apart from `run`, each has enough registers.
     #[inline(never)]
     fn transfer_blocks<const IS_WRITE: bool>(

@@ -14,8 +14,8 @@
 //!
 //! Reading a fragment is one access, also if its bytes still wait.
 //!
-//! There is one exception, which shows only what a full vault shows anyway: if a put finds the vault full while packs
-//! hold dead bytes, rounds run until there is room ([`Inner::reclaim`](crate::objects::gateway::Inner)).
+//! There is one exception. If a put finds the vault full while packs hold dead bytes, rounds run until there is room.
+//! This shows only that the vault is full, which shows anyway ([`Inner::reclaim`](crate::objects::gateway::Inner)).
 
 mod pack_index;
 mod round;

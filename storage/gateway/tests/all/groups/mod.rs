@@ -1,5 +1,5 @@
-//! Group commit: changes that come during a commit share the next one, keep the promises of changes that come one after
-//! the other, and succeed or fail together.
+//! Group commit. Changes that come during a commit share the next one. They keep the promises of changes that come one
+//! after the other, and succeed or fail together.
 
 mod concurrent;
 mod register;

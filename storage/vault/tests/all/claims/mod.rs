@@ -1,5 +1,5 @@
-//! A single gateway at a time, even if openings are cut off and trusted folders are copied: exactly one copy serves,
-//! the others get an error, and no owner is ever locked out.
+//! A single gateway at a time, even if openings are interrupted and trusted folders are copied. Exactly one copy
+//! serves, the others get an error, and no owner is ever locked out.
 
 mod copied_machines;
 mod copies;

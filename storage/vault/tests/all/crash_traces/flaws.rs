@@ -18,7 +18,7 @@ use tokio::task::yield_now;
 /// A vault's flaw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// A killed process loses the last record of its journal although the record's requests were sent: announced
+    /// A killed process loses the last record of its journal although the record's requests were sent. So announced
     /// requests are not repeated, and the same positions are used for something else.
     LosesLastRecord,
     /// A recovery does not repeat its reads, but reads other slots.

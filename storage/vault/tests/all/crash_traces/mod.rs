@@ -1,17 +1,17 @@
 //! Does a crash tell an observer of the store anything about the requests?
 //!
-//! A small vault over a network is killed at chosen requests, under two workloads that could hardly differ more: one
-//! block written over and over, and a scan of reads. Four things are tested in the traces:
+//! A small vault over a network is killed at chosen requests, under two very different workloads: one block is written
+//! over and over, or all blocks are read in a scan. Four things are tested in the traces:
 //!
 //! 1. **Shape.** Where no early reshuffle can happen, everything but leaves and slots is fixed: kind, time and step of
 //!    each request, the slots of each level, the versions written and deleted, names and sizes of objects. Lifecycles
 //!    with the same public facts must have the same shape, whatever is asked and drawn. No false alarms.
 //! 2. **Repetition.** A recovery repeats the reads since the last checkpoint, all of them, the same slots of the same
 //!    versions in the same order, and nothing before that. No false alarms.
-//! 3. **Choices.** With repetitions removed, leaves and slots are given to the core's obliviousness tests, which
-//!    compute Ring ORAM's schedule independently and test the rest with likelihood-ratio (G, the sharper chi-square)
-//!    tests; for a client that waits until the vault is quiet, and for one whose accesses overlap off-line work. The
-//!    draws of all lifecycles are tested together as well.
+//! 3. **Choices.** With repetitions removed, leaves and slots are given to the core's obliviousness tests. These
+//!    compute Ring ORAM's schedule independently, and test the rest with likelihood-ratio tests (G, the sharper
+//!    chi-square). One client waits until the vault is quiet; another's accesses overlap off-line work. The draws of
+//!    all lifecycles are tested together as well.
 //! 4. **Steps.** Virtual time stands still while a vault computes. So each request has a step: how often the vault was
 //!    polled since its store last answered. Where off-line work overlaps accesses, the steps depend on leaves, too.
 //!    There, one workload of two must not have more of them than the other in nearly all lifecycles.

@@ -1,10 +1,10 @@
-//! A trace in the form that the core's tests read: the repetitions of recoveries are checked and removed, so that each
+//! A trace in the form that the core's tests read. The repetitions of recoveries are checked and removed, so that each
 //! access and each step of off-line work occurs once.
 //!
 //! A step of off-line work reads, then writes, and only then the next one reads. So a read while one of them reads is
-//! an access's. Otherwise the read itself shows whose it is: off-line work reads Z slots of its first bucket, and a
-//! batch reads that many of one bucket only if all its accesses see nothing but that bucket. (Until every bucket was
-//! written, that may happen: there the client waits until the vault is quiet, and the access's read comes first.)
+//! an access's. Otherwise the read itself shows its kind. Off-line work reads Z slots of its first bucket. A batch
+//! reads that many slots of one bucket only if all its accesses see only that bucket. (Until every bucket was written,
+//! that may happen: there the client waits until the vault is quiet, and the access's read comes first.)
 
 use crate::support::intercepted::Request;
 use crate::support::recorder::{TimedEvent, TraceEvent};

@@ -1,10 +1,11 @@
 //! The database itself: data is durable before anything points to it, and what was acknowledged is there, or its
 //! absence is detected.
 //!
-//! A database that made pages durable together with the mark that points to them would survive every crash here: it
-//! finds that the pages do not verify, and returns to the previous commit, after which nothing had been acknowledged.
-//! But then a page that is corrupted **after** the acknowledgement looks like such a crash too, and acknowledged data
-//! is lost silently. So the order is checked in the log, and sectors of acknowledged commits are corrupted.
+//! A database that made pages durable together with the mark that points to them would survive every crash here. It
+//! would find that the pages do not verify, and return to the previous commit. Nothing was acknowledged after that
+//! commit. But then a page that is corrupted **after** the acknowledgement looks like such a crash too, and
+//! acknowledged data is lost silently. So the order is checked in the log, and sectors of acknowledged commits are
+//! corrupted.
 
 use super::explorer::Effort;
 use super::machine::{Machine, runtime};

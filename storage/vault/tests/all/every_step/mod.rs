@@ -1,10 +1,10 @@
-//! A small vault that crashes at **every** step: before and after each change and sync of its trusted disk and each
-//! request to its store, and again at every step of the recovery. The tests do not know what the vault keeps where: the
-//! steps are counted at the disk and at the store. A usual run tests every eighth step of a lifecycle, and each
-//! lifecycle begins at another one; a thorough run tests all.
+//! A small vault that crashes at **every** step: before and after each change and sync of its trusted disk, and each
+//! request to its store. It crashes again at every step of the recovery. The tests do not know what the vault keeps
+//! where: the steps are counted at the disk and at the store. A usual run tests every eighth step of a lifecycle, and
+//! each lifecycle begins at another one; a thorough run tests all.
 //!
 //! One lifecycle is logged, and the log gives the state between any two of its steps. From each of these states the
-//! vault must open, hold what was acknowledged, and leave nothing in the store that it does not need; from each store
+//! vault must open, have everything that was acknowledged, and leave only needed objects in the store. From each store
 //! alone, the state of the last receipt must be restorable.
 //!
 //! If `AMELES_SIM_SEEDS` is above the usual number, all steps of a lifecycle are tested, and there is one lifecycle
