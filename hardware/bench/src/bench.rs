@@ -87,12 +87,12 @@ pub struct Bench {
 /// Cycles without any movement after which a controller counts as stuck.
 const MAX_IDLE_CYCLES: u64 = 20_000;
 
-/// Cycles for each request, in addition to four times those of its beats and ten slots of a pacer, after which a
-/// controller counts as stuck, though beats may move without an end.
+/// The cycles for each request after which a controller counts as stuck, even if beats still move. Four times the
+/// cycles of the request's beats and ten slots of a pacer are added.
 const MAX: u64 = 5_000;
 
-/// Cycles without any movement, once all requests are sent, after which a run has ended, in addition to those of the
-/// tags: two for each byte of a block.
+/// The cycles without any movement after which a run has ended, when all requests are sent. The cycles of the tags are
+/// added: two for each byte of a block.
 const SETTLE_CYCLES: u64 = 2_000;
 
 impl Bench {

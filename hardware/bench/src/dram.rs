@@ -48,9 +48,9 @@ pub fn board_specification() -> Specification {
 }
 
 impl Dram {
-    /// DRAM at rest, behind a controller whose clock has that many MHz. A read of memory at rest takes `read_latency`
-    /// cycles of the controller up to its beat: what the model does not take itself is the latency of the interface
-    /// in both directions.
+    /// DRAM at rest, behind a controller whose clock has that many MHz. A read of idle memory takes `read_latency`
+    /// cycles of the controller up to its beat. The cycles that the model does not take itself are the latency of the
+    /// interface in both directions.
     ///
     /// # Errors
     /// [`DramError`], if the specification is invalid.

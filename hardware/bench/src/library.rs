@@ -312,8 +312,9 @@ fn with_all_mutants(mut sources: Vec<(String, String)>) -> Result<Vec<(String, S
     Ok(sources)
 }
 
-/// Two sources for the C++ compiler, which then reads Verilator's headers only twice: AES, which is most of the work
-/// and is always optimised, and the rest, of which the code that runs only when a model is created is not.
+/// Two sources for the C++ compiler, which then reads Verilator's headers only twice. The first is AES, which is most
+/// of the work and always optimised. The second is the rest; its code that runs only when a model is created is not
+/// optimised.
 fn split_for_compiler(generated: &[String]) -> [String; 2] {
     let (slow, fast): (Vec<_>, Vec<_>) = generated.iter().partition(|name| name.ends_with("Slow.cpp"));
     let (aes, rest): (Vec<_>, Vec<_>) = fast.into_iter().partition(|name| name.contains("ameles_aes_"));

@@ -1,8 +1,8 @@
 //! Memory behind the bus: a slave of AXI4 with one data bus for both directions.
 //!
-//! It serves the oldest burst first. A read returns the content at the time of the **request**, and a write takes
-//! effect at the time of the **response**: so a controller that reads before it has a response gets the earlier
-//! content, the worst that AXI allows.
+//! It serves the oldest burst first. A read returns the content at the time of the **request**. A write takes effect at
+//! the time of the **response**. So a controller that reads before it has a response gets the earlier content, the
+//! worst case that AXI allows.
 //!
 //! The pace is constant, or that of [`Dram`].
 

@@ -35,8 +35,8 @@ pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Memories by their layout and the levels of a subtree whose buckets are contiguous: as a heap on the paper's board
-/// first, and the paper's own layout after it.
+/// Memories by their layout and the levels of a subtree whose buckets are contiguous. The first is a heap on the
+/// paper's board, the second the paper's own layout.
 fn memories() -> [(&'static str, Specification, u32); 4] {
     let (mut two_ranks, mut spread) = (board_specification(), board_specification());
     two_ranks.geometry.ranks = 2;

@@ -1,5 +1,5 @@
-//! The cycles of an access over the paper's ideal memory: back to back, and alone, where the time to the answer
-//! (latency) and that to the next answer (period) are two.
+//! The cycles of an access over the paper's ideal memory, back to back and alone. Alone, the time to the answer
+//! (latency) differs from the time to the next answer (period).
 
 use super::measure::{LONG, Means, mean_latency, means, one_at_a_time, random_reads, run};
 use ameles_hardware_bench::{Configuration, DesignBuilder, Scheme};
