@@ -14,7 +14,7 @@ pub const VARIABLE: &str = "XTASK_RECORD";
 pub const FILE_NAME: &str = "record.tsv";
 /// The interval between two calibrations of a run.
 pub const INTERVAL: Duration = Duration::from_secs(15);
-/// The seconds that a calibration may take. Other values are no measurement of a machine.
+/// The seconds that a calibration may take. Other values are not a measurement of a machine.
 const CALIBRATION: RangeInclusive<f64> = 0.02..=20.0;
 
 /// A thing that is measured.

@@ -13,7 +13,7 @@ pub enum SealError {
     )]
     Forged(Place),
     /// The bucket was written and its version is gone: removed by the store's side. A bucket that was never written
-    /// is known by its trusted version, and is no error.
+    /// is known by its trusted version, and is not an error.
     #[error(
         "{slot} ({version}) was removed: it was written, and the store no longer has it",
         slot = .0.slot, version = .0.version

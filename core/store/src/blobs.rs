@@ -26,8 +26,8 @@ pub trait Blobs {
     /// Stores `bytes` under `name`, durable when this returns; replaces an earlier blob, in one step.
     async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError>;
 
-    /// Stores `bytes` under `name` only if nothing is there, and returns whether it did. Of several callers, at most one
-    /// gets `true`.
+    /// Stores `bytes` under `name` only if nothing is there, and returns whether it did. Of several callers, at most
+    /// one gets `true`.
     async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError>;
 
     /// The bytes under `name`, or `None` if there are none.
@@ -65,7 +65,7 @@ pub trait Inventory {
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
     /// The name breaks the rules of [`check_name`].
-    #[error("{name:?} is no name for a blob: {why}")]
+    #[error("{name:?} is not a name for a blob: {why}")]
     BadName {
         /// The name.
         name: String,

@@ -111,7 +111,7 @@ impl FaultSwitch {
     /// Changes how often they happen.
     ///
     /// # Panics
-    /// If a rate is no probability, or all together exceed 1.
+    /// If a rate is not a probability, or all together exceed 1.
     pub fn set_rates(&self, rates: FaultRates) {
         assert!(rates.check(), "rates are probabilities that sum to at most 1: {rates:?}");
         self.lock().rates = rates;
@@ -207,7 +207,7 @@ impl<S> Faults<S> {
     /// Injects faults at these rates into calls of `inner`, switched on.
     ///
     /// # Panics
-    /// If a rate is no probability, or all together exceed 1.
+    /// If a rate is not a probability, or all together exceed 1.
     pub fn new(inner: S, rates: FaultRates, seed: u64) -> Self {
         assert!(rates.check(), "rates are probabilities that sum to at most 1: {rates:?}");
         let state = State {

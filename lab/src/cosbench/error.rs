@@ -15,8 +15,8 @@ pub struct CosbenchError {
 /// A fault of a workload, and what to do about it.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum Problem {
-    /// The text is no XML.
-    #[error("this is no XML: {0}")]
+    /// The text is not XML.
+    #[error("this is not XML: {0}")]
     Xml(String),
     /// An element that the format does not have there.
     #[error("<{name}> is unknown in {within}: {known} can be there")]
@@ -46,8 +46,8 @@ pub enum Problem {
         /// The missing part.
         missing: &'static str,
     },
-    /// A value that is no number, or out of range.
-    #[error("{name}={value:?} is no whole number from {min} to {max}")]
+    /// A value that is not a number, or out of range.
+    #[error("{name}={value:?} is not a whole number from {min} to {max}")]
     Number {
         /// The attribute.
         name: &'static str,
@@ -68,8 +68,8 @@ pub enum Problem {
         /// The valid values.
         known: String,
     },
-    /// A part of a configuration that is no `key=value`.
-    #[error("{part:?} in a config is no key=value: write for example containers=c(1);objects=u(1,10)")]
+    /// A part of a configuration that is not `key=value`.
+    #[error("{part:?} in a config is not key=value: write for example containers=c(1);objects=u(1,10)")]
     Pair {
         /// The part.
         part: String,

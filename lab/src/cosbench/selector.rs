@@ -44,7 +44,7 @@ pub struct SizeSelector {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
     /// The text has no known form.
-    #[error("{0:?} is no selector: write c(n), u(a,b), r(a,b), s(a,b) or h(a|b|weight,…)")]
+    #[error("{0:?} is not a selector: write c(n), u(a,b), r(a,b), s(a,b) or h(a|b|weight,…)")]
     Shape(String),
     /// Bounds in the wrong order.
     #[error("{0:?} ends before it begins: write the lesser number first")]

@@ -97,7 +97,7 @@ fn a_broken_file_is_refused_with_its_line_and_what_to_do() {
         ("runtime=\"300\" ", "", 17, vec!["no end", "totalOps"]),
         ("objects=s(51,60);", "", 20, vec!["write has no objects", "objects=u(1,50)"]),
         ("sizes=c(64)KB", "sizes=c(64)", 20, vec!["\"c(64)\" has no unit"]),
-        ("sizes=c(64)KB", "sizes=d(64)KB", 20, vec!["\"d(64)\" is no selector", "u(a,b)"]),
+        ("sizes=c(64)KB", "sizes=d(64)KB", 20, vec!["\"d(64)\" is not a selector", "u(a,b)"]),
         ("u(1,2);objects=h", "u(2,1);objects=h", 19, vec!["containers", "ends before it begins"]),
         ("1|10|3", "1|10|0", 19, vec!["objects", "without weight"]),
         ("objects=1-9", "objets=1-9", 22, vec!["\"objets\" is unknown", "objects"]),

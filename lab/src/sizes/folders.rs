@@ -28,8 +28,8 @@ pub struct Folders(BTreeMap<String, Folder>);
 /// The reason why there are no folders, or not that one.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum FolderError {
-    /// The text is no table of folders.
-    #[error("this is no table of folders: {0}")]
+    /// The text is not a table of folders.
+    #[error("this is not a table of folders: {0}")]
     Unreadable(#[from] toml::de::Error),
     /// The numbers are invalid.
     #[error("in the folder {name:?}: {why}")]

@@ -52,7 +52,7 @@ pub enum ImageError {
     #[error("the program is not for 64-bit little-endian RISC-V")]
     Machine,
     /// An object file or a core dump.
-    #[error("the ELF file is no executable")]
+    #[error("the ELF file is not an executable")]
     Kind,
     /// A program that needs a dynamic linker.
     #[error("the program is linked dynamically: link it statically (cc -static)")]

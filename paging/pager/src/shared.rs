@@ -63,7 +63,7 @@ impl SharedMemory for SharedView {
     }
 
     fn load(&self, at: usize, into: &mut [u8]) {
-        // SAFETY: the range lies within the mapping, which `into` is no part of.
+        // SAFETY: the range lies within the mapping, which `into` is not part of.
         unsafe { copy_once(self.range(at, into.len()), into.as_mut_ptr(), into.len()) };
     }
 

@@ -65,7 +65,7 @@ impl Cache {
     /// An empty cache.
     ///
     /// # Errors
-    /// [`CacheShape`], if the number of sets is no power of two.
+    /// [`CacheShape`], if the number of sets is not a power of two.
     pub fn new(bytes: u64, ways: usize) -> Result<Self, CacheShape> {
         let set_bytes = ways as u64 * LINE_BYTES;
         let sets = bytes.checked_div(set_bytes).unwrap_or(0);

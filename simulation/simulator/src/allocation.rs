@@ -1,5 +1,5 @@
-//! IR-Alloc's search: bucket sizes by level that make random accesses fastest, for a tree of any height (Raoufi, Zhang, Yang,
-//! "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-B).
+//! IR-Alloc's search: bucket sizes by level that make random accesses fastest, for a tree of any height (Raoufi, Zhang,
+//! Yang, "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-B).
 //!
 //! ```text
 //! search(tree, random trace):
@@ -13,8 +13,8 @@
 //!  8  repeat: of the sizes that differ from the best's by one range's end, and pass 5 and 6, the fastest, while it is faster
 //! ```
 //!
-//! Line 8 is ours: the paper's own sizes are no end of lines 1 to 7. Random accesses are the worst case for the levels in the middle,
-//! so the sizes hold for every program.
+//! Line 8 is ours: the paper's own sizes are not an end of lines 1 to 7. Random accesses are the worst case for the
+//! levels in the middle, so the sizes hold for every program.
 
 use crate::configuration::Configuration;
 use crate::configuration_error::ConfigurationError;
@@ -67,7 +67,7 @@ pub struct TriedSizes {
 /// The reason why a search ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// The tree without small buckets is no machine.
+    /// The tree without small buckets is not a machine.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
     /// The trace stopped.

@@ -16,7 +16,7 @@ pub enum PathKind {
     Background,
     /// The schedule requires it: an eviction after a fixed number of paths.
     Eviction,
-    /// A bucket of Ring ORAM was read too often: it is no path, but it takes the turn of one.
+    /// A bucket of Ring ORAM was read too often: it is not a path, but it takes the turn of one.
     Reshuffle,
     /// The path replaces a dummy: it writes a dirty line of the cache back, or reads a PosMap block for that or for a
     /// remapping ahead.

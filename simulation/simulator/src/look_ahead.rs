@@ -374,7 +374,7 @@ mod tests {
         assert!(findings(&leaves).iter().any(|finding| finding.log2_p < ALARM_LOG2));
     }
 
-    /// The number of paths is no secret, and tells something.
+    /// The number of paths is not a secret, and tells something.
     #[test]
     fn fewer_paths_show_that_rows_repeat_soon() {
         let paths = |rows| oram(8, true).train(&epochs(rows), 2048).unwrap().paths;

@@ -20,10 +20,10 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// There is no such setting.
-    #[error("{0:?} is no setting: write out=FILE, skip=INSTRUCTIONS, misses=NUMBER")]
+    #[error("{0:?} is not a setting: write out=FILE, skip=INSTRUCTIONS, misses=NUMBER")]
     Unknown(String),
     /// A value is not a number.
-    #[error("{key}={value} is no number: write for example {key}=1000000")]
+    #[error("{key}={value} is not a number: write for example {key}=1000000")]
     Number {
         /// The setting.
         key: &'static str,
@@ -72,10 +72,10 @@ mod tests {
             Ok(Settings { skip: 5, misses: 7, ..usual })
         );
         for (words, why) in [
-            (&["out=a", "jump=5"][..], "\"jump=5\" is no setting"),
-            (&["out"], "\"out\" is no setting"),
-            (&["out=a", "skip=five"], "skip=five is no number: write for example skip=1000000"),
-            (&["misses=-1", "out=a"], "misses=-1 is no number"),
+            (&["out=a", "jump=5"][..], "\"jump=5\" is not a setting"),
+            (&["out"], "\"out\" is not a setting"),
+            (&["out=a", "skip=five"], "skip=five is not a number: write for example skip=1000000"),
+            (&["misses=-1", "out=a"], "misses=-1 is not a number"),
             (&["skip=5"], "no file is named"),
             (&["out="], "no file is named"),
         ] {

@@ -89,7 +89,7 @@ fn wrong_settings_are_refused_and_the_program_does_not_start() {
     let folder = tempfile::tempdir().unwrap();
     for (settings, why) in [
         ("", "no file is named: write out=FILE"),
-        (",out=walk.trace,jump=5", "\"jump=5\" is no setting"),
+        (",out=walk.trace,jump=5", "\"jump=5\" is not a setting"),
         (",out=none/walk.trace", "none/walk.trace cannot be written"),
     ] {
         let output = recorded(folder.path(), settings);

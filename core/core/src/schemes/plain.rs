@@ -1,5 +1,5 @@
-//! Plain: each page in its own slot, written in place. It is no ORAM: it does what demand paging with encryption and
-//! authentication alone does, and is the baseline that every ratio is taken against.
+//! Plain: each page in its own slot, written in place. It is not an ORAM: it does what demand paging with encryption
+//! and authentication alone does, and is the baseline that every ratio is taken against.
 //!
 //! **What the trace shows** (adversary `Full` and adversary `Snapshot`): **which page is read, and which is written.**
 //! Nothing is hidden. A dummy access shows nothing and does nothing.

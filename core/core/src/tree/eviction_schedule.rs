@@ -72,7 +72,7 @@ mod tests {
         assert_eq!((schedule.behind(ring), schedule.behind(circuit)), (2, 16));
         assert_eq!((schedule.begin(Level(3)), schedule.begin(Level(3))), (Leaf(0), Leaf(4)));
         assert_eq!((schedule.behind(ring), schedule.behind(circuit)), (0, 14));
-        // An emergency is no part of the schedule: it leaves as much behind.
+        // An emergency is not part of the schedule: it leaves as much behind.
         schedule.emergencies += 1;
         schedule.begin(Level(3));
         assert_eq!((schedule.behind(circuit), schedule.next(Level(3))), (14, Leaf(6)));

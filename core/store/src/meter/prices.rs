@@ -96,8 +96,8 @@ pub struct PriceTable {
 /// The reason why there are no prices.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceError {
-    /// The text is no table of prices.
-    #[error("this is no table of prices: {0}")]
+    /// The text is not a table of prices.
+    #[error("this is not a table of prices: {0}")]
     Unreadable(#[from] toml::de::Error),
     /// A value is out of range.
     #[error("in the prices of {name:?}: {why}")]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The location is neither a path nor a URL that can be read.
-    #[error("{location:?} is no location of a store: {why}")]
+    #[error("{location:?} is not a location of a store: {why}")]
     BadLocation {
         /// The location, without any password.
         location: String,

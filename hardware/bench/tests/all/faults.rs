@@ -100,7 +100,7 @@ fn a_long_stall_of_memory_is_signalled_and_changes_no_answer() {
     }
 }
 
-/// An answer to a beat that failed is no answer: the error is signalled before it could come.
+/// An answer to a beat that failed is not an answer: the error is signalled before it could come.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn no_answer_comes_after_an_error_and_every_burst_ends() {

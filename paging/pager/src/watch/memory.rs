@@ -44,7 +44,7 @@ impl WatchedMemory {
     /// The eight bytes at `at`, which is a multiple of eight.
     ///
     /// # Panics
-    /// If they lie beyond the end, or `at` is no multiple of eight.
+    /// If they lie beyond the end, or `at` is not a multiple of eight.
     pub fn word(&self, at: usize) -> u64 {
         assert!(at.is_multiple_of(8) && at < self.bytes && self.bytes - at >= 8, "a word of the mapping");
         // SAFETY: the word lies within the mapping, aligned, and the file cannot shrink. It may change at any moment:

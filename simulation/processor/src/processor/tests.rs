@@ -144,7 +144,7 @@ fn cycle_by_cycle(shape: Shape, trace: &[Miss], latency: u64) -> (Vec<(u64, Line
             }
             free
         };
-        // The turn 0 of the first cycle is no fetch: turns count from 1.
+        // The turn 0 of the first cycle is not a fetch: turns count from 1.
         let turns = if cycle == 0 { shape.width - 1 } else { shape.width };
         let mut left = turns;
         loop {

@@ -224,8 +224,7 @@ fn answer(redirect: &str, status: StatusCode, message: &str) -> Response<Body> {
             answer.headers_mut().insert(LOCATION, place);
             answer
         }
-        Err(_) => {
-            Refusal::bad_request("FormPost: the redirect is no address").into_response(&http::Method::POST)
-        }
+        Err(_) => Refusal::bad_request("FormPost: the redirect is not an address")
+            .into_response(&http::Method::POST),
     }
 }

@@ -181,7 +181,7 @@ impl<B: Blobs> Claims<'_, B> {
                 Some(theirs) if matches!(self.read(&claim.name).await?, ClaimObject::Claim(_)) => {
                     return Err(VaultError::Displaced { ours, theirs });
                 }
-                _ => faults.push(format!("{} is no claim made with this vault's key", claim.name)),
+                _ => faults.push(format!("{} is not a claim made with this vault's key", claim.name)),
             }
         }
         Ok(faults)
@@ -271,7 +271,7 @@ fn changed_claim(epoch: u32) -> VaultError {
 
 fn not_a_claim(name: &str) -> VaultError {
     let wrong = format!(
-        "{name} in the store is no claim made with this vault's key: it was planted, or is another gateway's and \
+        "{name} in the store is not a claim made with this vault's key: it was planted, or is another gateway's and \
          was damaged; delete nothing by hand"
     );
     VaultError::Tampered(wrong.into())

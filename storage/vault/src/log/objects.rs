@@ -53,7 +53,7 @@ pub(crate) fn open(
         let why = ErrorReason::of(error).about(format_args!("{name} in the store"));
         VaultError::Tampered(why.followed_by("it was planted or damaged"))
     })?;
-    let none = || VaultError::Tampered(format!("{name} in the store is no object of the journal").into());
+    let none = || VaultError::Tampered(format!("{name} in the store is not an object of the journal").into());
     Object::decode(&text, &header.parameters).ok_or_else(none)
 }
 

@@ -85,7 +85,7 @@ fn last_batch(persisted: &PersistedState) -> (Vec<Call>, Option<u32>) {
     last
 }
 
-/// Refuses an object that this trusted disk has not started. The first objects of an opening are no evidence: that
+/// Refuses an object that this trusted disk has not started. The first objects of an opening are not evidence: that
 /// opening may have been cut off before it had written anything.
 fn refuse_newer(next: Position, at: Position, entry: &Entry) -> Result<(), VaultError> {
     if at < next || entry.opening.is_some() {

@@ -112,7 +112,7 @@ async fn fetch<U: VaultStore>(store: &U, name: &str, max: usize) -> Result<Vec<u
 }
 
 fn not_a_checkpoint(name: &str) -> VaultError {
-    VaultError::Tampered(format!("{name} in the store is no checkpoint").into())
+    VaultError::Tampered(format!("{name} in the store is not a checkpoint").into())
 }
 
 /// Fetches the pieces one by one, and builds the state. The stash is sealed with the key `newest`.

@@ -92,7 +92,7 @@ impl FromStr for Receipt {
     fn from_str(text: &str) -> Result<Self, VaultError> {
         let bad = || {
             VaultError::NotAReceipt(format!(
-                "{text:?} is no receipt: it looks like ameles1-VAULT-EPOCH-NUMBER-DIGEST"
+                "{text:?} is not a receipt: it looks like ameles1-VAULT-EPOCH-NUMBER-DIGEST"
             ))
         };
         let parts: Vec<&str> = text.trim().split('-').collect();

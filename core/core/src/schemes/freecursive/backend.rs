@@ -70,7 +70,8 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     /// A Ring ORAM over a store that a simulation has filled for it.
     ///
     /// # Errors
-    /// [`FreecursiveParametersError::Ring`]; [`FreecursiveParametersError::Filled`], if the parameters are for another tree.
+    /// [`FreecursiveParametersError::Ring`]; [`FreecursiveParametersError::Filled`], if the parameters are for another
+    /// tree.
     pub(super) fn over_filled_ring(
         parameters: &BackendParameters,
         filled: FilledRing,
@@ -134,8 +135,8 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     /// Puts a block in that is not there: it waits in the stash.
     ///
     /// # Errors
-    /// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf is none of
-    /// the tree's.
+    /// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf
+    /// is none of the tree's.
     pub fn put_in(&self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Result<(), OramError<S::Error>> {
         with_tree!(self, tree => tree.put_in(block, leaf, payload))
     }
@@ -175,7 +176,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     /// Reads the path to a leaf for nothing; over another scheme than Path ORAM, one that was drawn.
     ///
     /// # Errors
-    /// The errors of [`Oram::access`]; [`OramError::Contradiction`] if it is no leaf.
+    /// The errors of [`Oram::access`]; [`OramError::Contradiction`] if it is not a leaf.
     pub async fn dummy_at(&self, leaf: Leaf) -> Result<(), OramError<S::Error>> {
         match self.as_path() {
             Some(tree) => tree.dummy_at(leaf).await,

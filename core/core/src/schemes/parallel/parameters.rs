@@ -41,7 +41,7 @@ pub enum ParallelParametersError {
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// Processors that cannot be paired off.
-    #[error("{0} processors are no power of two; choose 1, 2, 4 or another one up to 1024")]
+    #[error("{0} processors are not a power of two; choose 1, 2, 4 or another one up to 1024")]
     Processors(u32),
     /// The tree is too full for blocks to find their way down.
     #[error(transparent)]

@@ -38,7 +38,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     /// Reads the path to a leaf for no block.
     ///
     /// # Errors
-    /// The errors of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if it is no leaf.
+    /// The errors of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if it is not a leaf.
     pub async fn dummy_at(&self, leaf: Leaf) -> Result<(), OramError<S::Error>> {
         let _guard = self.lock.acquire().await;
         if leaf.0 >= self.tree.leaves() {

@@ -197,7 +197,8 @@ impl HierarchicalObserver {
             let is_whole =
                 (0..slots).zip(bucket).all(|(index, slot)| *slot == Slot { bucket: bucket[0].bucket, index });
             let rank = bucket[0].bucket.0.checked_sub(first).filter(|rank| is_whole && *rank < buckets);
-            let rank = rank.ok_or_else(|| format!("read {bucket:?}, which is no bucket of level {level}"))?;
+            let rank =
+                rank.ok_or_else(|| format!("read {bucket:?}, which is not a bucket of level {level}"))?;
             let access = begun + nth;
             let at = (rank as usize, buckets as usize);
             let mut pick = Pick::of(&mut self.random, Some(access), level as u32, at, None);

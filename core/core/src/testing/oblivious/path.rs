@@ -422,7 +422,7 @@ impl Observer for SnapshotObserver {
         let Some(changed) = written_buckets(event) else { return Ok(()) };
         let of = changed.first().and_then(|first| self.trees.iter().position(|tree| tree.holds(*first)));
         let Some(tree) = of.map(|of| &self.trees[of]) else {
-            return Err(format!("{changed:?} changed, which is no tree's"));
+            return Err(format!("{changed:?} changed, which is not a tree's"));
         };
         let leaves: Vec<u64> = changed.iter().filter_map(|bucket| tree.leaf(*bucket)).collect();
         let due: BTreeSet<u64> = leaves.iter().flat_map(|leaf| tree.apart(*leaf, &[])).collect();

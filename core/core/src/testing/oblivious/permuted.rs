@@ -143,7 +143,7 @@ impl PermutedObserver {
     fn choose(&mut self, places: &[Slot]) -> Result<(), String> {
         for slot in places {
             let rank = self.unread.iter().position(|place| Slot::only(Bucket(*place)) == *slot);
-            let rank = rank.ok_or_else(|| format!("read {slot}, which is no unread place"))?;
+            let rank = rank.ok_or_else(|| format!("read {slot}, which is not an unread place"))?;
             let before = self.earlier.get(self.epoch.len()).copied();
             let at = (rank, self.unread.len());
             let pick = Pick::of(&mut self.random, Some(self.accesses), 0, at, before);

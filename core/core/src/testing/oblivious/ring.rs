@@ -238,7 +238,7 @@ impl FullObserver {
         for group in &groups {
             let shown: Vec<u64> = group.iter().map(|slot| slot.bucket.0).collect();
             let cell = self.leaves_showing(&shown);
-            ensure(!cell.is_empty(), || format!("buckets {shown:?} are no path's visible ones"))?;
+            ensure(!cell.is_empty(), || format!("buckets {shown:?} are not the visible ones of a path"))?;
             let meets = |leaf: &u64| self.tree.path(*leaf).any(|bucket| self.is_being_read(bucket));
             may_meet |= cell.iter().any(meets);
             must_meet |= cell.iter().all(meets);
@@ -461,7 +461,7 @@ impl Observer for SnapshotObserver {
             return Ok(());
         }
         ensure(changed.len() == 1, || {
-            format!("{changed:?} changed, which is no eviction's turn and no single bucket")
+            format!("{changed:?} changed, which is neither an eviction's turn nor a single bucket")
         })?;
         self.observations.add("early reshuffles", 1);
         if self.tree.level(changed[0]) == self.tree.leaf_level {

@@ -44,7 +44,7 @@ fn sequences() -> Vec<(&'static str, Sequence)> {
 
 /// The leaves of the paths that a read shows, given the number of the first leaf bucket.
 fn leaves(entry: &TraceEntry, first: u64, leaves: u64) -> Vec<u64> {
-    let TraceEntry::Read(slots) = entry else { panic!("{entry:?} is no read") };
+    let TraceEntry::Read(slots) = entry else { panic!("{entry:?} is not a read") };
     let buckets = slots.iter().map(|slot| slot.bucket.0);
     buckets.filter(|bucket| (first..first + leaves).contains(bucket)).map(|bucket| bucket - first).collect()
 }

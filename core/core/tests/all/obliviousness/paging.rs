@@ -67,7 +67,7 @@ impl Pager<'_> {
         (one, other): (Vec<Vec<Operation>>, Vec<Vec<Operation>>),
         pace: Pace,
     ) -> Judgement {
-        assert_eq!(count_writes(&one), count_writes(&other), "how often pages go out is no secret");
+        assert_eq!(count_writes(&one), count_writes(&other), "how often pages go out is not a secret");
         let schedule = self.schedule(&one);
         let observer = || observer(schedule.clone());
         judge_views(adversary, observer, &[(self.run)(one, pace)], &[(self.run)(other, pace)])

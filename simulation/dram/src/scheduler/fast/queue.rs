@@ -184,7 +184,7 @@ impl Queue {
             Some(next) => next.previous = previous,
             None => list.tail = previous,
         }
-        // All that are older were no hits.
+        // All that are older were not hits.
         let hit = find_hit(&self.slots, next, request.row);
         list.hit = hit;
         if list.head == NIL {

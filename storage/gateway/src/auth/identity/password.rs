@@ -17,7 +17,7 @@ const MAX_PASSES: u32 = 16;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordError {
     /// The text is not a PHC string of Argon2id.
-    #[error("this is no Argon2id hash in PHC form (`$argon2id$v=19$m=...,t=...,p=...$salt$hash`)")]
+    #[error("this is not an Argon2id hash in PHC form (`$argon2id$v=19$m=...,t=...,p=...$salt$hash`)")]
     NotAHash,
     /// The hash costs more than a login may take.
     #[error(

@@ -163,11 +163,11 @@ impl Chunks {
         }
         let trailer = std::mem::take(&mut self.line);
         let trailer =
-            std::str::from_utf8(&trailer).map_err(|_| PayloadError::Malformed("its trailer is no text"))?;
+            std::str::from_utf8(&trailer).map_err(|_| PayloadError::Malformed("its trailer is not text"))?;
         let lines = trailer.lines().map(str::trim).filter(|line| !line.is_empty());
         let mut headers = Vec::new();
         for line in lines {
-            let malformed = PayloadError::Malformed("a line of its trailer is no header");
+            let malformed = PayloadError::Malformed("a line of its trailer is not a header");
             let (name, value) = line.split_once(':').ok_or(malformed)?;
             headers.push((name.trim().to_ascii_lowercase(), value.trim()));
         }
@@ -192,7 +192,7 @@ impl Chunks {
         let parsed = headers.iter().map(|(name, value)| {
             Some((HeaderName::try_from(name.as_str()).ok()?, HeaderValue::try_from(*value).ok()?))
         });
-        parsed.collect::<Option<_>>().ok_or(PayloadError::Malformed("a line of its trailer is no header"))
+        parsed.collect::<Option<_>>().ok_or(PayloadError::Malformed("a line of its trailer is not a header"))
     }
 }
 

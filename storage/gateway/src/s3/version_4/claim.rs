@@ -232,7 +232,7 @@ impl Credential {
             return Err(format!("incorrect terminal \"{terminal}\". This endpoint uses \"aws4_request\"."));
         }
         if !is_region(region) {
-            return Err(format!("\"{region}\" is no name of a region."));
+            return Err(format!("\"{region}\" is not the name of a region."));
         }
         let [access_key, day, region] = [access_key, day, region].map(str::to_owned);
         Ok(Credential { access_key, day, region })

@@ -84,7 +84,7 @@ impl Registers {
     /// Checks a read that was asked for at `from` and has returned these bytes now.
     ///
     /// # Panics
-    /// If they are no write's, or those of one that was overwritten before `from`.
+    /// If they are not those of a write, or those of one that was overwritten before `from`.
     pub fn read(&mut self, block: u64, from: Tick, bytes: &[u8]) {
         let span = Span { from, until: Some(self.tick()) };
         let write = self.blocks[block as usize].seen(block, span, bytes);

@@ -66,7 +66,7 @@ impl Partitions {
         let Partition { unread, before } = &mut self.partitions[at];
         let left = unread[level].as_mut().ok_or_else(|| format!("level {level} holds nothing"))?;
         let rank = left.iter().position(|unread| Some(*unread) == slot);
-        let rank = rank.ok_or_else(|| format!("bucket {bucket} is no unread slot of level {level}"))?;
+        let rank = rank.ok_or_else(|| format!("bucket {bucket} is not an unread slot of level {level}"))?;
         if let Some(Shown { random, picks }) = shown {
             let pick = Pick::of(*random, None, level as u32, (rank, left.len()), before[level]);
             before[level] = Some(pick.value);
