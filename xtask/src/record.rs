@@ -139,7 +139,7 @@ impl Record {
                 }
                 Kind::Step => {
                     let Some(first) = step_starts.remove(name) else {
-                        bail!("line {}: the step {name} ends without a beginning", number + 1);
+                        bail!("line {}: the step {name} ends but did not begin", number + 1);
                     };
                     ensure!(
                         !record.times.contains_key(&(kind, name.to_owned())),

@@ -315,9 +315,9 @@ fn read(file: &Path) -> Result<Option<MigrationRecord>> {
     };
     // The parser's message may quote a secret.
     let record = toml::from_str(&text).ok();
-    record
-        .map(Some)
-        .with_context(|| format!("{} is damaged: `ameles migrate` did not write it so", file.display()))
+    record.map(Some).with_context(|| {
+        format!("{} is damaged: it differs from what `ameles migrate` writes", file.display())
+    })
 }
 
 /// Returns true if a file does not exist. A path through a file counts too: the user of the folder reports that error.

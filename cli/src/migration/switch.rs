@@ -41,7 +41,7 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
     let mark = successor.join(MARK);
     let Some((_locked, old)) = lock_mark(&mark)? else { return Ok(None) };
     if old.len() < ID_LETTERS || !old.bytes().all(|letter| letter.is_ascii_hexdigit()) {
-        bail!("{} is damaged: `ameles` did not write it so", mark.display());
+        bail!("{} is damaged: it differs from what `ameles` writes", mark.display());
     }
     let trusted = data.trusted();
     let predecessor = trusted.join(format!("predecessor-{}", &old[..ID_LETTERS]));

@@ -152,7 +152,7 @@ pub enum UntrustedError {
     #[error("{bucket} {version} is truncated in the store", bucket = .0.bucket, version = .0.version)]
     Truncated(BucketVersion),
     /// The version that was to be written exists already, with other bytes: another process writes under its name.
-    #[error("{bucket} {version} is in the store already, with other bytes", bucket = .0.bucket, version = .0.version)]
+    #[error("{bucket} {version} is already in the store, with other bytes", bucket = .0.bucket, version = .0.version)]
     Taken(BucketVersion),
     /// The store refuses for good (credentials, permissions, no space): retrying will not help.
     #[error("the store refused a request: {0}")]

@@ -40,7 +40,7 @@ pub enum BlobError {
     },
     /// The bytes are not what was sealed under this name with this master key.
     #[error(
-        "chunk {chunk} of the sealed blob was forged or cut short, or the master key or the name is another's"
+        "chunk {chunk} of the sealed blob was forged or cut short, or the master key or the name is wrong"
     )]
     Forged {
         /// The first chunk that does not open, from 0.

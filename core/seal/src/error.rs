@@ -46,7 +46,7 @@ pub enum SealError {
     #[error("{version} of {bucket} was already sealed, or was not assigned since the vault was opened: assign a new version", bucket = .0.bucket, version = .0.version)]
     NotSealable(BucketVersion),
     /// The trusted versions belong to another layout.
-    #[error("the trusted versions are those of {found} buckets, and the store has {expected}")]
+    #[error("the trusted versions are for {found} buckets, but the store has {expected}")]
     OtherLayout {
         /// Buckets in the trusted versions.
         found: u64,

@@ -24,7 +24,7 @@ pub enum RecordError {
         next: u64,
     },
     /// The key has sealed as much as is safe. Continue with a fresh salt.
-    #[error("the key of this journal has sealed as much as it may: continue with a fresh salt")]
+    #[error("the key of this journal has reached its limit: continue with a fresh salt")]
     Exhausted,
 }
 

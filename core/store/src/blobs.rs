@@ -73,7 +73,7 @@ pub enum BlobError {
         why: &'static str,
     },
     /// The blob is larger than the reader accepts.
-    #[error("blob {name:?} is larger than the {max} bytes that it may have")]
+    #[error("blob {name:?} is larger than {max} bytes, the maximum")]
     TooLarge {
         /// The name.
         name: String,

@@ -33,7 +33,7 @@ impl ProviderLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderRefusal {
     /// The object is larger than what one request may put. The same request will not succeed later.
-    #[error("EntityTooLarge: {bytes} bytes are put at once, and at most {max} are allowed")]
+    #[error("EntityTooLarge: {bytes} bytes are put at once, but at most {max} are allowed")]
     TooLarge {
         /// Bytes of the object.
         bytes: u64,

@@ -19,7 +19,7 @@ pub enum Problem {
     #[error("this is not XML: {0}")]
     Xml(String),
     /// An element that the format does not have there.
-    #[error("<{name}> is unknown in {within}: {known} can be there")]
+    #[error("<{name}> is unknown in {within}: write {known}")]
     Element {
         /// The unexpected element.
         name: String,
@@ -103,7 +103,7 @@ pub enum Problem {
         reason: SelectorError,
     },
     /// The ratios of a work's operations.
-    #[error("the ratios of the operations of work {work:?} are {sum} together: make them 100")]
+    #[error("the ratios of the operations of work {work:?} add up to {sum}: they must add up to 100")]
     Ratios {
         /// The work.
         work: String,

@@ -47,16 +47,16 @@ pub enum SelectorError {
     #[error("{0:?} is not a selector: write c(n), u(a,b), r(a,b), s(a,b) or h(a|b|weight,…)")]
     Shape(String),
     /// Bounds in the wrong order.
-    #[error("{0:?} ends before it begins: write the lesser number first")]
+    #[error("{0:?} ends before it begins: write the smaller number first")]
     Order(String),
     /// A histogram whose bars weigh nothing.
-    #[error("{0:?} has a bar without weight: give each a weight of at least 1")]
+    #[error("{0:?} has a bar without weight: give each bar a weight of at least 1")]
     Weight(String),
     /// A number that is too large.
     #[error("{0:?} has a number of more than 64 bits: write a smaller one")]
     Large(String),
     /// A size without a unit.
-    #[error("{0:?} has no unit of size: end it with B, KB, MB or GB")]
+    #[error("{0:?} has no unit: end it with B, KB, MB or GB")]
     Unit(String),
 }
 

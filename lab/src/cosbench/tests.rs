@@ -93,7 +93,7 @@ fn a_broken_file_is_refused_with_its_line_and_what_to_do() {
         ("workers=\"4\"", "workers=\"four\"", 10, vec!["workers=\"four\"", "from 1"]),
         (&attribute("list"), &attribute("mend"), 23, vec!["type=\"mend\"", "filewrite"]),
         ("type=\"dispose\"", "type=\"dispel\"", 30, vec!["type=\"dispel\"", "normal, init"]),
-        ("ratio=\"70\"", "ratio=\"71\"", 17, vec!["\"main\"", "101", "make them 100"]),
+        ("ratio=\"70\"", "ratio=\"71\"", 17, vec!["\"main\"", "101", "must add up to 100"]),
         ("runtime=\"300\" ", "", 17, vec!["no end", "totalOps"]),
         ("objects=s(51,60);", "", 20, vec!["write has no objects", "objects=u(1,50)"]),
         ("sizes=c(64)KB", "sizes=c(64)", 20, vec!["\"c(64)\" has no unit"]),

@@ -36,7 +36,7 @@ pub enum PagingError {
     #[error(transparent)]
     Run(Box<dyn Error + Send + Sync>),
     /// A program left no figures of its measured faults.
-    #[error("{paged} left no figures: {status}")]
+    #[error("{paged} wrote no figures: {status}")]
     NoWindow {
         /// The run, and how it was paged.
         paged: PagedRun,
@@ -76,7 +76,7 @@ pub enum PagingError {
         status: ExitStatus,
     },
     /// A whole run left no figures.
-    #[error("{0} left no figures")]
+    #[error("{0} wrote no figures")]
     NoFigures(&'static str),
     /// A program answered another thing than it should.
     #[error(transparent)]

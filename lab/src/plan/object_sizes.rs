@@ -42,7 +42,7 @@ pub enum ObjectSizesError {
         text: String,
     },
     /// The list has no object.
-    #[error("{} holds no object: a plan needs the size of one at least", .0.display())]
+    #[error("{} contains no object: a plan needs the size of at least one", .0.display())]
     Empty(PathBuf),
 }
 

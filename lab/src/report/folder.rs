@@ -23,7 +23,7 @@ pub struct Folder(PathBuf);
 pub enum WriteError {
     /// The folder has files that do not belong to a report.
     #[error(
-        "the folder is not empty, and no report of Ameles's is in it: name a new one, or one whose report may be replaced"
+        "the folder is not empty, and contains no report of Ameles: name a new folder, or one whose report may be replaced"
     )]
     NotEmpty,
     /// The file system refuses.

@@ -52,7 +52,7 @@ pub enum FolderError {
         deviation: f64,
     },
     /// There is no such folder.
-    #[error("no sizes are stated for the folder {name:?}; known are {known}")]
+    #[error("there are no sizes for the folder {name:?}; known are {known}")]
     Unknown {
         /// The folder.
         name: String,

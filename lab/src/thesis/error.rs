@@ -26,7 +26,7 @@ pub enum ThesisError {
     Unsupported(String),
     /// An object that was never written is read.
     #[error(
-        "object {object} of container {container} is read and was never written: write it in an earlier stage"
+        "object {object} of container {container} is read but was never written: write it in an earlier stage"
     )]
     NoObject {
         /// The container.

@@ -139,10 +139,10 @@ impl fmt::Debug for LaunchOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
     /// The package begins with other bytes, or has another format.
-    #[error("there is no launch package of this format")]
+    #[error("the launch package is missing, or has another format")]
     Magic,
     /// The package is truncated.
-    #[error("the launch package says that it has {needed} bytes, and there are {found}")]
+    #[error("the launch package should have {needed} bytes, but there are {found}")]
     Short {
         /// Bytes that it should have.
         needed: u64,
@@ -154,14 +154,14 @@ pub enum LaunchError {
     Options,
     /// Options that are too long.
     #[error(
-        "options of {found} bytes are too long, mostly arguments and environment: at most {MAX_OPTION_BYTES}"
+        "arguments, environment and other options have {found} bytes: at most {MAX_OPTION_BYTES} are allowed"
     )]
     TooLong {
         /// Bytes that they have.
         found: u64,
     },
     /// An argument with a zero byte, or no argument at all.
-    #[error("a program needs a name, and neither arguments nor environment may hold a zero byte")]
+    #[error("a program needs a name, and arguments and environment must not contain a zero byte")]
     Arguments,
 }
 

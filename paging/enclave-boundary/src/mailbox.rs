@@ -96,7 +96,7 @@ pub enum RequestError {
     #[error("the request names stream or clock {0}, which does not exist")]
     Argument(u32),
     /// More data than fit.
-    #[error("the request is about {0} bytes, more than there is room for")]
+    #[error("the request is for {0} bytes, more than the buffer has")]
     Length(u32),
 }
 

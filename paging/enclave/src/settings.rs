@@ -38,7 +38,7 @@ pub enum SettingsError {
     #[error("{0}")]
     Cipher(String),
     /// Harts.
-    #[error("{harts} harts: {scheme} has one, and parallel and eager-parallel have from 1 to {MAX_HARTS}")]
+    #[error("{harts} harts: {scheme} uses one hart; only parallel and eager-parallel use 1 to {MAX_HARTS}")]
     Harts {
         /// The number of harts.
         harts: u32,

@@ -31,7 +31,7 @@ pub enum SettingsError {
         value: String,
     },
     /// There is no file to write.
-    #[error("no file is named: write out=FILE")]
+    #[error("the name of the output is missing: write out=FILE")]
     NoFile,
 }
 
@@ -76,8 +76,8 @@ mod tests {
             (&["out"], "\"out\" is not a setting"),
             (&["out=a", "skip=five"], "skip=five is not a number: write for example skip=1000000"),
             (&["misses=-1", "out=a"], "misses=-1 is not a number"),
-            (&["skip=5"], "no file is named"),
-            (&["out="], "no file is named"),
+            (&["skip=5"], "the name of the output is missing"),
+            (&["out="], "the name of the output is missing"),
         ] {
             let error = read(words).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");

@@ -88,7 +88,7 @@ fn a_recording_begins_after_the_instructions_to_skip_and_ends_with_the_misses_as
 fn wrong_settings_are_refused_and_the_program_does_not_start() {
     let folder = tempfile::tempdir().unwrap();
     for (settings, why) in [
-        ("", "no file is named: write out=FILE"),
+        ("", "the name of the output is missing: write out=FILE"),
         (",out=walk.trace,jump=5", "\"jump=5\" is not a setting"),
         (",out=none/walk.trace", "none/walk.trace cannot be written"),
     ] {

@@ -16,7 +16,7 @@ pub enum RecordError {
         packages: Vec<String>,
     },
     /// There is no program of that name in the table.
-    #[error("no program of the table is called {name:?}: there are {}", known.join(", "))]
+    #[error("the table has no program {name:?}: choose from {}", known.join(", "))]
     Unknown {
         /// The name.
         name: String,

@@ -72,12 +72,11 @@ pub trait Device: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// The local disk or the store has no space for blocks.
-    #[error("the vault has no space left for blocks: free some on its disk or in its store")]
+    #[error("the vault has no space left for blocks: free some space on its disk or in its store")]
     Full,
     /// The table of rows is full.
     #[error(
-        "the vault's catalogue is full: delete objects, or grow the vault with `ameles migrate --capacity SIZE`; it has a \
-         256th of the capacity, and 2 MiB at least"
+        "the vault's catalogue is full: delete objects, or grow the vault with `ameles migrate --capacity SIZE`; its size is 1/256 of the capacity, at least 2 MiB"
     )]
     RowsFull,
     /// The disk of the trusted folder is full.

@@ -16,7 +16,7 @@ pub enum Error {
     #[error("the container exists already")]
     ContainerExists,
     /// The container still has objects.
-    #[error("the container still holds {objects} objects or old versions of some: delete them first")]
+    #[error("the container still has {objects} objects or old versions: delete them first")]
     ContainerNotEmpty {
         /// Objects in it.
         objects: usize,
@@ -50,7 +50,7 @@ pub enum Error {
     #[error("part number {0} is not between 1 and 10000")]
     PartNumber(i64),
     /// A completion names a part that was never uploaded, or not with this ETag or checksum.
-    #[error("part {0} was not uploaded, or not with the ETag or checksum given")]
+    #[error("part {0} was not uploaded, or not with the given ETag or checksum")]
     InvalidPart(u16),
     /// A completion names no part.
     #[error("the list of parts is empty: name the parts that make up the object")]
@@ -85,18 +85,18 @@ pub enum Error {
     OverQuota(&'static str),
     /// The account already has three quarters of the rows that other accounts leave free.
     #[error(
-        "this account's names and metadata have all the room that one account may take: delete objects or old versions, or grow \
+        "this account's names and metadata use all the space that one account may have: delete objects or old versions, or grow \
              the vault with `ameles migrate --capacity SIZE`"
     )]
     OverRowShare,
     /// The container for old versions does not exist. Nothing was changed.
-    #[error("the container for old versions does not exist: make it, or set another one")]
+    #[error("the container for old versions does not exist: create it, or set another one")]
     NoArchive,
     /// Metadata that cannot be stored.
     #[error("{0}")]
     Metadata(String),
     /// The metadata or the headers are too long. Nothing was changed.
-    #[error("the metadata has {bytes} bytes, names and values together: at most {max} are taken")]
+    #[error("the metadata has {bytes} bytes, names and values together: at most {max} are allowed")]
     MetadataTooLarge {
         /// Bytes given.
         bytes: usize,
@@ -120,10 +120,10 @@ pub enum Error {
         got: u64,
     },
     /// The body does not match the digest that came with it.
-    #[error("the {0} given does not match the body")]
+    #[error("the given {0} does not match the body")]
     BadDigest(&'static str),
     /// A checksum does not match its part or object.
-    #[error("the {algorithm} given does not match the {}", .part.map_or_else(|| "object".to_owned(), |part| format!("part {part}")))]
+    #[error("the given {algorithm} does not match the {}", .part.map_or_else(|| "object".to_owned(), |part| format!("part {part}")))]
     WrongChecksum {
         /// The algorithm of the checksum.
         algorithm: Algorithm,
@@ -182,7 +182,7 @@ pub enum OpenError {
     },
     /// The catalogue has a format that this version does not know.
     #[error(
-        "the catalogue is of format {found}, this version knows format {known}: open it with the version that wrote it"
+        "the catalogue has format {found}, but this version reads format {known}: open it with the version that wrote it"
     )]
     Format {
         /// The format of the catalogue.
@@ -191,7 +191,9 @@ pub enum OpenError {
         known: u32,
     },
     /// The catalogue was written for blocks of another size.
-    #[error("the catalogue was written for blocks of {found} bytes, the device has blocks of {block_bytes}")]
+    #[error(
+        "the catalogue was written for blocks of {found} bytes, but the device has blocks of {block_bytes}"
+    )]
     BlockBytes {
         /// Bytes of a block when the catalogue was created.
         found: u64,

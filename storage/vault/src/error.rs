@@ -13,7 +13,7 @@ use ameles_store::BlobError;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum VaultError {
     /// The trusted folder holds no vault.
-    #[error("there is no vault in the trusted folder: make one with `init`, or restore one with `restore`")]
+    #[error("there is no vault in the trusted folder: create one with `init`, or restore one with `restore`")]
     NoVault,
     /// The folder or the store already holds a vault.
     #[error("{0}")]
@@ -25,7 +25,7 @@ pub enum VaultError {
     #[error("the store holds no vault: its header is missing")]
     StoreEmpty,
     /// The format is newer than this program.
-    #[error("the vault has format {found} and this version reads format {known}: use a newer ameles")]
+    #[error("the vault has format {found}, but this version reads format {known}: use a newer ameles")]
     NewerFormat {
         /// The vault's format.
         found: u16,
@@ -69,7 +69,7 @@ pub enum VaultError {
     },
     /// An object that was to be created is there already, with other contents.
     #[error(
-        "{0} is in the store already, with other contents: a copy of this machine serves the same vault (one of the \
+        "{0} is already in the store, with other contents: a copy of this machine serves the same vault (one of the \
          two was resumed from a snapshot of its memory), or somebody planted the object: `ameles gc` shows \
          which. This gateway has stopped. Writes that it acknowledged after the snapshot are only in its own trusted \
          folder: keep that folder, and serve with the folder of the other copy"
@@ -130,7 +130,7 @@ pub enum VaultError {
     /// A write was refused, and nothing of it was carried out. The trusted disk or the store is full, and the remaining
     /// reserve is for reads and deletions.
     #[error(
-        "no room for writes: the trusted folder's disk or the store is full; free some space there; reads go on for now"
+        "no room for writes: the trusted folder's disk or the store is full; free some space there; reads still work for now"
     )]
     NoRoom,
     /// The store is full, and a pending write must come before anything else.
@@ -166,7 +166,7 @@ pub enum VaultError {
     Parameters(#[source] ErrorReason),
     /// The vault's key is being changed already.
     #[error(
-        "the vault's key is being changed already: serve it with the newer key until `ameles status` no longer has \
+        "the vault's key is already being changed: serve the vault with the newer key until `ameles status` no longer has \
          a line `key`, and then change it again"
     )]
     KeyChanging,

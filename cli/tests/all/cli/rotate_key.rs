@@ -22,7 +22,7 @@ fn a_vault_changes_its_key_in_place_and_says_when_the_change_is_complete() {
     let status = folder.succeed("status");
     assert!(status.contains("is being changed: 0 of"), "{status}");
     let early = folder.fail("rotate-key --key-file new.key --new-key-file third.key", 1);
-    assert!(early.contains("is being changed already"), "{early}");
+    assert!(early.contains("is already being changed"), "{early}");
     // The refused command removes the key file that it created, and leaves a file that existed before.
     assert!(!folder.path("third.key").exists());
     std::fs::copy(folder.path("new.key"), folder.path("existing.key")).expect("copied");

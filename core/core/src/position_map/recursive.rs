@@ -59,7 +59,7 @@ pub struct RecursiveParameters {
 #[derive(Debug, thiserror::Error)]
 pub enum RecursiveMapError {
     /// X out of range.
-    #[error("entries_per_block is {0}; choose it from 2 to 2^20")]
+    #[error("entries_per_block is {0}; choose 2 to 2^20")]
     EntriesPerBlock(u32),
     /// No flat map can be so small.
     #[error("flat_limit is 0; choose at least 1")]
@@ -68,7 +68,9 @@ pub enum RecursiveMapError {
     #[error("an inner ORAM of the position map refuses its parameters: {0}")]
     Inner(#[from] PathParametersError),
     /// The snapshot has another number of levels, or of entries in its flat map.
-    #[error("the snapshot does not fit the parameters: restore with those that it was taken under")]
+    #[error(
+        "the snapshot does not fit the parameters: restore it with the parameters under which it was taken"
+    )]
     Mismatch,
     /// The snapshot of an inner ORAM is refused.
     #[error("an inner ORAM of the position map refuses its snapshot: {0}")]

@@ -50,7 +50,9 @@ pub enum SnapshotError<P: Error + 'static> {
     #[error("an operation failed or was dropped half-way: go back to an earlier snapshot")]
     Poisoned,
     /// The snapshot contradicts itself, or is not one of a scheme with these parameters.
-    #[error("the snapshot does not fit the parameters: restore with those that it was taken under")]
+    #[error(
+        "the snapshot does not fit the parameters: restore it with the parameters under which it was taken"
+    )]
     Mismatch,
     /// The parameters themselves are wrong.
     #[error(transparent)]

@@ -17,7 +17,7 @@ pub const KEY_BYTES: usize = 32;
 
 /// The tag does not belong to this text, key, nonce and associated data. The text was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the bytes are not what was sealed, or were sealed under another key")]
+#[error("the bytes are not the sealed ones, or were sealed under another key")]
 pub struct Forged;
 
 /// The two ciphers that both libraries have.

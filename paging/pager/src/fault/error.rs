@@ -15,19 +15,21 @@ pub enum FaultError<S: core::error::Error + 'static, F: core::error::Error + 'st
     #[error(transparent)]
     Scheme(#[from] OramError<S>),
     /// The scheme waits: its store does not complete at once.
-    #[error("the scheme waits, and a fault cannot: its store must answer at once")]
+    #[error("the scheme waits for its store, but a page fault cannot wait: use a store that answers at once")]
     Waits,
     /// The platform failed to move a page.
     #[error("a page could not be moved: {0}")]
     Frames(F),
     /// No resident page can be taken out: each is used by a device or another process.
-    #[error("none of the {resident} resident pages can be taken out: each is pinned (by direct I/O, say)")]
+    #[error(
+        "none of the {resident} resident pages can be taken out: each is pinned, for example by direct I/O"
+    )]
     AllBusy {
         /// Pages that are resident.
         resident: usize,
     },
     /// An earlier fault failed.
-    #[error("an earlier fault failed, and no fault is served after it")]
+    #[error("an earlier fault failed: no later fault is served")]
     Failed,
 }
 
@@ -58,6 +60,6 @@ pub enum FaultPathError {
     #[error("a region of {0} pages is too large: choose fewer than 2^32")]
     Pages(u64),
     /// The scheme cannot move a page.
-    #[error("the scheme's max_batch is 0; a fault is a batch of one")]
+    #[error("the scheme's max_batch is 0, but a fault is a batch of one access")]
     MaxBatch,
 }

@@ -22,7 +22,7 @@ use zeroize::Zeroize;
 
 /// The C library accesses a few pages between the last handler before `fork` and the call itself.
 #[derive(Debug, thiserror::Error)]
-#[error("a thread that forks has accessed more pages before the call than there is room for")]
+#[error("the thread that forks accessed more pages before the call than fit")]
 struct TooManyFaults;
 
 impl PagingState {

@@ -213,7 +213,7 @@ impl Deferred {
 
 /// A thread that forks waits for another, which waits for a page or for the heap.
 #[derive(Debug, thiserror::Error)]
-#[error("a thread that forks waits for a lock of the C library, whose holder waits until it has forked")]
+#[error("the thread that forks waits for a lock of the C library, and the lock's holder waits for the fork")]
 struct ForkStuck;
 
 /// Faults can no longer be read.

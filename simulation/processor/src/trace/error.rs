@@ -17,7 +17,7 @@ pub enum TraceError {
     #[error("it is empty, so it is not a trace: record it again")]
     Empty,
     /// The trace has no miss after the warm-up.
-    #[error("it holds no misses: record it again, with more instructions or misses")]
+    #[error("it has no misses: record it again, with more instructions or misses")]
     NoMisses,
     /// The trace is compressed by a program whose files are not unpacked here.
     #[error(

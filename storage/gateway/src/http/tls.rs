@@ -59,8 +59,7 @@ pub enum TlsError {
     },
     /// The file holds no certificate.
     #[error(
-        "{path} holds no certificate that can be read ({why}): give a PEM file with the server's certificate first, and \
-         those that vouch for it after it",
+        "{path} holds no certificate that can be read ({why}): give a PEM file with the server's certificate first, followed by the certificates of its issuers",
         path = .path.display()
     )]
     NoCertificate {
@@ -94,7 +93,7 @@ pub enum TlsError {
     },
     /// No client would accept the certificate: it has expired, or is not valid yet.
     #[error(
-        "the certificate {path} is valid from {from} to {to}, and now it is {now}: renew it, or set the clock",
+        "the certificate {path} is valid from {from} to {to}, but the time is {now}: renew it, or set the clock",
         path = .path.display()
     )]
     OutOfDate {

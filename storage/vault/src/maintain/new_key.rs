@@ -86,7 +86,7 @@ async fn change_unboxed(setup: Setup<AnyStore>, new: NewKey) -> Result<(), Vault
     if lease_term.waits_until.is_none() {
         let claims = Claims { blobs: &store, ring, vault };
         if let Err(error) = claims.mark_end(until, entropy.salt()).await {
-            tracing::warn!(%error, "the end could not be marked in the store: a takeover will wait");
+            tracing::warn!(%error, "cannot mark the end of this session in the store: a takeover will have to wait");
         }
     }
     Ok(())

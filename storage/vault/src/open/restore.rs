@@ -117,7 +117,7 @@ async fn restore_unboxed(
             // This restore has answered no request in its epoch: the next restore need not wait for it.
             let claims = Claims { blobs: &setup.store, ring: ring.clone(), vault: header.vault };
             if let Err(error) = claims.mark_end(next, setup.entropy.salt()).await {
-                tracing::warn!(%error, "the end could not be marked in the store: the next restore will wait");
+                tracing::warn!(%error, "cannot mark the end of this restore in the store: the next restore will have to wait");
             }
             return Err(error);
         }
@@ -335,7 +335,7 @@ async fn choose_from<U: VaultStore>(
         match chosen {
             Ok(chosen) => return Ok(chosen),
             Err(VaultError::Tampered(why)) if expect.is_some() => {
-                tracing::warn!(%why, "skipped: an older checkpoint may be the receipt's");
+                tracing::warn!(%why, "skipped this checkpoint: the receipt may be for an older one");
                 refused.get_or_insert_with(|| VaultError::Tampered(why.followed_by(NONE_OTHER)));
             }
             Err(VaultError::Tampered(why)) => {

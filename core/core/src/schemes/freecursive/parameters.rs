@@ -164,19 +164,19 @@ pub enum FreecursiveParametersError {
     #[error(transparent)]
     Ring(#[from] RingParametersError),
     /// The buckets of Ring ORAM are numbered from another one than the first of its store.
-    #[error("the buckets of Ring ORAM are numbered from 0, not from {given}: give it a store of its own")]
+    #[error("the buckets of Ring ORAM are numbered from 0, not from {given}: give it a separate store")]
     FirstBucket {
         /// The first bucket that was given.
         given: u64,
     },
     /// A filled store comes without the metadata of Ring ORAM, or with metadata for another scheme.
     #[error(
-        "a filled store has the metadata of Ring ORAM if it is one, and only then: use over_filled_ring, or over_filled_store"
+        "a filled store of Ring ORAM needs its metadata (over_filled_ring); any other filled store has none (over_filled_store)"
     )]
     Filled,
     /// The tree is for another number of blocks.
     #[error(
-        "the tree is for {given} blocks, and there are {needed} with the PosMap blocks: give it that capacity"
+        "the tree is for {given} blocks, but {needed} are needed with the PosMap blocks: give it that capacity"
     )]
     Capacity {
         /// The capacity of the tree.
@@ -185,7 +185,9 @@ pub enum FreecursiveParametersError {
         needed: u64,
     },
     /// The sets of the look-aside buffer are not of equal size.
-    #[error("{blocks} blocks of the look-aside buffer make no sets of {ways} ways: choose a divisor of them")]
+    #[error(
+        "{blocks} blocks of the look-aside buffer cannot be divided into sets of {ways} ways: choose a divisor of {blocks}"
+    )]
     Ways {
         /// Blocks of the buffer.
         blocks: u32,
@@ -194,7 +196,7 @@ pub enum FreecursiveParametersError {
     },
     /// The positions of a filled store are not one for each block, or are not in a separate table.
     #[error(
-        "{given} positions were given for the {needed} blocks of a filled store: give one each, kept aside"
+        "{given} positions were given for the {needed} blocks of a filled store: give one for each, in a separate table"
     )]
     Positions {
         /// Positions that were given.

@@ -28,7 +28,7 @@ pub enum SmallTreeParametersError {
     Tree(#[from] PathParametersError),
     /// The tree has no room for a block that is on its way out.
     #[error(
-        "a small tree for {capacity} blocks is too small for {tags} tags: give it their number and one at the least"
+        "a small tree for {capacity} blocks is too small for {tags} tags: choose a capacity above the number of tags"
     )]
     Capacity {
         /// The capacity of the tree.
@@ -37,7 +37,7 @@ pub enum SmallTreeParametersError {
         tags: u64,
     },
     /// The blocks of a filled store do not fit the tags.
-    #[error("block {block} of a filled store finds all tags of its set taken")]
+    #[error("block {block} of a filled store has no free tag in its set")]
     Held {
         /// The block.
         block: u64,

@@ -94,7 +94,7 @@ pub enum RingParametersError {
     },
     /// The leaves cannot hold what falls to their share.
     #[error(
-        "a leaf bucket holds {blocks} blocks, but {share} of the capacity fall to each leaf: raise the leaf bucket's Z to at least {needed} or the leaf level"
+        "a leaf bucket holds {blocks} blocks, but each leaf's share of the capacity is {share} blocks: raise the leaf bucket's Z to at least {needed} or the leaf level"
     )]
     LeafTooSmall {
         /// Z of the leaf bucket.

@@ -219,7 +219,7 @@ fn the_log_holds_the_newest_contents_of_what_was_accessed_last() {
 fn a_log_without_slots_is_refused() {
     let store = TraceStore::new(logged_layout(&parameters(), 1));
     let refused = Logged::new(curious_oram(&parameters(), &store, 1), 0, Bucket(0), &store).err().unwrap();
-    assert_eq!(refused.to_string(), "slots is 0; choose it from 1 to 2147483648");
+    assert_eq!(refused.to_string(), "slots is 0; choose 1 to 2147483648");
 }
 
 #[test]

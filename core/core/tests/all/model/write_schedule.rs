@@ -124,7 +124,7 @@ fn bounds_that_are_reduced_as_a_pair_are_caught_by_the_same_check() {
 #[test]
 fn areas_that_do_not_go_together_are_refused_by_name() {
     let refused = |main, holding| WriteSchedule::new(main, holding).unwrap_err().to_string();
-    assert_eq!(refused(10, 0), "holding is 0; choose it from 1 to 10");
-    assert_eq!(refused(10, 11), "holding is 11; choose it from 1 to 10");
+    assert_eq!(refused(10, 0), "holding is 0; choose 1 to 10");
+    assert_eq!(refused(10, 11), "holding is 11; choose 1 to 10");
     assert!(WriteSchedule::new(0, 0).is_err());
 }

@@ -31,7 +31,7 @@ pub enum PasswordError {
         passes: u32,
     },
     /// The system gave no random numbers for a salt.
-    #[error("the system gave no random numbers for a salt")]
+    #[error("the system returned no random numbers for a salt")]
     NoRandomness,
     /// The password is longer than Argon2 allows.
     #[error("the password is too long")]

@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(unsigned("3\r\nabc\r\n", 3, true), Err("the body ended early".into()));
         for announced in [2, 4] {
             let invalid = unsigned("3\r\nabc\r\n0\r\n\r\n", announced, true).expect_err("another length");
-            assert!(invalid.contains("more or less than x-amz-decoded-content-length"), "{invalid}");
+            assert!(invalid.contains("more or fewer bytes than x-amz-decoded-content-length"), "{invalid}");
         }
     }
 
