@@ -66,7 +66,7 @@ pub struct PageMoves<'a> {
     pub to: &'a [Bucket],
     /// The slot of `from` that is read like any other, but whose target gets the first page.
     pub replaced: Option<usize>,
-    /// As many pages as buckets, the first one filled.
+    /// The pages, as many as buckets; the first one is filled.
     pub pages: &'a mut [u8],
 }
 

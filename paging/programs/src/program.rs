@@ -189,7 +189,7 @@ impl Run {
 }
 
 impl Instance {
-    /// Both instances.
+    /// The two instances.
     pub const ALL: [Instance; 2] = [Instance::Satisfiable, Instance::Unsatisfiable];
 
     /// The name on the command line.

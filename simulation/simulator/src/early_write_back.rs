@@ -38,7 +38,7 @@ pub(crate) struct EarlyWriteBack {
     /// The set that is searched next.
     set: u64,
     paused_until: Cycle,
-    /// Under delayed remapping, the line of each set that was remapped ahead, and its leaf.
+    /// The line of each set that was remapped ahead, and its leaf. Only delayed remapping has them.
     remapped_lines: Option<Vec<Option<(Line, Leaf)>>>,
 }
 

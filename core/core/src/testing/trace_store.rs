@@ -44,7 +44,7 @@ pub struct SentMessage {
 pub(crate) enum Recorded {
     /// The only processor made this request.
     Single(TraceEntry),
-    /// One of several processors made this request.
+    /// A processor of several made this request.
     Processor(ProcessorAction),
 }
 

@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Far more than any work there needs. Pages that are not accessed take no memory.
+/// The size of the stack, far more than any work there needs. Pages that are not accessed take no memory.
 const STACK_BYTES: usize = 1 << 20;
 
 pub(crate) struct OwnStack {

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
 
-/// Far more than a fault needs. Pages that are not accessed take no memory.
+/// The size of the stack, far more than a fault needs. Pages that are not accessed take no memory.
 const BYTES: usize = 512 << 10;
 
 /// A thread with a stack that is not paged. [`join`](Self::join) joins it, [`forget_in_child`](Self::forget_in_child)

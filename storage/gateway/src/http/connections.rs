@@ -21,9 +21,10 @@ pub(crate) struct ConnectionHandle {
 
 #[derive(Clone, Copy, Debug)]
 enum ConnectionState {
-    /// Since this time it negotiates TLS, or waits for the head of its first request. It has answered nothing yet.
+    /// The connection negotiates TLS, or waits for the head of its first request, since this time. It has answered
+    /// nothing yet.
     Connecting(Instant),
-    /// Since this time it waits for the head of another request.
+    /// The connection waits for the head of another request since this time.
     Idle(Instant),
     /// The server answers a request, or the client still receives the answer.
     Answering,

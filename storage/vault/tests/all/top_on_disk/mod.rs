@@ -12,7 +12,7 @@ use crate::support::{
 use ameles_core::types::BlockId;
 use ameles_vault::{Call, SchemeParameters, TreeTopPlace, VaultError, VaultParameters, read_header, restore};
 
-/// Such vaults.
+/// Returns the vaults with a tree top on disk.
 fn vaults() -> Vec<VaultParameters> {
     let schemes = every_scheme().into_iter();
     let has_top = |made: &VaultParameters| !matches!(made.scheme, SchemeParameters::Trivial(_));

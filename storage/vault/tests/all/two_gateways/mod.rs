@@ -59,11 +59,11 @@ counts! {
     /// The counts of what became of the second gateways.
     struct Summary {
         turns: u64,
-        /// The second gateway continued.
+        /// The cases in which the second gateway continued.
         second_serves: u64,
-        /// The first one continued, and the second one was displaced when it opened.
+        /// The cases in which the first gateway continued, and the second one was displaced when it opened.
         first_serves: u64,
-        /// Both have stopped: see [`raced_with_deletion`].
+        /// The cases in which both gateways have stopped: see [`raced_with_deletion`].
         none_serves: u64,
     }
 }
