@@ -79,7 +79,7 @@ impl Trace {
     }
 }
 
-/// The same blocks in a sealed Ring ORAM.
+/// Reads the same blocks from a sealed Ring ORAM.
 pub(crate) fn with_ameles(reads: &[u64]) -> Result<Trace, Box<dyn Error>> {
     let mut random = ChaCha20Rng::seed_from_u64(SEED);
     let master = MasterKey::draw(&mut random);

@@ -89,7 +89,7 @@ pub fn add(path: &Path, line: &Line) -> Result<()> {
 pub struct ProcessorTime {
     /// Seconds of processor time.
     pub seconds: f64,
-    /// The same in calibrations, which take longer too while the machine is slow.
+    /// The processor time divided by that of a calibration, which also takes longer while the machine is slow.
     pub calibrations: f64,
 }
 

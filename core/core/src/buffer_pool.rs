@@ -16,7 +16,7 @@ impl Buffers {
         buffer
     }
 
-    /// A buffer of this many bytes, whatever they are.
+    /// A buffer of this many arbitrary bytes.
     pub(crate) fn room(&self, bytes: usize) -> Vec<u8> {
         let mut buffer = self.best(bytes);
         buffer.resize(bytes, 0);

@@ -31,7 +31,7 @@ pub trait Store {
         self.read(slots, into).await
     }
 
-    /// Writes as [`write`](Self::write) does. The store may keep the buffer and leave another, whatever is in it.
+    /// Writes as [`write`](Self::write) does. The store may keep the buffer and leave another with any contents.
     async fn write_buffer(&self, buckets: &[Bucket], from: &mut Vec<u8>) -> Result<(), Self::Error> {
         self.write(buckets, from).await
     }

@@ -162,7 +162,7 @@ impl State {
         ((u128::from(self.chance.next_u64()) * bound as u128) >> 64) as usize
     }
 
-    /// Draws once a call, whatever its kind, so that a rate of one fault does not shift the others.
+    /// Draws once for each call of any kind, so that a rate of one fault does not shift the others.
     fn draw_outcome(&mut self, call: Call) -> FaultOutcome {
         if !self.on {
             return FaultOutcome::Fine;

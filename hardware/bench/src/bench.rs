@@ -200,8 +200,8 @@ impl Bench {
         self.check_traffic(session, &run.traffic)
     }
 
-    /// Does all requests, each as soon as the controller accepts it, whatever it answers, until nothing moves any
-    /// more. A run continues where the last one ended.
+    /// Does all requests, each as soon as the controller accepts it, until nothing moves any more. It accepts any
+    /// answers. A run continues where the last one ended.
     ///
     /// # Errors
     /// [`BenchError::Stuck`], [`BenchError::Stopped`].

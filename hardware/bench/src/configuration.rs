@@ -107,7 +107,8 @@ impl Configuration {
         }
     }
 
-    /// The same with the front end of the paper: two levels of PosMap blocks in the tree, and a table below 8 KB.
+    /// This configuration with the front end of the paper: two levels of PosMap blocks in the tree, and a table below 8
+    /// KB.
     pub const fn with_front_end(self) -> Self {
         let front_end = FrontEnd {
             labels: 32,
@@ -120,7 +121,7 @@ impl Configuration {
         Configuration { front_end: Some(front_end), ..self }
     }
 
-    /// The same with tags of that many bits (PMMAC).
+    /// This configuration with tags of this many bits (PMMAC).
     ///
     /// # Panics
     /// For a backend alone.
@@ -129,7 +130,7 @@ impl Configuration {
         Configuration { front_end: Some(FrontEnd { tag_bits, ..front_end }), ..self }
     }
 
-    /// The same with a path every `slot_cycles` cycles, for a block or a dummy.
+    /// This configuration with a path every `slot_cycles` cycles, for a block or a dummy.
     ///
     /// # Panics
     /// For a backend alone.
@@ -208,7 +209,7 @@ impl Configuration {
         generics.into_iter().map(|(name, value)| (name, value.to_string())).chain([sized]).collect()
     }
 
-    /// The same tree in the core.
+    /// The parameters of this tree in the core.
     pub fn parameters(&self) -> BackendParameters {
         match self.scheme {
             Scheme::Raw => BackendParameters::Raw(RawParameters {

@@ -18,7 +18,7 @@ pub struct GoldenFrontEnd {
     keys: Vec<[u8; 16]>,
     /// Blocks that have a counter.
     mapped: HashSet<BlockId>,
-    /// Requests that have begun or are to begin, each a block and for a write its contents.
+    /// The requests that have begun or will begin: the block of each, and the contents for a write.
     pending: VecDeque<(BlockId, Option<Vec<u8>>)>,
     /// The turn for a straggler was done, before the path that is next.
     turn_done: bool,

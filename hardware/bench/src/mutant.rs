@@ -114,7 +114,7 @@ impl Mutant {
         },
     ];
 
-    /// A controller that continues whatever the tags are.
+    /// A controller that ignores the tags.
     pub const UNCHECKED_TAGS: Mutant = Mutant {
         fault: "tags that are not compared",
         file: "ameles_pmmac.sv",

@@ -12,7 +12,7 @@ impl Configuration {
         ("RAW ORAM Z = A = 5, blocks of 4 KiB", Configuration::paper(Scheme::Raw).with_large_blocks()),
     ];
 
-    /// The same bytes in blocks of 4 KiB.
+    /// This configuration with the same bytes in blocks of 4 KiB.
     pub const fn with_large_blocks(self) -> Self {
         Configuration {
             block_bytes: 4096,

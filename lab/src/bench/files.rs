@@ -52,7 +52,7 @@ impl FilesOptions {
         }
     }
 
-    /// The same with a quarter of the blocks trusted, on disk: few requests, and little memory.
+    /// The default options with a quarter of the blocks trusted, on disk: few requests, and little memory.
     pub fn on_disk() -> Self {
         let standard = Self::standard();
         FilesOptions {
@@ -226,7 +226,7 @@ fn report_windows(report: &mut Report, windows: &[Window], options: &FilesOption
     report.row("vault against plain files", "× slower", of(slower), None, trusted);
 }
 
-/// The same blocks, each a file.
+/// A baseline that keeps each block in a file.
 struct PlainFiles {
     store: Objects,
     block: Vec<u8>,

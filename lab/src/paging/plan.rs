@@ -59,7 +59,7 @@ impl Options {
         }
     }
 
-    /// The same with the fastest cipher, if that is another one.
+    /// The plan with the fastest cipher, if that is another one.
     pub(super) fn second_plan(&self) -> Option<Plan> {
         let fastest = PageCipher::Aegis256X2;
         (self.cipher != fastest && !self.quick).then(|| Plan {

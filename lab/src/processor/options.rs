@@ -179,7 +179,7 @@ impl Options {
         Ok(memory.check()?)
     }
 
-    /// The same with each part, program, scheme and rate once: a repeated name counts once.
+    /// These options with each part, program, scheme and rate once: a repeated name counts once.
     pub fn without_duplicates(mut self) -> Self {
         keep_first(&mut self.parts);
         keep_first(&mut self.programs);

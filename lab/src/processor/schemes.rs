@@ -24,11 +24,11 @@ pub(super) enum LabScheme {
     Delayed(Scheme),
     /// A scheme in which every path is read, so that it is oblivious.
     Sound(Scheme),
-    /// The same with delayed remapping.
+    /// An oblivious scheme with delayed remapping, in which every path is read.
     SoundDelayed(Scheme),
     /// A scheme that is newer than the figures.
     Newer(NewerScheme),
-    /// The same in which every path is read.
+    /// A newer scheme in which every path is read.
     SoundNewer(NewerScheme),
 }
 

@@ -4,7 +4,7 @@
 pub(super) struct Form {
     /// The form's name.
     pub(super) name: &'static str,
-    /// The same as Table 3.1 of the thesis prints it.
+    /// The form as Table 3.1 of the thesis prints it.
     printed: &'static [&'static str],
     of: fn(f64) -> f64,
 }

@@ -139,7 +139,7 @@ pub(super) fn paper_path(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     path(trial, uniform_buckets(paper_path_parameters(trial)?)?, SEQUENTIAL_ACCESSES)
 }
 
-/// The same with IR-Alloc's buckets.
+/// [`paper_path`] with IR-Alloc's buckets.
 fn paper_path_with_small_buckets(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     path(trial, small_buckets(paper_path_parameters(trial)?)?, SEQUENTIAL_ACCESSES)
 }
@@ -149,7 +149,7 @@ pub(super) fn planned_path(trial: &Trial<'_>) -> Result<RunResult, ThesisError> 
     path(trial, uniform_buckets(quarter_path_parameters(trial)?)?, DriverSettings::CONCURRENT)
 }
 
-/// The same with IR-Alloc's buckets.
+/// [`planned_path`] with IR-Alloc's buckets.
 fn planned_path_with_small_buckets(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     path(trial, small_buckets(quarter_path_parameters(trial)?)?, DriverSettings::CONCURRENT)
 }

@@ -31,7 +31,7 @@ pub enum Requests {
 pub struct StoreShape {
     /// The layout that the scheme has, with blocks of no bytes.
     pub empty: Layout,
-    /// The same with real blocks, of the same extents.
+    /// The layout of real blocks, with the same extents.
     pub real: Layout,
     /// Bytes that sealing adds to a slot.
     pub sealing_bytes: u64,

@@ -68,7 +68,7 @@ impl<M: Mailbox> Host<M> {
         self.allows_clock
     }
 
-    /// The time in nanoseconds. It never goes back, whatever the host tells.
+    /// The time in nanoseconds. It never goes back, for any answers of the host.
     ///
     /// # Errors
     /// [`HostError`].

@@ -17,8 +17,8 @@ pub enum AfterFault {
     Nothing,
     /// Called with the counts, including this fault. A second process may still be working.
     Call(FaultListener),
-    /// The same, after a second process has finished its jobs: until the function returns, the untrusted memory does
-    /// not change.
+    /// The function is called as with `Call`, after a second process has finished its jobs: until the function returns,
+    /// the untrusted memory does not change.
     CallWhenQuiescent(FaultListener),
 }
 

@@ -33,7 +33,7 @@ pub struct AmelesOptions {
     pub trap: *const c_char,
     /// The same as [`Options::second_process`]; 0 means no.
     pub second_process: u64,
-    /// [`HandlerProcessor::Together`]; [`HandlerProcessor::Any`] for 0.
+    /// 0 means [`HandlerProcessor::Any`], any other value [`HandlerProcessor::Together`].
     pub together: u64,
 }
 

@@ -35,7 +35,7 @@ impl SharedMapping {
         Ok(SharedMapping { file, start: start.cast(), bytes })
     }
 
-    /// The same memory, for a process that has the mapping but not this one's heap.
+    /// A view of this memory, for a process that has the mapping but not this one's heap.
     pub(crate) fn view(&self) -> SharedView {
         SharedView { start: self.start, bytes: self.bytes }
     }

@@ -1,4 +1,4 @@
-//! A region is memory, whatever the scheme, the cipher, the trap and the policy.
+//! A region behaves like memory, for every scheme, cipher, trap and policy.
 #![allow(unsafe_code, reason = "threads share the region by its address; each block says why it is sound")]
 
 use ameles_pager::access::Access;

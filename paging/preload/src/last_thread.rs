@@ -30,7 +30,7 @@ fn is_last() -> bool {
     listed.iter().all(|thread| exited.contains(thread) || own_threads::contains(*thread))
 }
 
-/// Called when the C library has destroyed the thread's variables: with the last one, the program ends as the C library
+/// Runs when the C library has destroyed a thread's variables. After the last thread, the program ends as the C library
 /// ends it.
 pub(crate) fn on_thread_exit() {
     if is_last() {

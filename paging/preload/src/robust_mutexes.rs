@@ -1,6 +1,6 @@
 //! Robust mutexes. When a thread that holds one ends, the kernel marks the mutex and wakes a waiter. But the kernel
 //! pages nothing in for a thread that ends. So waiters would wait forever for a mutex on an evicted page. So this is
-//! done here, as the last work of the thread; whatever the kernel finds afterwards has no owner.
+//! done here, as the last work of the thread. The mutexes that the kernel finds afterwards have no owner.
 
 use crate::{last_thread, stacks};
 use libc::{c_int, c_long, c_void, pthread_key_t};

@@ -64,7 +64,7 @@ pub const UNSATISFIABLE: Pinned<picosat::Size> = Pinned {
     answer: "s UNSATISFIABLE",
 };
 
-/// The same programs in a fraction of a second without optimisation.
+/// The sizes with which the programs take a fraction of a second without optimisation.
 pub mod small {
     use super::{Pinned, avl_tree, lbm, random_writes, recommender, sha_256};
 
@@ -105,7 +105,8 @@ pub mod small {
     };
 }
 
-/// The same programs with much memory, to record traces of: minutes under an emulator. No answer belongs to them.
+/// The sizes with which the programs use much memory, to record traces: minutes under an emulator. No answer belongs to
+/// them.
 pub mod large {
     use super::{avl_tree, lbm, random_writes, recommender, sha_256};
 

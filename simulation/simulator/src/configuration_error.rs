@@ -39,7 +39,7 @@ pub enum ConfigurationError {
     TooFast {
         /// T.
         cycles: u64,
-        /// Cycles that the data bus is busy with a path.
+        /// The cycles for which a path keeps the data bus busy.
         needed: u64,
     },
     /// Paths would hardly ever begin.

@@ -1,5 +1,5 @@
-//! Oblivious sorting: records of untrusted memory are put in order by reads and writes that are the same whatever they
-//! hold.
+//! Oblivious sorting: records of untrusted memory are put in order by reads and writes that do not depend on their
+//! contents.
 //!
 //! The network is Batcher's merge exchange: Knuth, "The Art of Computer Programming", volume 3, section 5.2.2,
 //! algorithm M. It sorts whole runs: a comparator reads two runs, and writes the smaller half back to the first place

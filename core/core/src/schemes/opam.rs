@@ -207,7 +207,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         &self.parameters
     }
 
-    /// Pages in the stash now. Secret: it depends on what was asked.
+    /// The number of pages in the stash now. It is secret, because it depends on the requests.
     pub fn stash_blocks(&self) -> usize {
         self.state.borrow().stash.len()
     }

@@ -5,8 +5,8 @@
 //! for each chunk of memory:  read it;  serve what was asked of it;  write it back
 //! ```
 //!
-//! **What the trace shows** (adversary `Full`): one scan a batch, always the same, whatever the batch holds; a batch
-//! of n accesses shows **one** scan, not n. An empty batch shows nothing.
+//! **What the trace shows** (adversary `Full`): one scan for each batch, always the same for any accesses. A batch of n
+//! accesses shows **one** scan, not n. An empty batch shows nothing.
 //!
 //! **Costs** of a batch, with N blocks in chunks of C: N slots read and N written in ⌈N/C⌉ pairs of round trips. No
 //! position map, no stash, no randomness, no work pending afterwards: the store is the only state. It is the best of

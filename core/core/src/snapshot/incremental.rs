@@ -152,7 +152,7 @@ pub trait IncrementalSnapshot<R>: FullSnapshot<R> {
         });
     }
 
-    /// The rest of the state: small, whatever was asked.
+    /// The rest of the state: small, for any requests.
     fn rest(&self) -> Vec<u8>;
 
     /// The stash, if the scheme has one. The caller must not call the scheme while it holds this reference.

@@ -80,7 +80,7 @@ pub fn room(parameters: &RingParameters) -> u32 {
     parameters.stash_bound - parameters.max_batch
 }
 
-/// The blocks that wait for their turn, whatever is asked: a sum of independent coins.
+/// The number of blocks that wait for their turn. It is a sum of independent coins, for any requests.
 ///
 /// A block waits from its access to the next eviction of its subtree. Its leaf is uniform and independent of all
 /// others, and evictions go through the subtrees in turn. So a block that was accessed `e` evictions ago still waits
@@ -126,8 +126,8 @@ pub fn excess_over_bound(parameters: &RingParameters, excess: &BTreeMap<i64, u64
     over_bound(excess, 0.0, |value| stash_bound.log2_excess_tail(value))
 }
 
-/// The same comparison for all blocks on the trusted side. The excess alone is above its share where blocks are asked
-/// for again and again, for then fewer wait.
+/// The same comparison for all blocks on the trusted side. The excess alone is above its share if blocks are requested
+/// again and again, because fewer blocks wait then.
 pub fn held_over_bound(parameters: &RingParameters, held: &BTreeMap<i64, u64>) -> f64 {
     let stash_bound = StashBound::of(parameters);
     over_bound(held, 0.5, |value| stash_bound.log2_tail(value))
@@ -152,7 +152,7 @@ fn over_bound(counts: &BTreeMap<i64, u64>, bits: f64, log2_bound: impl Fn(f64) -
     max
 }
 
-/// The maximum number of blocks that wait for their turn on average, at any time, whatever is asked.
+/// The maximum average number of blocks that wait for their turn, at any time and for any requests.
 pub fn waiting_mean(parameters: &RingParameters) -> f64 {
     WaitingDistribution::of(parameters).mean()
 }

@@ -24,7 +24,8 @@ use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use zeroize::{Zeroize, Zeroizing};
 
-/// The bytes between memory that two threads write: processors fetch cache lines in pairs.
+/// The minimum distance in bytes between two places that different threads write. It is two cache lines, because
+/// processors fetch them in pairs.
 const CACHE_LINE_PAIR: usize = 128;
 
 /// The pages of a batch for which there is room from the start, if the region has this many.

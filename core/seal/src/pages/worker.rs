@@ -4,7 +4,7 @@
 //! only their slots. Only the page that is written moves from one processor to the other. The caller submits jobs and
 //! continues. Jobs are claimed in the order of their tickets. Jobs that open or seal the same slot are done one after
 //! the other: each waits for the one before. So the results and the contents of shared memory are the same as without a
-//! worker, in whatever order the other jobs are done.
+//! worker, for any order of the other jobs.
 
 use super::cipher::PageId;
 use super::sealed_slots::SealedSlots;

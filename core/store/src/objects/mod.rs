@@ -73,7 +73,7 @@ impl Objects {
         })
     }
 
-    /// The same store under this layout of **sealed** sizes.
+    /// This store under this layout of **sealed** sizes.
     pub fn with_layout(&self, layout: Layout) -> Self {
         Objects { layout: Arc::new(layout), shared: self.shared.clone() }
     }

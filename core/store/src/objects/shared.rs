@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// The state that all handles on a store share.
 pub(super) struct Shared {
     pub(super) store: Arc<dyn ObjectStore>,
-    /// The same store with no repetition of requests, for creating what must not be there.
+    /// The store without repetition of requests, to create objects that must not exist yet.
     pub(super) once: Arc<dyn ObjectStore>,
     /// The beginning of every name.
     pub(super) prefix: Path,

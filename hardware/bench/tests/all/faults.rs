@@ -138,7 +138,7 @@ fn a_stash_that_stale_memory_fills_stops_the_controller() {
     }
 }
 
-/// Every path is written under a fresh IV, which precedes each header, whatever memory answers.
+/// Every path is written under a fresh IV, which precedes each header, for any answers of memory.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn no_iv_is_used_twice_whatever_memory_answers() {

@@ -1,5 +1,5 @@
-//! The bus in cycles: for the same paths it shows the same, whatever the requests. Its only other input is the time
-//! of each request, which the user decides.
+//! The bus in cycles: for the same paths it shows the same, for any requests. Its only other input is the time of each
+//! request, which the user decides.
 
 use super::setup::*;
 use ameles_core::types::Leaf;

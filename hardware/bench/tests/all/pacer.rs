@@ -89,7 +89,7 @@ fn a_paced_front_end_shows_what_the_core_shows_for_the_same_slots() {
     }
 }
 
-/// A small tree with one lane of AES, so that whatever delays a mask shows on the bus.
+/// A small tree with one lane of AES, so that every delay of a mask shows on the bus.
 fn short_of_masks(scheme: Scheme) -> Configuration {
     Configuration { aes_lanes: 1, ..small_front_end(scheme) }
 }

@@ -46,8 +46,8 @@ impl GrowOptions {
         }
     }
 
-    /// The same with blocks of this size. Only the default size has reference figures: other sizes are compared with
-    /// none.
+    /// These options with blocks of this size. Only the default size has reference figures: other sizes are compared
+    /// with none.
     pub fn with_blocks_of(mut self, bytes: u32) -> Self {
         if bytes != self.vault.block_bytes {
             (self.vault.block_bytes, self.reference, self.goal_opening) = (bytes, &[], None);

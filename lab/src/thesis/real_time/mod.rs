@@ -136,7 +136,7 @@ fn run_both(
     Ok(RealAndVirtual { scheme, real, simulated })
 }
 
-/// The same job without the objects that it does not touch, one step after the other.
+/// Returns the job without the objects that it does not touch, one step after the other.
 fn without_unused(job: &Job) -> Job {
     let (mut numbers, mut sizes, mut steps) = (BTreeMap::new(), Vec::new(), job.steps.clone());
     for step in &mut steps {

@@ -97,7 +97,7 @@ impl Signals {
             .then(|| AlternateStack { start, end: start.saturating_add(bytes) })
     }
 
-    /// The same as reported to the program when its stack pointer is this.
+    /// The alternate stack as it is reported to the program for this stack pointer.
     pub(super) fn reported_stack(&self, pointer: u64) -> [u64; 3] {
         let [address, flags, bytes] = self.stack;
         let is_there = self.alternate_stack().is_some_and(|stack| stack.holds(pointer));

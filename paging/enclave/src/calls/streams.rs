@@ -188,7 +188,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             Some(Stream::Output) => 2,
             Some(Stream::Error) => 3,
         };
-        // Pipes, whatever they are: a program must not distinguish a terminal from a file.
+        // Pipes, for every kind of file: a program must not distinguish a terminal from a file.
         let mut stat = [0; STAT_BYTES];
         stat[8..16].copy_from_slice(&number.to_le_bytes());
         stat[16..20].copy_from_slice(&(S_IFIFO | 0o600).to_le_bytes());

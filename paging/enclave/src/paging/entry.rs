@@ -32,7 +32,7 @@ impl Entry {
         Entry(u64::from(page) << NUMBER | HAS_PAGE | counts | access.bits() << RIGHTS)
     }
 
-    /// The same page, mapped to a physical address.
+    /// This page, mapped to a physical address.
     pub(crate) fn resident(self, address: u64) -> Self {
         let number = address >> 12 << NUMBER;
         let kept = self.0 & (HAS_PAGE | AT_TOUCH | 0b111 << RIGHTS);

@@ -52,7 +52,7 @@ impl Doorbell {
         self.ringer_resumed.store(true, Ordering::SeqCst);
     }
 
-    /// The same for ending: the thread that reads faults checks its state. One thread at a time.
+    /// Rings once, to end: the thread that reads faults checks its state. One thread at a time.
     pub(super) fn ring_once(&self) {
         self.wake_requested.store(true, Ordering::SeqCst);
         self.touch();

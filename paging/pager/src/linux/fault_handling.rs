@@ -26,7 +26,7 @@ impl Paging {
         self.outcome(handled)
     }
 
-    /// The same, by the thread itself.
+    /// Handles a fault on the thread that faulted.
     pub(crate) fn handle_own_fault(&self, address: usize) -> Result<FaultStatus, FailureAction> {
         let forking_thread = self.forking_thread.load(Ordering::Acquire);
         if forking_thread != 0 && forking_thread == this_thread() {

@@ -155,7 +155,7 @@ impl Pages {
         Ok(self.frame(frame))
     }
 
-    /// The same with zeros.
+    /// The slot of the frame, filled with zeros.
     fn zeroed_slot(&mut self, frame: usize) -> Result<*mut u8, MoveError> {
         let slot = self.empty_slot(frame)?;
         if self.uffd.moves() {

@@ -25,7 +25,7 @@ impl Changes {
         Changes::from(memory, 0, geometry)
     }
 
-    /// The same for slots that begin at the byte `first`, which is a multiple of eight.
+    /// Does the same as [`new`](Self::new) for slots that begin at the byte `first`, which is a multiple of eight.
     ///
     /// # Panics
     /// As [`new`](Self::new).

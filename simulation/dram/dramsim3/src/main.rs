@@ -46,7 +46,7 @@ fn comparable(memory: &Specification) -> Specification {
     memory
 }
 
-/// The same with the rules that DRAMsim3 lacks.
+/// The memory with the rules that DRAMsim3 lacks.
 fn with_all_rules(memory: &Specification) -> Specification {
     let mut memory = memory.clone();
     memory.queues = Queues { read: 64, write: 64, high: 9, low: 0 };

@@ -31,7 +31,7 @@ pub(crate) fn ours<S: Scheduler>(specification: &Specification, steps: &[Step]) 
     Ok(last.0)
 }
 
-/// The same in DRAMsim3, without its pipeline.
+/// The cycles from the first request to the last read in DRAMsim3, without its pipeline.
 pub(crate) fn theirs(specification: &Specification, steps: &[Step]) -> std::io::Result<u64> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("memory.ini");

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 /// Each bank has one queue of 16 for reads and writes. One request moves into a queue in each cycle. Writes move while
 /// the write buffer is full, or while it has more than 8 and all queues are empty.
 pub(crate) const COMMAND_QUEUES: u8 = 1;
-/// Banks take turns; of a bank the first request comes whose next command can be issued, whatever that is.
+/// Banks take turns. A bank chooses its first request whose next command, of any kind, can be issued.
 pub(crate) const TURNS: u8 = 2;
 /// A row is closed for the oldest request of its bank after 4 hits, though more are queued.
 pub(crate) const FOUR_HITS: u8 = 4;
@@ -21,7 +21,7 @@ pub(crate) const WRITES_OF_RANKS: u8 = 8;
 pub(crate) const TWO_BUSES: u8 = 16;
 /// Ramulator: writes that have begun, also because there is no read, go on down to fewer than the low mark.
 pub(crate) const LONG_DRAINS: u8 = 32;
-/// Ramulator: the oldest request comes whose next command can be issued, whatever that is. First come the requests for
+/// Ramulator: it chooses the oldest request whose next command, of any kind, can be issued. First come the requests for
 /// which a row was opened, of both directions: no other closes that row, and they count no more as queued.
 pub(crate) const FIRST_READY: u8 = 64;
 

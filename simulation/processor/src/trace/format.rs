@@ -18,7 +18,7 @@ pub enum Format {
     ChampSim,
     /// gem5's packets or elastic trace, in protobuf.
     Gem5,
-    /// The same as gem5's scripts write them as text.
+    /// The elastic and packet traces of gem5, as its scripts write them as text.
     Gem5Text,
     /// DRAMsim3's text.
     DramSim3,

@@ -1,8 +1,8 @@
 //! gem5's own traces: `packet.proto` and `inst_dep_record.proto`.
 //!
 //! A file begins with `gem5`. Messages of protobuf follow, each after its length in LEB128: a header, and a packet or
-//! an instruction each. The header of an elastic trace has a window (field 4, a number); that of a packet trace has
-//! the names of requesters there. Only the fields that are needed are read, and all others are skipped:
+//! an instruction each. The header of an elastic trace has a window (field 4, a number); that of a packet trace has the
+//! names of requesters there. Only the needed fields are read, and all others are skipped:
 //!
 //! | message | fields |
 //! |---|---|

@@ -35,9 +35,8 @@ pub struct FilledTree(TreeParts);
 pub struct TreeCopy(TreeParts);
 
 impl FilledTree {
-    /// Draws a tree for an ORAM, and lets what exceeds the trusted side sink. The same seed gives the same tree.
-    /// Blocks of a Ring ORAM are as deep as there is room, whatever the history; its buckets are worn as by random
-    /// accesses.
+    /// Draws a tree for an ORAM, and lets what exceeds the trusted side sink. The same seed gives the same tree. Blocks
+    /// of a Ring ORAM are as deep as there is room, for any history. Its buckets are worn as by random accesses.
     ///
     /// # Errors
     /// [`ConfigurationError`].

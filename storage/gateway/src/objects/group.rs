@@ -106,7 +106,7 @@ impl Group {
     }
 }
 
-/// Returns the largest number of bytes that a changed row adds to the table, whatever the row was before.
+/// Returns the largest number of bytes that a changed row adds to the table, for any earlier contents of the row.
 fn max_bytes((key, value): &RowChange) -> u64 {
     value.as_ref().map_or(0, |value| row_bytes(key, value))
 }

@@ -4,7 +4,7 @@
 //! restore reads nothing by position. It fetches the buckets of the checkpoint in the order of their numbers into a
 //! local copy, takes the blocks from there, and draws every position again. With Ring ORAM it writes a full tree, every
 //! bucket once in the order of their numbers. With the other schemes it writes each block into an empty vault by an
-//! access. The watcher sees one scan, and then another scan or `capacity` accesses, whatever the vault holds.
+//! access. The watcher sees one scan, and then another scan or `capacity` accesses, for any contents of the vault.
 
 use super::create::write_initial_state;
 use super::header::{raw_header, raw_header_of_store, read_header};

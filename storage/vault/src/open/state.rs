@@ -82,7 +82,7 @@ impl State {
         State::try_resume(scheme, with, side, stash)?.ok_or_else(contradiction)
     }
 
-    /// The same as [`resume`](Self::resume), but `None` if the state contradicts itself.
+    /// Does the same as [`resume`](Self::resume), but returns `None` if the state contradicts itself.
     ///
     /// # Errors
     /// As [`resume`](Self::resume).

@@ -83,7 +83,7 @@ pub struct CheckpointFigures {
     pub unshipped: u64,
     /// Bytes that checkpoints have written to the trusted disk since the vault was opened.
     pub bytes: u64,
-    /// The same bytes by kind.
+    /// The bytes of the checkpoint by kind.
     pub by_kind: CheckpointBytes,
     /// The number of pieces in which the words of the state are written.
     pub pieces: u64,

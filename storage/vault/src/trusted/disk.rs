@@ -93,7 +93,7 @@ impl TrustedDisk {
         Self::from_backends(backend, slot_file, DiskReserve::default())
     }
 
-    /// The same, with a reserve for when the disk is full.
+    /// Does the same as `with_backends`, with a reserve for a full disk.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -107,8 +107,8 @@ impl TrustedDisk {
         Self::from_backends(backend, slot_file, disk_reserve)
     }
 
-    /// The same disk, but other tasks run before its work starts. So a test sees whether a caller is answered before
-    /// its change is durable.
+    /// This disk, but other tasks run before its work starts. So a test sees whether a caller is answered before its
+    /// change is durable.
     pub fn yielding(self) -> Self {
         TrustedDisk { yields_first: true, ..self }
     }

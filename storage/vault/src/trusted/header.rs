@@ -357,13 +357,13 @@ fn open(master: &MasterKey, outer: &Outer) -> Result<Zeroizing<Vec<u8>>, BlobErr
     blob::open(master, Purpose::HEADER, NAME, &outer.sealed).map(Zeroizing::new)
 }
 
-/// Returns whether a header was sealed with this key in this format, whatever its magic number and format are.
+/// Returns whether a header was sealed with this key in this format. Ignores the header's magic number and format.
 fn is_sealed_with(master: &MasterKey, outer: &Outer) -> bool {
     let text = open(master, outer);
     text.is_ok_and(|text| decode_text(&text).is_some())
 }
 
-/// Decodes the part after the magic number and the format, whatever these are.
+/// Decodes the part after the magic number and the format, which it ignores.
 fn behind_label(bytes: &[u8]) -> Option<Outer> {
     borsh::from_slice(bytes.get(MAGIC.len() + size_of::<u16>()..)?).ok()
 }

@@ -27,7 +27,7 @@ const PAGE: u64 = 4096;
 #[derive(Default)]
 pub(super) struct SlotFile {
     file: OnceLock<Box<dyn StorageBackend>>,
-    /// The same file, for advice to the operating system; none for a backend that was given.
+    /// The file, for advice to the operating system, or none for a backend that was given.
     advised: OnceLock<File>,
     /// True if the operating system must cache nothing of the file.
     uncached: AtomicBool,

@@ -163,8 +163,7 @@ mod tests {
     }
 
     proptest! {
-        /// Counters only grow, and no other entry changes, whatever blocks are accessed and whenever stragglers have
-        /// their turn.
+        /// Counters only grow, and no other entry changes, for any accessed blocks and any turns of stragglers.
         #[test]
         fn no_counter_is_given_twice_and_none_runs_over(
             labels in 2u32..9,

@@ -206,8 +206,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Self::with_positions(parameters, positions, tree, random)
     }
 
-    /// The same over Ring ORAM. The blocks of the stash are not taken: the caller that filled the store
-    /// [puts them in](Backend::put_in).
+    /// Does the same as [`over_filled_store`](Self::over_filled_store) over Ring ORAM. The blocks of the stash are not
+    /// taken: the caller that filled the store [puts them in](Backend::put_in).
     ///
     /// # Errors
     /// As [`over_filled_store`](Self::over_filled_store); [`FreecursiveParametersError::Filled`] over another scheme.

@@ -24,7 +24,7 @@
 //! last copy, and written behind it. The levels that hold something follow from the number of epochs. The buckets that
 //! are read are uniform: for the requested blocks they follow from a pseudorandom function. A rebuild is copies and
 //! four oblivious sorts (`oblivious_sort.rs`), five for the last level. A table that does not hold its blocks is hashed
-//! again, which shows: with a probability below 2^-80 for each building ([`overflow_exponent`]), whatever was asked.
+//! again, which shows: with a probability below 2^-80 for each building ([`overflow_exponent`]), for any requests.
 //!
 //! **Costs**, S slots of buffer, m_i slots of a bucket of level i. A batch of n after t accesses of its epoch: t + n
 //! Σ m_i slots read, over the levels that hold something, and n written; a round trip for the buffer, one for each of

@@ -30,8 +30,8 @@
 //! ends and the length of every message. A round shows m requests, however many of them are dummies or for one block.
 //! All is the same in every round, but for the paths x_p: each was drawn when its block was last asked for, or is drawn
 //! now. So they are uniform and independent, and with them who asks whom, and how many paths a processor reads. The new
-//! leaves do not show: messages of the routing are as long whatever they carry. `step` reads what is not held of the
-//! next two paths of each subtree, and writes all that is held. Two more things show, and are counted as
+//! leaves do not show: the length of the routing's messages does not depend on their contents. `step` reads what is not
+//! held of the next two paths of each subtree, and writes all that is held. Two more things show, and are counted as
 //! [emergencies](Oram::emergencies). A message of the routing that has no room for its blocks is followed by another
 //! one, with a probability below 2^-80 for each round ([`routing_overflow_exponent`]). A processor whose stash lacks
 //! room for a round evicts one path more.

@@ -24,7 +24,7 @@ pub struct BucketsByLevel {
 }
 
 impl BucketsByLevel {
-    /// The same size at every level: the scheme of the paper.
+    /// Buckets of one size at every level, as in the paper.
     ///
     /// # Errors
     /// The errors of [`new`](Self::new).
@@ -57,8 +57,8 @@ impl BucketsByLevel {
         Ok(buckets)
     }
 
-    /// The same with other buckets at some levels. The ranges are written as IR-Alloc's: `(10, 16, 2)` stands for two
-    /// blocks at levels 10 to 16. Levels on the trusted side are left out.
+    /// These buckets, with other sizes at some levels. The ranges are written as IR-Alloc's: `(10, 16, 2)` stands for
+    /// two blocks at levels 10 to 16. Levels on the trusted side are left out.
     ///
     /// # Errors
     /// The errors of [`new`](Self::new).

@@ -156,7 +156,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         Self::over(buckets.parameters().clone(), (tree, top), store, positions, random)
     }
 
-    /// The same without validating the parameters, for simulations of bad ones.
+    /// Does the same as `new`, but does not validate the parameters, for simulations of bad ones.
     pub(crate) fn unchecked(
         parameters: PathParameters,
         first_bucket: Bucket,

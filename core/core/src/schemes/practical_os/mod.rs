@@ -20,7 +20,7 @@
 //! block and each dummy.
 //!
 //! **What the trace shows** (adversary `Full`): how many accesses there were. The places that are read are uniform
-//! among those of the epoch that were not read, whatever was asked. The shuffle is an oblivious sort.
+//! among those of the epoch that were not read, for any requests. The shuffle is an oblivious sort.
 //!
 //! **Costs**, N blocks, S slots of cache. A batch of n: n slots read, in one round trip, and none written. A shuffle
 //! each S accesses, by [`step`](crate::oram::Oram::step): about 1 + lg r (lg r + 1) / 2 times N + S slots read and written, where

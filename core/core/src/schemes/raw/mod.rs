@@ -24,7 +24,7 @@
 //! levels above `top` are on the trusted side for good, as part of the stash (see [`Stash`]).
 //!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, n paths that are
-//! independent and uniform, whatever was asked: as in Path ORAM. Of each bucket it reads the header, unless that is
+//! independent and uniform, for any requests: as in Path ORAM. Of each bucket it reads the header, unless that is
 //! held, and all Z slots of the body; of a batch each bucket once. A step writes all held headers, in the order in
 //! which they were read; they follow from the paths. When no header is held and an EO is due, a step reads the whole
 //! of the next path in reverse lexicographic order, and writes it. Which one is due follows from the count of

@@ -24,7 +24,7 @@
 //! section 3.2 is left out, and bucket metadata stay on the trusted side.
 //!
 //! **What the trace shows** (adversary `Full`). An access shows one slot, uniform among the unread ones, of every
-//! bucket on a uniform path, whatever was asked. Evictions follow the count of accesses, reshuffles the count of reads
+//! bucket on a uniform path, for any requests. Evictions follow the count of accesses, reshuffles the count of reads
 //! of a bucket. Accesses skip a bucket whose eviction is in flight. An access to a bucket whose eviction is being
 //! *read* waits for it. Both follow from the path and the schedule, which are public.
 //!

@@ -93,7 +93,7 @@ impl RingParameters {
         Self::for_objective(capacity, block_bytes, trusted_blocks, max_batch, RingObjective::BYTES)
     }
 
-    /// The same for another objective than slots moved.
+    /// Does the same as `for_capacity` for another objective than slots moved.
     pub fn for_objective(
         capacity: u64,
         block_bytes: u32,

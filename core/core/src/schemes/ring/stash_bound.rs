@@ -122,7 +122,8 @@ impl StashBound {
         )
     }
 
-    /// The same for blocks that wait for their turn only: less than [`min_filling`](Self::min_filling).
+    /// Returns the same bound as [`min_filling`](Self::min_filling), but only for blocks that wait for their turn. It
+    /// is lower.
     pub(crate) fn min_waiting(&self, bits: f64) -> f64 {
         min(|theta| (bits * LN_2 + self.log_waiting(theta, 1.0)) / theta)
     }
@@ -243,7 +244,7 @@ impl StashBound {
         (0..levels).fold(leaf, |sets, _| self.sets_above(sets, theta, repeats))
     }
 
-    /// The same sum for the bucket above one that has this sum.
+    /// The sum for the bucket above a bucket with this sum.
     fn sets_above(&self, sets: f64, theta: f64, repeats: f64) -> f64 {
         if sets > 1e9 {
             return f64::INFINITY;
@@ -301,7 +302,7 @@ impl StashBound {
     }
 
     /// The blocks that the inner buckets give instead of dummies: all of their reads may be for blocks that were not in
-    /// them, whatever is asked.
+    /// them, for any requests.
     fn inner_compaction(&self, theta: f64, repeats: f64, limit: f64) -> f64 {
         let slots = &self.inner.slots;
         let scaled = SCALES.map(|times| ScaledExponent::new(times, theta));

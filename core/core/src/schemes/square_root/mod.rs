@@ -18,7 +18,7 @@
 //!
 //! **What the trace shows** (adversary `Full`): how many accesses there were. The shelter is read from its begin to
 //! the last copy, and written behind it; the rebuild is two oblivious sorts (`oblivious_sort.rs`). The places that
-//! are read are uniform among those of the epoch that were not read, whatever was asked: each stands for another
+//! are read are uniform among those of the epoch that were not read, for any requests: each stands for another
 //! address under π.
 //!
 //! **Costs**, N blocks, S slots of shelter. A batch of n after t accesses of its epoch: t + n slots read and n

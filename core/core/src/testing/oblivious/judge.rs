@@ -24,7 +24,7 @@ pub fn judge(
     judge_run_sets(leaves, &look(observer, one, other))
 }
 
-/// The same, and adds the draws of both sides to a pool, under the names of their sequences.
+/// Does the same as `judge`, and adds the draws of both sides to a pool, under the names of their sequences.
 pub fn judge_and_pool(
     pool: &mut Pool,
     sequences: [&str; 2],

@@ -1,4 +1,4 @@
-//! The tests of leaves: each is uniform, whatever was asked, and independent of those before it, of the whole run and
+//! The tests of leaves: each is uniform, for any requests, and independent of those before it, of the whole run and
 //! of the block.
 //!
 //! On a large tree a path hardly ever comes again by chance: there, repeats say most. So the leaf of an access is

@@ -66,7 +66,7 @@ pub struct Pick {
     /// The rank of the slot among the unread ones, spread evenly over 0 to 1 by a draw of the judge: a uniform choice
     /// gives a uniform number.
     pub value: f64,
-    /// The same of the choice before it in the same writing of the same bucket.
+    /// The value of the choice before it in the same writing of the same bucket.
     pub before: Option<f64>,
 }
 

@@ -21,7 +21,7 @@ pub enum Pace {
     /// The work is done in parallel with the accesses. The store finishes in an order drawn from a public seed. The
     /// contents of the store by then are written promptly.
     Concurrent(u64),
-    /// The same, with two steps of off-line work at a time.
+    /// The work is done as in `Concurrent`, with two steps of off-line work at a time.
     Overlapping(u64),
 }
 

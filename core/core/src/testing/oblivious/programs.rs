@@ -14,7 +14,7 @@ use rand_core::SeedableRng;
 pub enum Program {
     /// The same page goes out and comes in forever, never changed.
     OnePage,
-    /// The same, changed each time.
+    /// The same page goes out and comes in forever, changed each time.
     OneDirtyPage,
     /// Two pages take turns.
     TwoPages,

@@ -37,7 +37,7 @@ pub struct Batches {
     pub count: usize,
     /// The length of the longest; the others are of any length from 1, drawn from `seed`.
     pub max: usize,
-    /// The same for both sequences.
+    /// The seed of the lengths, the same for both sequences.
     pub seed: u64,
 }
 
@@ -47,7 +47,7 @@ impl Sequence {
         self.operations_on((capacity / 2).max(1), capacity, batches, seed)
     }
 
-    /// The same, but writes the first `filled` blocks, and uses those.
+    /// Does the same as [`operations`](Self::operations), but writes the first `filled` blocks, and uses those.
     pub fn operations_on(
         self,
         filled: u64,

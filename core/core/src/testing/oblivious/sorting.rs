@@ -1,4 +1,4 @@
-//! The trace of an oblivious sort, which is the same whatever is sorted.
+//! The trace of an oblivious sort, which does not depend on the records.
 
 use super::super::trace_store::TraceEntry;
 use crate::types::{Bucket, Slot};

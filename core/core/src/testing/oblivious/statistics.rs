@@ -60,9 +60,9 @@ pub(super) fn half_ratio(counts: &[u64]) -> f64 {
     observed.fold(0.0, |sum, observed| sum + observed * libm::log(observed / expected))
 }
 
-/// Trials of which each should succeed with at most such a probability, whatever came before: `observed` of `n` did,
-/// where `mean` is the sum of those probabilities. Chernoff's bound, by Hoeffding's theorem for unequal ones: `P(X >=
-/// x) <= e^(-n D(x/n, mean/n))`, D the relative entropy of two coins, at every n.
+/// Trials that should each succeed with at most a given probability, after any earlier ones. `observed` of `n` trials
+/// did. `mean` is the sum of the probabilities. Chernoff's bound, by Hoeffding's theorem for unequal ones: `P(X >= x)
+/// <= e^(-n D(x/n, mean/n))`, D the relative entropy of two coins, at every n.
 pub fn not_too_many(name: String, n: u64, mean: f64, observed: u64) -> Finding {
     let figure = alloc::format!("{observed} of {n}, at most {mean:.2} expected");
     Finding { name, figure, log2_p: log2_of_many(n, mean, observed), limit: limits::of_many(n, mean) }

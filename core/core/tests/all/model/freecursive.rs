@@ -47,7 +47,7 @@ pub(super) fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> Freec
     }
 }
 
-/// The same over RAW ORAM, whose evictions come after every third path.
+/// The parameters over RAW ORAM, whose evictions come after every third path.
 fn over_raw(base: FreecursiveParameters) -> FreecursiveParameters {
     let tree = BackendParameters::Raw(RawParameters {
         capacity: base.tree.capacity(),
@@ -62,8 +62,8 @@ fn over_raw(base: FreecursiveParameters) -> FreecursiveParameters {
     FreecursiveParameters { tree, hits: without_index(base.hits), ..base }
 }
 
-/// The same over Ring ORAM, whose evictions come after every third path, and whose buckets have this many slots less
-/// than blocks and dummies.
+/// The parameters over Ring ORAM, whose evictions come after every third path. Its buckets have `fewer` slots less than
+/// blocks and dummies.
 pub(super) fn over_ring(base: FreecursiveParameters, fewer: u32) -> FreecursiveParameters {
     let reads = 6;
     let bucket = |blocks| RingBucket { blocks, slots: blocks + reads - fewer };
@@ -87,7 +87,7 @@ fn without_index(hits: TrustedHits) -> TrustedHits {
     if hits == TrustedHits::AnswerAtOnce { TrustedHits::StashAnswers } else { hits }
 }
 
-/// The same with other parameters of its Path ORAM.
+/// The parameters with a changed Path ORAM.
 pub(super) fn with_path(
     base: FreecursiveParameters,
     change: impl FnOnce(&mut PathParameters),
@@ -99,7 +99,7 @@ pub(super) fn with_path(
     FreecursiveParameters { tree, ..base }
 }
 
-/// The same with counters of this many bits more than they need at least, and with tags.
+/// The parameters with counters of this many bits more than the minimum, and with tags if `tags`.
 pub(super) fn counted(base: FreecursiveParameters, more_bits: u32, tags: bool) -> FreecursiveParameters {
     let bits = more_bits + FreecursiveParameters::min_bits(base.address_space().maps(), base.labels);
     let positions = PositionStorage::Counters { bits, tags };

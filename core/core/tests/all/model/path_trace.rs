@@ -1,4 +1,4 @@
-//! The trace of Path ORAM that the store's adversary (`Full`: each read and write) sees, whatever is asked.
+//! The trace of Path ORAM that the store's adversary (`Full`: each read and write) sees, for any requests.
 //!
 //! The tests draw from fixed seeds, so they do not fail by chance from run to run. The bounds are six standard
 //! deviations: over all seeds, a sound scheme would fail one of them with a probability below 2^-25.

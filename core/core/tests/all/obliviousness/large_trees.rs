@@ -181,7 +181,7 @@ impl Scheme {
         }
     }
 
-    /// The same over runs of this length, whose draws are added to a pool.
+    /// Does the same as `judged` over runs of this length, and adds their draws to a pool.
     fn judged_with(
         self,
         effort: Effort,

@@ -122,11 +122,11 @@ impl Restart for RestartPath {
 /// The behaviour of a process that goes on after a crash.
 #[derive(Clone, Copy, PartialEq)]
 enum Recovery {
-    /// The same again.
+    /// The process runs the same batches again, with the same randomness.
     Repeats,
-    /// The same batches with other randomness, and says that it repeats.
+    /// The process runs the same batches with other randomness, and says that it repeats.
     Redraws,
-    /// The same batches with other randomness, as if they were new.
+    /// The process runs the same batches with other randomness, as if they were new.
     ForgetsItsReads,
 }
 

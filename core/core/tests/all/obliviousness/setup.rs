@@ -202,8 +202,8 @@ impl Subject<'_> {
             }
         }
         must_pass_pooled(name, &pool);
-        // A bias of less than a percent among all leaves is found, whatever the scheme, and of a third of it in a
-        // thorough run.
+        // A bias of less than a percent among all leaves is found in every scheme. A thorough run finds a third of
+        // that.
         if self.leaves > 1 {
             let max = if is_thorough() { 0.0033 } else { 0.01 };
             let limit = pool.power("leaves, by high bits");

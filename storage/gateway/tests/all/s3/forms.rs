@@ -99,7 +99,7 @@ impl Signed {
     }
 }
 
-/// The same form with a signature of version 2.
+/// Signs the form with version 2.
 fn sign_with_version_2(key: &str, secret: &str) -> Signed {
     let policy = BASE64.encode(
         "{\"expiration\": \"2999-01-01T00:00:00.000Z\", \"conditions\": [{\"bucket\": \"bucket\"}, {\"key\": \"old\"}]}",

@@ -86,7 +86,7 @@ impl Signer<'_> {
         self.headers_over(method, target, host, more, &sha256(body))
     }
 
-    /// The same over a body with this digest, or over a word in its place.
+    /// Does the same as `headers` for a body with this digest, or for a word in its place.
     pub(crate) fn headers_over(
         &self,
         method: &str,

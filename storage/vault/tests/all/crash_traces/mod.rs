@@ -5,7 +5,7 @@
 //!
 //! 1. **Shape.** Where no early reshuffle can happen, everything but leaves and slots is fixed: kind, time and step of
 //!    each request, the slots of each level, the versions written and deleted, names and sizes of objects. Lifecycles
-//!    with the same public facts must have the same shape, whatever is asked and drawn. No false alarms.
+//!    with the same public facts must have the same shape, for any requests and random numbers. No false alarms.
 //! 2. **Repetition.** A recovery repeats the reads since the last checkpoint, all of them, the same slots of the same
 //!    versions in the same order, and nothing before that. No false alarms.
 //! 3. **Choices.** With repetitions removed, leaves and slots are given to the core's obliviousness tests. These
@@ -66,12 +66,12 @@ fn ring_parameters() -> RingParameters {
     RingParameters { max_batch: MAX_BATCH, ..small_ring(10) }
 }
 
-/// The same with so many slots that no bucket is ever read too often.
+/// The parameters with so many slots that no bucket is ever read too often.
 fn roomy_parameters() -> RingParameters {
     RingParameters { max_batch: MAX_BATCH, ..small_ring(50) }
 }
 
-/// The same with so few slots that a full bucket has one dummy, and further reads of it take blocks.
+/// The parameters with so few slots that a full bucket has one dummy, and further reads of it take blocks.
 fn crowded_parameters() -> RingParameters {
     RingParameters {
         reads: MAX_BATCH + 1,
@@ -140,7 +140,7 @@ fn shape_of(
     shape_with(JournalPlace::Disk, nth, workload, seed, flaw)
 }
 
-/// The same with the journal in this place.
+/// The results of [`shape_of`] with the journal in this place.
 fn shape_with(
     journal: JournalPlace,
     nth: u64,

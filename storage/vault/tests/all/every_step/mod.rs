@@ -39,14 +39,14 @@ fn around(scheme: SchemeParameters) -> VaultHeader {
     header(VaultParameters { scheme, ship_every: 3, rows_bytes: 256, ..few }, 1)
 }
 
-/// The same vault with its journal in the store.
+/// The vault with its journal in the store.
 fn with_journal_in_store(header: &VaultHeader) -> VaultHeader {
     let mut header = header.clone();
     header.parameters.journal = JournalPlace::Store;
     header
 }
 
-/// The same vault with stash and tree top on the trusted disk.
+/// The vault with stash and tree top on the trusted disk.
 fn with_top_on_disk(header: &VaultHeader) -> VaultHeader {
     let parameters = crate::support::with_top_on_disk(header.parameters.clone());
     VaultHeader { parameters, ..header.clone() }

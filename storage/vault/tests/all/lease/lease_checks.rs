@@ -1,4 +1,4 @@
-//! Lease checks come at public times, whatever is asked, and however long the disk takes for it.
+//! Lease checks come at public times, for any requests and any delays of the disk.
 
 use super::Machine;
 use crate::promises::fixture::{CAPACITY, VaultFixture, block};

@@ -72,7 +72,7 @@ fn public(nth: u64, round_trip: Duration, deaths: usize) -> PublicFacts {
     }
 }
 
-/// The same with the journal in the store.
+/// The facts with the journal in the store.
 fn with_journal_in_store(public: PublicFacts) -> PublicFacts {
     let parameters = VaultParameters { journal: JournalPlace::Store, ..public.parameters };
     PublicFacts { parameters, ..public }
@@ -92,7 +92,7 @@ fn shown(lifecycle: &LifecycleResult) -> Vec<(Duration, Shape)> {
     shape
 }
 
-/// The same without levels.
+/// Removes the levels from the events.
 fn coarse(mut shown: Vec<(Duration, Shape)>) -> Vec<(Duration, Shape)> {
     for (_, shape) in &mut shown {
         if let Shape::Reads(.., levels) = shape {

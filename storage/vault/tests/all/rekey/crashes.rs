@@ -106,7 +106,7 @@ async fn run_key_change(parameters: VaultParameters, rng: &mut TestRng) -> KeyCh
 }
 
 impl KeyChangeRun {
-    /// Continues after a crash after this many effects, whatever it has left, and checks everything.
+    /// Continues after a crash after this many effects, and checks everything.
     async fn recover_and_check(&self, machine_state: MachineState, at: usize, seed: u64) {
         let owner = Owner::at(&self.header, machine_state.store, machine_state.disk, seed);
         let allowed = |block| self.writes.allowed(block, at);

@@ -45,7 +45,7 @@ impl Registers {
         }
     }
 
-    /// The same, with writes numbered after `last`, so that nobody else's bytes are taken for theirs.
+    /// These registers, with writes numbered after `last`, so that nobody else's bytes are taken for theirs.
     pub fn numbered_after(self, last: u64) -> Self {
         Registers { writes: last, ..self }
     }

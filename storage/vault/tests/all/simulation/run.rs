@@ -28,7 +28,7 @@ use tokio::task::{LocalSet, spawn_local};
 pub enum Environment {
     /// The environment behaves as promised.
     Sound,
-    /// The same with a provider's limits: lists in pages, a largest put, bursts of refusals.
+    /// The store has a provider's limits: lists in pages, a maximum size of a put, bursts of refusals.
     Provider,
     /// The trusted disk acknowledges syncs and forgets them.
     LyingDisk,

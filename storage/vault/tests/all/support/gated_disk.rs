@@ -32,7 +32,7 @@ struct State {
 }
 
 impl Gate {
-    /// A new disk behind the gate, which reads from the medium whatever it is asked for.
+    /// A new disk behind the gate. It reads all requested bytes from the medium.
     pub fn disk(&self) -> TrustedDisk {
         let backend = Gated { inner: InMemoryBackend::new(), gate: self.clone() };
         TrustedDisk::with_shared_backends(backend, InMemoryBackend::new(), Bytes(0))

@@ -21,7 +21,7 @@ const READ: Duration = Duration::from_millis(7);
 /// Workloads that could hardly differ more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Workload {
-    /// The same few blocks, which are usually in the stash.
+    /// The workload reads the same few blocks, which are usually in the stash.
     Hits,
     /// All blocks in turn, which are usually in the tree.
     Misses,

@@ -1,7 +1,7 @@
 //! The tables of leaves.
 //!
-//! A leaf is drawn by the access of its block that comes before the one that shows it. A sound leaf is uniform whatever
-//! was shown before it was drawn, whatever other leaves were drawn, and wherever other blocks lie.
+//! A leaf is drawn by the access of its block that comes before the one that shows it. A sound leaf is uniform. It
+//! depends neither on what was shown before it was drawn, nor on other drawn leaves, nor on the places of other blocks.
 
 use super::super::leaves::cells_of;
 use super::super::observer::spread;
