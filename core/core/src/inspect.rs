@@ -93,7 +93,7 @@ pub(crate) fn leaves(positions: &Positions) -> Vec<Option<Position>> {
     blocks.map(|block| positions.get(block).map(Position::Leaf)).collect()
 }
 
-/// The newest copies of all pages, as positions and as what is placed.
+/// The newest copies of all pages, by position and by place.
 pub(crate) fn newest_copies(newest: &CopyMap) -> Inspection {
     let placed = |(page, bucket)| (Slot::only(bucket), BlockId(page));
     Inspection {

@@ -280,7 +280,7 @@ impl DesignBuilder {
         Ok(file)
     }
 
-    /// The compiler of a model. What it has read before can be used only with the same options.
+    /// The compiler of a model. A compiled header can be used only with the same options.
     fn model_compiler(&self, folder: &Path, level: &str) -> Command {
         let mut compiler = self.compiler(folder);
         compiler.args([level, "-fvisibility-inlines-hidden", "-Werror=invalid-pch"]);

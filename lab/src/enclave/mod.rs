@@ -102,7 +102,7 @@ impl Report {
         )
     }
 
-    /// Tells how the sweeps ended. What they measured before an error is among the figures.
+    /// Tells how the sweeps ended. The figures include those that were measured before an error.
     ///
     /// # Errors
     /// The errors of [`run`], in a sweep.

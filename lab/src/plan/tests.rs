@@ -38,7 +38,7 @@ fn plan(work: &Work, order: Order) -> Plan {
     Plan::of(work, &[("s3-standard".to_owned(), work.prices.clone())], order, &memory)
 }
 
-/// The plan by the bill: what it takes to find is shared.
+/// The plan by the bill, which all tests share because it takes long to find.
 fn by_bill() -> &'static Plan {
     static PLAN: OnceLock<Plan> = OnceLock::new();
     PLAN.get_or_init(|| plan(&work(), Order::Bill))

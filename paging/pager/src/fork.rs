@@ -233,7 +233,7 @@ impl Region {
         let PagingState { fault_path, pages, .. } = state;
         let paging = Paging::new(fault_path, pages, own_span.clone(), &self.options);
         let paging = Arc::new(paging.map_err(refused("a stack"))?);
-        // What remains there was taken out, or belongs to another thread.
+        // The remaining frames were taken out, or belong to another thread.
         std::mem::forget(std::mem::replace(&mut self.paging, paging));
         self.trap = Some(Registration::new(&self.options, &self.paging, uffd, &self.binding, own_span)?);
         resident.into_iter().for_each(unshare_page);

@@ -317,7 +317,7 @@ fn memory_at_any_address_keeps_what_it_holds_and_its_changes_show_nothing() {
             match rng.next_u64() % 4 {
                 0 => memory.map(pages, if access.executes() { Access::READ_WRITE } else { access }),
                 1 => memory.discard(pages),
-                // What is executed before it is written is code, and not the region's.
+                // Memory that is executed before it is written is code, and does not belong to the region.
                 _ if access.executes() && !memory.is_paged(&pages) => {}
                 _ => memory.protect(pages, access),
             }

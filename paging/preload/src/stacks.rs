@@ -69,7 +69,7 @@ pub(crate) unsafe fn expose_top(pages: &RegionPages, attributes: *const pthread_
 /// # Safety
 /// Attributes of a thread that gets its stack from the C library, or null. The result is dropped before they are.
 pub(crate) unsafe fn lengthened(attributes: *const pthread_attr_t) -> Option<pthread_attr_t> {
-    // SAFETY: the caller's promise. Creating a thread only reads its attributes: what they refer to may be shared.
+    // SAFETY: the caller's promise. Creating a thread only reads its attributes, so they may refer to shared memory.
     unsafe {
         let mut lengthened = attributes.as_ref().copied()?;
         let mut len = 0;

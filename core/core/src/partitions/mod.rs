@@ -17,9 +17,9 @@
 //!
 //! **What the trace shows** (adversary `Full`): how many accesses there were. The partitions that are touched are
 //! uniform and independent, for any requests: each was drawn at the access before, and nothing else followed from it.
-//! What a partition shows is its sub-ORAM's affair. Work on different partitions runs in parallel. Only one operation
-//! works on a partition at a time, so an access waits while one of its partitions is being written. Nothing else makes
-//! it wait.
+//! The sub-ORAM of a partition defines what the partition shows. Work on different partitions runs in parallel. Only
+//! one operation works on a partition at a time, so an access waits while one of its partitions is being written.
+//! Nothing else makes it wait.
 //!
 //! **Costs** of a batch of n: n takes, in parallel; a put for each, by [`step`](Oram::step) or before the next take of
 //! the same partition; and the puts of the sweep, by `step`.

@@ -42,7 +42,7 @@ impl Positions {
         self.words.track_changes();
     }
 
-    /// Makes the map equal to that of which it is a copy. What changed before changes were tracked stays.
+    /// Makes the map equal to that of which it is a copy. Changes from before the tracking stay.
     pub fn reset(&mut self, original: &Self) {
         for place in self.words.take_changes() {
             self.words.set(place as usize, original.words()[place as usize]);

@@ -33,7 +33,7 @@ pub trait FullSnapshot<R>: Oram + Sized {
     /// Replaces the randomness: a restored state must not draw what it drew before.
     fn reseed(&self, random: R);
 
-    /// Blocks in the stash now, the trusted top included. Secret: it depends on what was asked.
+    /// Blocks in the stash now, the trusted top included. Secret: it depends on the requests.
     fn stash_blocks(&self) -> usize;
 
     /// Bytes on the trusted side.

@@ -46,8 +46,8 @@ pub enum Event {
     Ends(Work),
     /// All that could go on has gone on.
     Quiescent,
-    /// The process died after that, and another one goes on from a snapshot. It says that it will do again what showed
-    /// in this many events before this one.
+    /// The process died after that, and another one goes on from a snapshot. It says that it will repeat this many
+    /// events before this one.
     Recovers(usize),
 }
 
@@ -196,7 +196,7 @@ impl<'a, O: Oram> Driver<'a, O> {
         self.events.push(Event::Quiescent);
     }
 
-    /// Returns whether it went on, and what is left of it.
+    /// Returns whether it continued, and the rest of it.
     fn poll(&mut self, work: Work, mut running: Task<'a>) -> (bool, Option<Task<'a>>) {
         self.current_work.set(work);
         let progress = running.poll();

@@ -1,4 +1,5 @@
-//! Several processors over one recorded memory: what each asks for is recorded as its own, and so are their messages.
+//! Several processors over one recorded memory: the requests of each are recorded separately, and so are their
+//! messages.
 
 use super::trace_store::{TraceStore, TraceStoreError};
 use crate::network::{Message, Network, Processor};

@@ -1,5 +1,4 @@
-//! The front end under its pacer: what the bus shows depends neither on the requests nor on the number of their
-//! paths.
+//! The front end under its pacer: the bus depends neither on the requests nor on the number of their paths.
 
 use super::setup::*;
 use ameles_core::types::{BlockId, Leaf};

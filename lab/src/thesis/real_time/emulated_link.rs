@@ -17,7 +17,7 @@ pub(super) struct EmulatedLink {
 }
 
 impl EmulatedLink {
-    /// A link that is off: what passes is not delayed.
+    /// A link that is off: it delays nothing.
     pub(super) fn new(speed: LinkSpeed, server: ServerTime) -> Self {
         let (up_free_at, down_free_at) = (Mutex::default(), Mutex::default());
         EmulatedLink { speed, server, is_enabled: AtomicBool::new(false), up_free_at, down_free_at }

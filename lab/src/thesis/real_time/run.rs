@@ -1,4 +1,5 @@
-//! A run in real time: a job by a subject, with its figures. What is read is compared with what was written.
+//! A run in real time: a job by a subject, with its figures. The bytes that are read are compared with the written
+//! ones.
 
 use super::client;
 use super::cpu_time;

@@ -67,7 +67,7 @@ impl HartSlot {
 }
 
 // SAFETY: only `job` is not Sync by itself. The first hart writes it while nothing is offered, and others read it while
-// something is; offering and completing order the two. What it points to is Sync.
+// something is; offering and completing order the two. It points to a type that is Sync.
 unsafe impl Sync for EnclaveHarts {}
 
 /// The [`HartStart`] of each hart, for one that enters the runtime at the same address as the first one.

@@ -74,7 +74,7 @@ impl Pages {
 
     /// Keeps them from every other child.
     pub(crate) fn hide_from_children(&self) {
-        // What the program has unmapped by its own system call is in no child either.
+        // Memory that the program has unmapped by its own system call is in no child either.
         self.spans().into_iter().for_each(|span| {
             let _ = advise(span, Advice::LinuxDontFork);
         });

@@ -228,7 +228,7 @@ impl Userfaultfd {
     }
 
     /// # Safety
-    /// The opcode takes a pointer to a `T`, and what it does to memory is sound.
+    /// The opcode takes a pointer to a `T`, and its effect on memory is sound.
     unsafe fn ioctl<const OPCODE: rustix::ioctl::Opcode, T>(&self, argument: &mut T) -> Result<(), Errno> {
         // SAFETY: the caller promises it.
         unsafe { ioctl(&self.fd, Updater::<OPCODE, T>::new(argument)) }

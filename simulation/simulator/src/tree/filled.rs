@@ -30,8 +30,8 @@ pub enum Contents {
 /// A tree with its contents: of 25 levels it takes 1.3 GiB.
 pub struct FilledTree(TreeParts);
 
-/// A copy of a tree for one machine after the other. What a machine changed is reset before the next begins, for a
-/// copy of gigabytes takes as long as a short run.
+/// A copy of a tree for one machine after the other. The changes of a machine are reset before the next begins, because
+/// a copy of gigabytes takes as long as a short run.
 pub struct TreeCopy(TreeParts);
 
 impl FilledTree {

@@ -8,7 +8,7 @@
 //!     write the path, with up to Z cached blocks of p, each with a random leaf
 //! ```
 //!
-//! [`partitions`](crate::partitions) has what all schemes of partitions share, and what the trace shows. The paper was
+//! [`partitions`](crate::partitions) has the common parts of such schemes, and says what the trace shows. The paper was
 //! at hand as its authors' code and as others describe it. There a cached block is looked for in a fresh random
 //! partition. Its own partition may have been written since or not, so two accesses of a block show the same partition
 //! about twice as often as they should. It is looked for in its own partition here. Blocks that find no room on their

@@ -30,11 +30,11 @@
 //! ends and the length of every message. A round shows m requests, however many of them are dummies or for one block.
 //! All is the same in every round, but for the paths x_p: each was drawn when its block was last asked for, or is drawn
 //! now. So they are uniform and independent, and with them who asks whom, and how many paths a processor reads. The new
-//! leaves do not show: the length of the routing's messages does not depend on their contents. `step` reads what is not
-//! held of the next two paths of each subtree, and writes all that is held. Two more things show, and are counted as
-//! [emergencies](Oram::emergencies). A message of the routing that has no room for its blocks is followed by another
-//! one, with a probability below 2^-80 for each round ([`routing_overflow_exponent`]). A processor whose stash lacks
-//! room for a round evicts one path more.
+//! leaves do not show: the length of the routing's messages does not depend on their contents. `step` reads the buckets
+//! of the next two paths of each subtree that are not held, and writes all held buckets. Two more things show, and are
+//! counted as [emergencies](Oram::emergencies). A message of the routing that has no room for its blocks is followed by
+//! another one, with a probability below 2^-80 for each round ([`routing_overflow_exponent`]). A processor whose stash
+//! lacks room for a round evicts one path more.
 //!
 //! **The stash.** The blocks of all processors together come and go as in Circuit ORAM with batches of m. So Circuit
 //! ORAM's bound, an extrapolation of simulations, holds for all stashes together, and for each.

@@ -136,7 +136,7 @@ impl Places {
 }
 
 /// Lets every processor know what each of them knows, in the order of processors: twice as much after each step.
-/// Returns what the first one knows then, which is what all know.
+/// Returns the result of the first one, which is the result of all.
 pub(super) async fn spread<N: Network>(network: &N, own: Vec<Vec<u8>>) -> Result<Vec<u8>, N::Error> {
     let mut known = own;
     let mut distance = 1;

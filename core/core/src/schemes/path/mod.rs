@@ -221,7 +221,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         &self.positions
     }
 
-    /// Blocks in the stash now: the trusted top and held paths included. Secret: it depends on what was asked.
+    /// Blocks in the stash now: the trusted top and held paths included. Secret: it depends on the requests.
     pub fn stash_blocks(&self) -> usize {
         self.state.borrow().stash.len()
     }

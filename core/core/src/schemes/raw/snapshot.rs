@@ -70,7 +70,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         &self.positions
     }
 
-    /// Blocks in the stash now, the trusted top included. Secret: it depends on what was asked.
+    /// Blocks in the stash now, the trusted top included. Secret: it depends on the requests.
     pub fn stash_blocks(&self) -> usize {
         self.state.borrow().stash.len()
     }

@@ -13,7 +13,7 @@ pub(super) fn scaled(theta: f64, moment: impl Fn(f64) -> f64) -> f64 {
         let scaled = ScaledExponent::new(times, theta);
         libm::exp(scaled.log_part) * moment(scaled.theta)
     };
-    // The minimum passes over what is not a number: an infinity times nothing.
+    // The minimum ignores values that are not numbers: infinity times zero.
     SCALES.into_iter().map(with).fold(f64::INFINITY, f64::min)
 }
 

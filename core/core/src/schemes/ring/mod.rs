@@ -167,7 +167,7 @@ where
     }
 
     /// Blocks in the stash now: the trusted top included, and those of an eviction in flight while they are here.
-    /// Secret: it depends on what was asked.
+    /// Secret: it depends on the requests.
     pub fn stash_blocks(&self) -> usize {
         self.state.borrow().stash.len()
     }
@@ -309,8 +309,8 @@ where
         Ok(())
     }
 
-    /// Does Algorithms 3 and 4: takes what is unread of these buckets into the stash, then rewrites them from it. The
-    /// turn ends with the reads: those of the next step overlap this write.
+    /// Does Algorithms 3 and 4: takes the unread blocks of these buckets into the stash, then rewrites the buckets from
+    /// it. The turn ends with the reads: those of the next step overlap this write.
     async fn rewrite(
         &self,
         guard: FifoGuard<'_>,

@@ -1,4 +1,4 @@
-//! Poisson variables: their tails, and the moments of what exceeds a number.
+//! Poisson variables: their tails, and the moments of their excess over a number.
 
 use core::f64::consts::LN_2;
 
@@ -91,7 +91,7 @@ impl Threshold {
         }
     }
 
-    /// Returns the mean of what a Poisson variable exceeds the number by.
+    /// Returns the mean excess of a Poisson variable over the number.
     pub(super) fn mean_excess(&self, mean: f64) -> f64 {
         if mean <= 0.0 {
             return 0.0;

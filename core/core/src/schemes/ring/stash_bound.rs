@@ -373,7 +373,7 @@ mod tests {
         distribution
     }
 
-    /// The exact law of what a Poisson number of blocks has more than fits a bucket.
+    /// The exact distribution of the number of blocks that do not fit a bucket, if their number is Poisson.
     fn excess(load: f64, blocks: u32) -> Vec<f64> {
         let mut distribution = vec![0.0; 200];
         let mut p = libm::exp(-load);

@@ -1,5 +1,5 @@
-//! Schemes that are broken on purpose, to test the judge. Each is a sound part with one wrapper around it that does
-//! what a hasty implementation would do: the schemes themselves stay as they are.
+//! Schemes that are broken on purpose, to test the judge. Each is a sound part in one wrapper that makes the mistake of
+//! a hasty implementation. The schemes themselves are unchanged.
 //!
 //! All answer rightly, so that only the trace of the store gives them away. The wrappers of stores look at plaintext,
 //! and are for stores that are ready at once.
@@ -71,7 +71,7 @@ async fn run_without<O: Oram>(
     outcome
 }
 
-/// Remembers what the reads of a batch brought, and what was written.
+/// Remembers the blocks that a batch read, and those that it wrote.
 fn remember(batch: &[Access<'_>], skipped: &[bool], known: &mut BTreeMap<BlockId, Vec<u8>>) {
     for (access, _) in batch.iter().zip(skipped).filter(|(_, skipped)| !**skipped) {
         match access {

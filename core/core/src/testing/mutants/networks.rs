@@ -1,4 +1,4 @@
-//! Networks that say more than they should, or less: each does what a processor would do that saves bytes.
+//! Networks that send more than they should, or less, like a processor that saves bytes.
 
 use crate::network::{Message, Network};
 use alloc::vec::Vec;

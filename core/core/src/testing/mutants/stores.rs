@@ -1,4 +1,5 @@
-//! Stores that do wrongly what a scheme asks: each does what a scheme broken in that way would ask for.
+//! Stores that serve a scheme's requests wrongly. Each behaves as if the scheme were broken and had made other
+//! requests.
 
 use super::super::driver::Work;
 use super::super::trace_store::{TraceStore, TraceStoreError};

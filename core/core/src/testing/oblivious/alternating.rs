@@ -74,7 +74,7 @@ pub(super) trait AlternatingSchedule {
         None
     }
 
-    /// Accounts for the writing of what was due, as it begins.
+    /// Checks the write of the due buckets when it begins.
     fn on_write(&mut self, on_line: &mut FullObserver, buckets: &[u64]);
 
     /// Accounts for the writing as it ends.

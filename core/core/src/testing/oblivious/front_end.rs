@@ -134,7 +134,7 @@ impl FrontEndObserver {
         Ok(())
     }
 
-    /// Notes what the tree showed since the last time, of the paths that are looked at and of the pending work.
+    /// Records the tree's trace since the last time, for the observed paths and the pending work.
     fn copy_observations(&mut self) {
         let all = self.weaker.as_ref().unwrap_or(&self.tree).observations();
         let (paths, shown) = (self.paths, self.shown);

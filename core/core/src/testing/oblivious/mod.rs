@@ -1,4 +1,4 @@
-//! The judge of obliviousness: it tests whether a trace depends on what was asked.
+//! The judge of obliviousness: it tests whether a trace depends on the requests.
 //!
 //! It is given many independently seeded runs of two access sequences that could hardly differ more, with the same
 //! batch sizes and the same driver. Two things are asked of every run, and both must hold for every adversary:

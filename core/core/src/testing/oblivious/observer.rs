@@ -1,4 +1,5 @@
-//! The adversary's reading of the events: whether each of them is what the public schedule says, and what they show.
+//! The adversary's reading of the events: whether each event follows the public schedule, and the choices that it
+//! shows.
 
 use super::super::driver::Event;
 use super::super::trace_store::TraceEntry;

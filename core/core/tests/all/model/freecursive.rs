@@ -232,7 +232,7 @@ impl<S: Store> Processor<S> {
         self.settle();
     }
 
-    /// Writes the tree top out and reads it back: what is in it is where it was.
+    /// Writes the tree top out and reads it back: its blocks are where they were.
     fn switch_contexts(&self) {
         let Some(tree) = self.oram.tree().as_path() else { return };
         let before = tree.trusted_blocks();

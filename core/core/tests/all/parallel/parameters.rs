@@ -1,4 +1,4 @@
-//! The parameters of a parallel ORAM: what is planned is valid, and what is refused is named.
+//! The parameters of a parallel ORAM: planned ones are valid, and refused ones are named.
 
 use super::setup::parameters;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};

@@ -367,7 +367,7 @@ async fn changes_planned_after_a_group_that_fails_fail_with_it_even_if_committed
     let work = async {
         pause().await;
         drop(held);
-        // The group is full: what comes after this waits for the next one.
+        // The group is full: later changes wait for the next one.
         let held = vault.device.hold_commits().await;
         pause().await;
         vault.device.set_faults(Faults { commits: CommitFault::Before, ..Faults::default() });

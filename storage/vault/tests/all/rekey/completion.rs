@@ -160,7 +160,7 @@ async fn a_change_of_a_vault_that_was_killed_keeps_what_its_journal_holds() {
         owner.change_key().await.unwrap();
         owner
             .open(new_key(), async |vault| {
-                // What either key has sealed is intact.
+                // The objects of both keys are intact.
                 check(vault).await;
                 for block in 0..7 {
                     let read = vault.read(ameles_core::types::BlockId(block)).await.unwrap();

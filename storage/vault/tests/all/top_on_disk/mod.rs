@@ -156,7 +156,7 @@ async fn memory_holds_what_came_since_the_last_checkpoint_and_no_more() {
             .0;
         // A stash grows by an eighth, or some blocks, at a time; the directory of slots is counted with its capacity.
         assert!(peak < bound + bound / 8 + 40 * BLOCK_BYTES, "{peak} bytes, and {bound} at most");
-        // What is there at an opening is not read into memory.
+        // The payloads that are there at an opening are not read into memory.
         let opened = fixture.open(async |vault| vault.status().trusted_bytes).await.unwrap().0;
         assert!(!on_disk || opened < BLOCKS * 200, "{opened} bytes at an opening");
         max.push(peak);

@@ -55,7 +55,7 @@ impl Pool {
         Judgement { findings: self.tables().filter_map(test).collect() }
     }
 
-    /// The bias of each class of each family that is found 99 times in 100: what is less may pass.
+    /// The bias of each class of each family that is found 99 times in 100. A smaller bias may pass.
     pub fn powers(&self) -> Vec<Power> {
         self.tables().flat_map(|table| table.powers(&self.classes)).collect()
     }
