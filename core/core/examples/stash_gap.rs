@@ -1,9 +1,9 @@
 //! Prints why a plan does not move fewer slots. It compares planned parameters for 4096 blocks, an eighth or a quarter
 //! of them trusted, with buckets that would move fewer slots for each access. For all, the computed log2 of the
-//! probability of an emergency eviction. With inner buckets, it also prints the probability from the exact distribution
-//! of the blocks that wait and the measured excess, continued as a straight line. It does this under a scan and under
-//! hot sets. The result is too high if there are few samples. Where there are none, the computed one is proved, and
-//! within six bits of the exact one.
+//! probability of an emergency eviction. With inner buckets, it also prints a second probability. It comes from the
+//! exact distribution of the blocks that wait, and from the measured excess, continued as a straight line. It does this
+//! under a scan and under hot sets. The result is too high if there are few samples. Where there are none, the computed
+//! one is proved, and within six bits of the exact one.
 //!
 //!     cargo run --release -p ameles-core --example stash_gap -- [accesses]
 //!

@@ -36,9 +36,9 @@ pub trait Store {
         self.write(buckets, from).await
     }
 
-    /// Moves pages from slots into buckets, and writes one bucket more: one read and one write, unless the store can
-    /// move pages without returning their contents. The trace is the same: every slot of `from` is read, and the
-    /// buckets change in the order of `to`.
+    /// Moves pages from slots into buckets, and writes one bucket more. This is one read and one write, unless the
+    /// store can move pages without returning their contents. The trace is the same: every slot of `from` is read, and
+    /// the buckets change in the order of `to`.
     ///
     /// A store may still move pages when this returns, if the next operation on the store finds them moved. That
     /// operation then reports a failure.
@@ -133,9 +133,9 @@ pub trait Untrusted {
     /// Reads sealed slots; `into` is exactly their sealed lengths in the order asked. All requests go out together.
     async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError>;
 
-    /// Writes whole sealed buckets, each durable when this returns. All requests go out together. A version that is
-    /// there already stays as it is: with the same bytes it counts as written (a retry is the identical request), with
-    /// others as [`UntrustedError::Taken`]. Memory of one process that keeps no versions may overwrite.
+    /// Writes whole sealed buckets, each durable when this returns. All requests go out together. An existing version
+    /// stays as it is. With the same bytes the write succeeds, because a retry is the identical request. With other
+    /// bytes it fails with [`UntrustedError::Taken`]. Memory of one process that keeps no versions may overwrite.
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError>;
 
     /// Removes versions that are no longer needed. A version that is already gone is not an error.

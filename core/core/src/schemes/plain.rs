@@ -1,5 +1,5 @@
-//! Plain: each page in its own slot, written in place. It is not an ORAM: it does what demand paging with encryption
-//! and authentication alone does, and is the baseline that every ratio is taken against.
+//! Plain: each page in its own slot, written in place. It is not an ORAM. It is demand paging with encryption and
+//! authentication only, and the baseline of every ratio.
 //!
 //! **What the trace shows** (adversary `Full` and adversary `Snapshot`): **which page is read, and which is written.**
 //! Nothing is hidden. A dummy access shows nothing and does nothing.
@@ -7,8 +7,8 @@
 //! **Costs** of an access: one slot, one round trip, copied straight between the caller's buffer and the store. No
 //! position map, no buffer, no pending work; no access allocates.
 //!
-//! **Errors**: those of [`OramError`]; never `StashFull`, `Backlogged` or `Poisoned`: a write that failed has
-//! replaced the page or has not, and everything else is as it was.
+//! **Errors**: those of [`OramError`]; never `StashFull`, `Backlogged` or `Poisoned`. A failed write has replaced the
+//! page or not, and changes nothing else.
 
 use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};

@@ -31,8 +31,7 @@ impl PlanRequest {
     }
 }
 
-/// The parameters that a user makes of planned ones with a Z, an S or an A: from the least that may be given to the
-/// most.
+/// The parameters that a user gets with a Z, an S or an A of their own: from the minimum to the maximum of each.
 pub fn adjusted(plan: &RingParameters) -> impl Iterator<Item = RingParameters> {
     [1, 4, 16, 64, 256, 1024].into_iter().flat_map(|given| {
         let changes = [(Some(given), None, None), (None, Some(given), None), (None, None, Some(given))];

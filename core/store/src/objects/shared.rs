@@ -71,8 +71,8 @@ impl Shared {
         worst_failure(failures)
     }
 
-    /// Creates an object that is never written again. If it is there already, `true` says that it holds these bytes: an
-    /// earlier request of the caller's has had its effect, and its answer was lost.
+    /// Creates an object that is never written again. `true` also means that an existing object has these bytes: an
+    /// earlier request of the caller had its effect, and its answer was lost.
     pub(super) async fn create(&self, name: &str, bytes: Chunk) -> Result<bool, object_store::Error> {
         let _permit = self.permit().await;
         let path = self.path(name);

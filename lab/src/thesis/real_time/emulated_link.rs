@@ -1,5 +1,5 @@
-//! The link before the S3 server, in real time, with the time that the server takes: the model of virtual time, request
-//! by request of HTTP.
+//! The link before the S3 server, in real time, with the time that the server takes. It is the model of virtual time,
+//! for each request of HTTP.
 
 use crate::virtual_time::ServerTime;
 use ameles_store::{BitsPerSecond, LinkSpeed};

@@ -1,8 +1,8 @@
 //! Entering a signal handler of the program, and returning from it.
 //!
 //! The handler finds on its stack the reason of its call and the state of the program. When it returns, two
-//! instructions request that this state be restored, with the handler's changes: it is the program's own, and none of
-//! it is trusted.
+//! instructions request this state back, with the handler's changes. The state is the program's own, and none of it is
+//! trusted.
 
 use super::Program;
 use super::call_error::CallError;

@@ -29,10 +29,11 @@
 //! the small stash over buckets of two stays. The reading up to the answer is on-line work ([`access`](Oram::access)),
 //! the evictions are off-line work ([`step`](Oram::step)). In between the path is **held** on the trusted side.
 //!
-//! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, the buckets of n paths,
-//! independent and uniform as in Path ORAM, but for those that are held. `step` reads those buckets of the next paths
-//! that are not held, two paths for each access, in one operation. Then it writes all held buckets in one operation.
-//! Accesses and steps wait for one another. The filling of the stash shows only by an [emergency](Oram::emergencies).
+//! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, the buckets of n paths
+//! that are not held. The paths are independent and uniform, as in Path ORAM. `step` reads those buckets of the next
+//! paths that are not held, two paths for each access, in one operation. Then it writes all held buckets in one
+//! operation. Accesses and steps wait for one another. The filling of the stash shows only by an
+//! [emergency](Oram::emergencies).
 //!
 //! **Costs** of a batch of n, with K = L + 1 - top buckets of one slot on each path. On-line: one round trip of at most
 //! n·K slots. Off-line: one that reads at most 2n·K slots, and one that writes at most 3n·K. **Parameters**:

@@ -130,9 +130,9 @@ pub enum PositionStorage {
 /// The use of blocks that are found on the trusted side.
 ///
 /// Only [`ReadThePath`](Self::ReadThePath) is oblivious. With the others a block that stays on the trusted side keeps
-/// its leaf, and its path is not shown. So a path that is shown says that its block did leave: that the path shares
-/// its beginning with one that was shown since the block's last access. A block that is accessed again soon shows two
-/// paths which share more than two random ones would. Dummies and fixed rates do not hide that. The processors of the
+/// its leaf, and its path is not shown. So a shown path reveals that its block did leave. Then this path shares its
+/// beginning with one that was shown since the block's last access. A block that is accessed again soon shows two paths
+/// which share more than two random ones would. Dummies and fixed rates do not hide that. The processors of the
 /// literature have these options; simulations need them, and nothing else should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrustedHits {
@@ -245,10 +245,10 @@ impl FreecursiveParameters {
         if self.has_tags() { tree.saturating_sub(TAG_BYTES as u32) } else { tree }
     }
 
-    /// The least bits of a counter for which no counter is used up before its group is remapped: the least β for which
-    /// 2^(β-1) - 1 turns suffice. With one level of PosMap blocks each of them moves a straggler, and there are X' - 1.
-    /// With M levels, each turn does so with a probability of 1/M. In 2·M·(X' + 54) turns, fewer than X' - 1 do so only
-    /// with a probability below 2^-80.
+    /// The minimum bits of a counter so that no counter is used up before its group is remapped. It is the smallest β
+    /// for which 2^(β-1) - 1 turns are enough. With one level of PosMap blocks each of them moves a straggler, and
+    /// there are X' - 1. With M levels, each turn does so with a probability of 1/M. In 2·M·(X' + 54) turns, fewer than
+    /// X' - 1 do so only with a probability below 2^-80.
     pub fn min_bits(maps: u32, labels: u32) -> u32 {
         let (maps, labels) = (u64::from(maps), u64::from(labels));
         let turns = match maps {

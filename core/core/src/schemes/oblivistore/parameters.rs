@@ -6,8 +6,8 @@ use crate::range::OutOfRange;
 use crate::tree::layout::Layout;
 use borsh::{BorshDeserialize, BorshSerialize};
 
-/// Room of a partition above the blocks that are expected in it, in hundredths of them, for at most this many
-/// partitions (as a power of two).
+/// The additional room of a partition, in hundredths of the blocks that are expected in it. Each entry is for a maximum
+/// number of partitions, as a power of two.
 const EXTRA: [(u32, u64); 9] =
     [(2, 400), (3, 300), (5, 100), (6, 60), (7, 40), (8, 33), (9, 28), (10, 23), (u32::MAX, 20)];
 

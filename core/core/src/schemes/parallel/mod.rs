@@ -23,18 +23,18 @@
 //!
 //! **Differences from the papers.** The position map is flat; the papers recurse. Each processor has all of it, 4 bytes
 //! for each block, and is told each change. One table stands for theirs here. Requests are sorted by Batcher's merge
-//! exchange. Requests for one block take effect in the order of processors, as everywhere in this library, where a PRAM
-//! lets all read before one of them writes. One trusted thread plays all processors.
+//! exchange. Requests for one block take effect in the order of processors, as everywhere in this library. A PRAM lets
+//! all read before one of them writes. One trusted thread plays all processors.
 //!
 //! **What the trace shows** (adversary `Full`): every operation of the stores with the processor that asks, and the two
 //! ends and the length of every message. A round shows m requests, however many of them are dummies or for one block.
-//! All is the same in every round, but for the paths x_p: each was drawn when its block was last asked for, or is drawn
-//! now. So they are uniform and independent, and with them who asks whom, and how many paths a processor reads. The new
-//! leaves do not show: the length of the routing's messages does not depend on their contents. `step` reads the buckets
-//! of the next two paths of each subtree that are not held, and writes all held buckets. Two more things show, and are
-//! counted as [emergencies](Oram::emergencies). A message of the routing that has no room for its blocks is followed by
-//! another one, with a probability below 2^-80 for each round ([`routing_overflow_exponent`]). A processor whose stash
-//! lacks room for a round evicts one path more.
+//! Every round is the same, except for the paths x_p. Each of these was drawn at the last request for its block, or is
+//! drawn now. So they are uniform and independent, and with them who asks whom, and how many paths a processor reads.
+//! The new leaves do not show: the length of the routing's messages does not depend on their contents. `step` reads the
+//! buckets of the next two paths of each subtree that are not held, and writes all held buckets. Two more things show,
+//! and are counted as [emergencies](Oram::emergencies). A message of the routing that has no room for its blocks is
+//! followed by another one, with a probability below 2^-80 for each round ([`routing_overflow_exponent`]). A processor
+//! whose stash lacks room for a round evicts one path more.
 //!
 //! **The stash.** The blocks of all processors together come and go as in Circuit ORAM with batches of m. So Circuit
 //! ORAM's bound, an extrapolation of simulations, holds for all stashes together, and for each.

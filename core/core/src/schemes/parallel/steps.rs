@@ -118,8 +118,8 @@ impl Places {
         Ok(runs)
     }
 
-    /// Lets each request learn from all before it for the same block, of records in the order of blocks: over twice the
-    /// distance in each step.
+    /// Lets each request learn from all earlier requests for the same block. The records are in the order of blocks,
+    /// and each step covers twice the distance of the one before.
     pub(super) async fn pass_on<N: Network>(&mut self, network: &N) -> Result<(), N::Error> {
         let mut distance = 1;
         while distance < self.len() {

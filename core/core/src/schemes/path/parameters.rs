@@ -25,7 +25,7 @@ pub struct PathParameters {
     pub blocks_per_bucket: u32,
     /// The maximum number of accesses in one batch: 1 to 1024.
     pub max_batch: u32,
-    /// The hard bound of the trusted side, in blocks: the stash, the trusted top with it, and the paths that were
+    /// The hard bound of the trusted side, in blocks. It includes the stash, the trusted top, and the paths that were
     /// read and are not yet written back. While a largest batch could exceed it, a background eviction comes first.
     pub stash_bound: u32,
 }
@@ -153,9 +153,10 @@ impl PathParameters {
         Ok(best)
     }
 
-    /// The number of blocks that wait on the trusted side, the paths held apart, but for a probability below 2^-80, if
-    /// the tree is at most half full. It extrapolates the measurements of `examples/path_tail.rs`, which computes the
-    /// probability for each Z: a Gaussian for many subtrees, and a tail that falls geometrically for a few.
+    /// The number of blocks that wait on the trusted side, without those of held paths. It is exceeded with a
+    /// probability below 2^-80, if the tree is at most half full. It extrapolates the measurements of
+    /// `examples/path_tail.rs`, which computes the probability for each Z: a Gaussian for many subtrees, and a tail
+    /// that falls geometrically for a few.
     pub fn waiting_bound(&self) -> u32 {
         let (_, deviation) = self.waiting_per_subtree();
         // Blocks in which the probability falls by 2^-80 and more, with one subtree.

@@ -86,8 +86,8 @@ impl RawParameters {
         waiting.saturating_add(60)
     }
 
-    /// Blocks that wait on average when no eviction is due, with Z = A = 5: half an eviction's for each subtree, and
-    /// what its buckets cannot hold.
+    /// The average number of blocks that wait when no eviction is due, with Z = A = 5. For each subtree it is half of
+    /// an eviction's blocks, and the blocks that its buckets cannot hold.
     pub fn waiting(&self) -> f64 {
         WAITING * libm::exp2(self.top.0.into())
     }

@@ -15,9 +15,9 @@
 //! ```
 //!
 //! A [`SmallTree`] does lines 1, 2, 5 and 7: it is an oblivious cache. The tree before which it stands is any whose
-//! blocks can be taken out and put in, such as a [`FreecursiveOram`](super::freecursive::FreecursiveOram). It needs
-//! no position map: a tag has the leaf of its block. In untrusted memory a block has a number that says nothing of
-//! its own: no more than there are tags, and blocks on their way out.
+//! blocks can be taken out and put in, such as a [`FreecursiveOram`](super::freecursive::FreecursiveOram). It needs no
+//! position map: a tag has the leaf of its block. In untrusted memory a block has a number that reveals nothing about
+//! the block. There are as many numbers as tags and blocks on their way out.
 //!
 //! **What the trace shows** (adversary `Full`). [`access`](SmallTree::access), [`take_out`](SmallTree::take_out) and
 //! [`dummy`](SmallTree::dummy) show the same: a path that was drawn for this and never shown before.
@@ -90,8 +90,8 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         Self::over_filled_store(parameters, &[], first_bucket, store, random)
     }
 
-    /// A small tree over a store that a simulation has filled: the `nth` of `held` stands there under the number
-    /// `nth`, on the path to this leaf.
+    /// A small tree over a store that a simulation has filled. The nth block of `held` has the number n there, and is
+    /// on the path to its leaf.
     ///
     /// # Errors
     /// As [`new`](Self::new); [`SmallTreeParametersError::Held`].

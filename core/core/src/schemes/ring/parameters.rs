@@ -236,8 +236,8 @@ impl RingParameters {
         self.on_path(|bucket| bucket.slots)
     }
 
-    /// Z of all its buckets together: the most blocks that an eviction writes, and the most slots that it reads of
-    /// buckets that are not compacted.
+    /// The sum of Z over all its buckets. It is the maximum number of blocks that an eviction writes, and of slots that
+    /// it reads from buckets that are not compacted.
     pub fn blocks_on_path(&self) -> u64 {
         self.on_path(|bucket| bucket.blocks)
     }

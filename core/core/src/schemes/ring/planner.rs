@@ -18,7 +18,7 @@ const EMERGENCY_BITS: f64 = 80.0;
 /// The blocks in a leaf's share of the finest tree: a finer one holds less than a bucket's worth in each leaf.
 const MIN_SHARE: f64 = 16.0;
 
-/// The slots of a path, two of which may be in flight, beyond which it counts as too long: 80 MiB in blocks of 64 KiB.
+/// The maximum number of slots of a path: 80 MiB in blocks of 64 KiB. Two paths may be in flight.
 const LONG_PATH: f64 = 1280.0;
 
 /// The steps of the search for spare room, in the units of a choice.
@@ -114,9 +114,8 @@ impl RingParameters {
             .expect("it ends where a stash holds every block")
     }
 
-    /// The cheapest parameters with this A: one eviction moves less when A is small, which suits memory, where a
-    /// round trip costs nothing and a cache holds little. `None` if the trusted side would need more than
-    /// `trusted_blocks`.
+    /// The cheapest parameters with this A. With a small A one eviction moves less. This suits memory, in which a round
+    /// trip costs nothing and a cache holds little. `None` if the trusted side would need more than `trusted_blocks`.
     pub fn for_rate(
         capacity: u64,
         block_bytes: u32,
@@ -321,8 +320,8 @@ fn with_stash_bound(planned: RingParameters, constraints: &PlanConstraints) -> R
     RingParameters { stash_bound: bound.min(u32::MAX.into()) as u32, ..planned }
 }
 
-/// The stash bound that these parameters need: for the tail of its law, but for no more blocks than there are, and for
-/// a largest batch.
+/// The stash bound that these parameters need. It covers the tail of the distribution, at most all blocks, and a
+/// largest batch.
 fn needed_stash(planned: &RingParameters) -> u64 {
     bound_for(planned, StashBound::of(planned).min_filling(EMERGENCY_BITS))
 }

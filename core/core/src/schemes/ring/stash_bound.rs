@@ -16,19 +16,19 @@
 //!   was not in it only if that block was requested since the bucket was written. So the read took a coin of the first
 //!   kind away.
 //!
-//! How often blocks are asked for again decides between the first part and the third. The bound is the greatest over
-//! all numbers h of those of the newest accesses, one turn of the subtrees, whose blocks were not asked for again. If
-//! only leaf buckets are in the store, a coin makes up for every block that is read instead of a dummy, and the third
-//! part is nothing. This is a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and what is
-//! assumed where there are inner buckets.
+//! How often blocks are asked for again decides between the first part and the third. The newest accesses are those of
+//! one turn of the subtrees. h of them are to blocks that were not requested again. The bound is the greatest one over
+//! all h. If only leaf buckets are in the store, a coin makes up for every block that is read instead of a dummy, and
+//! the third part is nothing. This is a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and
+//! what is assumed where there are inner buckets.
 
 use super::exponents::{SCALES, ScaledExponent, exponents, min, scaled};
 use super::parameters::{RingBucket, RingParameters};
 use super::poisson::Threshold;
 use core::f64::consts::LN_2;
 
-/// The numbers of groups that sums over the subtrees and over the buckets of a subtree are taken in: each group counts
-/// as its last to be evicted.
+/// The maximum numbers of groups in sums over the subtrees, and over the buckets of a subtree. All members of a group
+/// count as the one that is evicted last.
 const GROUPS: f64 = 8.0;
 
 /// The parts of a turn of the subtrees, of which the last this many were asked for again: more is dense where it
@@ -146,8 +146,8 @@ impl StashBound {
         (min(|theta| log_moment(theta) - theta * blocks) / LN_2).min(0.0)
     }
 
-    /// The bound on `ln (P(held >= r) e^(θ r))`; infinite where there is none, and some number above the limit where it
-    /// is above the limit.
+    /// The bound on `ln (P(held >= r) e^(θ r))`. It is infinite if there is no bound. Above the limit, the result is
+    /// some number above the limit.
     fn log_moment(&self, theta: f64, limit: f64) -> f64 {
         let slots = self.inner.slots.number().max(self.leaf.slots.number());
         if self.rate < 1.0 || self.rate.max(slots) > MAX_SLOTS {
@@ -301,8 +301,8 @@ impl StashBound {
         })
     }
 
-    /// The blocks that the inner buckets give instead of dummies: all of their reads may be for blocks that were not in
-    /// them, for any requests.
+    /// The blocks that the inner buckets give instead of dummies. In the worst case, all of their reads are for blocks
+    /// that were not in them.
     fn inner_compaction(&self, theta: f64, repeats: f64, limit: f64) -> f64 {
         let slots = &self.inner.slots;
         let scaled = SCALES.map(|times| ScaledExponent::new(times, theta));

@@ -1,5 +1,5 @@
-//! Root ORAM: Wagh, Cuff, Mittal, "Differentially Private Oblivious RAM", PoPETs 2018. Path ORAM whose blocks may
-//! stay near the leaf that they had: less private, and a block that comes back finds room deeper in the tree.
+//! Root ORAM: Wagh, Cuff, Mittal, "Differentially Private Oblivious RAM", PoPETs 2018. Path ORAM in which a block may
+//! stay near its old leaf. It is less private, but blocks find room deeper in the tree.
 //!
 //! ```text
 //! as Path ORAM, but for line 2:

@@ -99,8 +99,8 @@ impl Store for StopsAtTarget<'_> {
     }
 }
 
-/// A store in which the two halves of each tree have changed places: a scheme over it has another order of evictions,
-/// and is the same otherwise.
+/// A store that exchanges the two halves of each tree. A scheme over it has another order of evictions, and is
+/// otherwise the same.
 pub struct SwapsHalves<'a> {
     store: &'a TraceStore,
     /// Buckets of a tree, and the level of its first.

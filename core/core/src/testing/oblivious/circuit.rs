@@ -1,5 +1,5 @@
-//! Circuit ORAM's public schedule, accounted for a second time: on line it is that of Path ORAM, off line two paths for
-//! each access go round the leaves.
+//! Circuit ORAM's public schedule, computed a second time. On line it is that of Path ORAM. Off line it has two paths
+//! for each access, in the order of evictions.
 
 use super::super::driver::Event;
 use super::alternating::{AlternatingObserver, AlternatingSchedule, InFlight};

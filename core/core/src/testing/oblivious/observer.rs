@@ -64,7 +64,7 @@ pub struct Pick {
     pub rank: usize,
     /// The number of unread slots of the bucket.
     pub among: usize,
-    /// The rank of the slot among the unread ones, spread evenly over 0 to 1 by a draw of the judge: a uniform choice
+    /// The rank of the slot among the unread ones, spread evenly over 0 to 1 by a draw of the judge. A uniform choice
     /// gives a uniform number.
     pub value: f64,
     /// The value of the choice before it in the same writing of the same bucket.

@@ -90,8 +90,8 @@ impl Program {
     }
 }
 
-/// The faults of a program that touches these pages in this order and changes each, with room for `resident` pages and
-/// the least recently used going out. Until there is no room left, nothing goes out.
+/// The faults of a program that touches these pages in this order and changes each. There is room for `resident` pages,
+/// and the least recently used one goes out. Until there is no room left, nothing goes out.
 pub fn faults(touched: &[u64], resident: usize) -> Vec<Vec<Operation>> {
     // The least recently used first, with what it holds.
     let mut pages: Vec<(u64, u8)> = Vec::new();

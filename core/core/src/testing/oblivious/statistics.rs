@@ -68,8 +68,8 @@ pub fn not_too_many(name: String, n: u64, mean: f64, observed: u64) -> Finding {
     Finding { name, figure, log2_p: log2_of_many(n, mean, observed), limit: limits::of_many(n, mean) }
 }
 
-/// Two samples over the same cells: for each cell, given how often it came in both together, the share of the first
-/// is hypergeometric (Fisher's exact test). The least of the cells' two-sided probabilities, times the cells.
+/// Two samples over the same cells. For each cell, given its count in both samples together, the count in the first is
+/// hypergeometric (Fisher's exact test). The least of the cells' two-sided probabilities, times the cells.
 pub fn homogeneous(name: String, one: &[u64], other: &[u64]) -> Finding {
     let (n, m): (u64, u64) = (one.iter().sum(), other.iter().sum());
     let mut min = 1.0f64;
@@ -125,10 +125,10 @@ pub fn fair_signs(name: String, pairs: impl Iterator<Item = (f64, f64)>) -> Find
     }
 }
 
-/// Two samples of independent trials, each as how many succeeded and of how many: the first should succeed with at most
-/// e^ε times the probability of the second. If it does, one of two bounds holds for every p (Clopper and Pearson). The
-/// first succeeds at least this often with a probability of at most its tail at e^ε p; or the second succeeds at most
-/// this often with a probability of at most its tail at p.
+/// Two samples of independent trials, each as a number of successes and a number of trials. The first should succeed
+/// with at most e^ε times the probability of the second. If it does, one of two bounds holds for every p (Clopper and
+/// Pearson). The first succeeds at least this often with a probability of at most its tail at e^ε p; or the second
+/// succeeds at most this often with a probability of at most its tail at p.
 pub fn at_most_so_much_likelier(
     name: String,
     epsilon: f64,

@@ -1,5 +1,5 @@
-//! A process dies and another one goes on from a snapshot. If it does again what was announced, to the letter, the
-//! judge finds nothing; if it reads the paths again with other randomness, the judge finds it.
+//! A process dies and another one goes on from a snapshot. If it exactly repeats the announced work, the judge finds
+//! nothing. If it reads the paths again with other randomness, the judge finds it.
 
 use super::large_trees::{self, LONG_RUNS};
 use super::schemes::{path_parameters, whole_buckets};

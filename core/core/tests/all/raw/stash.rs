@@ -19,8 +19,8 @@ fn tail(parameters: &RawParameters, accesses: u64, seed: u64) -> BTreeMap<i64, u
     waiting(&oram, accesses)
 }
 
-/// Capacity, trusted blocks and largest batch of the ORAMs that the claim is about: no trusted top and a high one, few
-/// subtrees and many, batches.
+/// Capacity, trusted blocks and largest batch of the ORAMs for which the claim is made. They have no trusted top or a
+/// high one, few subtrees or many, and batches.
 const PLANNED: [(u64, u64, u32); 6] =
     [(1024, 0, 1), (1024, 23, 1), (1024, 90, 1), (1024, 1024, 1), (4096, 360, 1), (1024, 23, 16)];
 
