@@ -57,7 +57,7 @@ pub(crate) fn encrypted_objects(reads: &[u64]) -> Result<Vec<u64>, Box<dyn Error
 pub(crate) struct VisibleAccess {
     /// Slots read before the answer, by their place in the store.
     pub(crate) on_line: Vec<u64>,
-    /// The first and last slot of each bucket rewritten after it.
+    /// The first and last slot of each bucket that was rewritten after the access.
     pub(crate) rewritten: Vec<(u64, u64)>,
 }
 

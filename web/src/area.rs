@@ -21,11 +21,11 @@ pub enum Shape {
 pub struct Area {
     /// The name.
     pub name: String,
-    /// The drawing of its buckets.
+    /// The drawing of the buckets.
     pub shape: Shape,
-    /// The number of its first slot.
+    /// The number of the first slot.
     pub first_slot: u64,
-    /// Buckets in it.
+    /// The number of buckets.
     pub buckets: u64,
     /// Slots of each bucket.
     pub slots: u32,
@@ -45,12 +45,12 @@ pub struct Area {
 }
 
 impl Area {
-    /// Slots of all its buckets.
+    /// The number of slots of all buckets.
     pub fn all_slots(&self) -> u64 {
         self.buckets * u64::from(self.slots)
     }
 
-    /// The numbers of all its slots.
+    /// The numbers of all slots.
     pub fn numbers(&self) -> Range<u64> {
         self.first_slot..self.first_slot + self.all_slots()
     }

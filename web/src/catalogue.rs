@@ -26,7 +26,7 @@ pub enum Adversary {
 /// A scheme of the page.
 #[derive(Clone, Copy, Serialize)]
 pub struct SchemeInfo {
-    /// The word for it in requests.
+    /// The word for the scheme in requests.
     pub name: &'static str,
     /// The name of the scheme in prose.
     pub title: &'static str,
@@ -34,7 +34,7 @@ pub struct SchemeInfo {
     pub source: &'static str,
     /// A summary in a sentence or two.
     pub about: &'static str,
-    /// The adversary that it protects against.
+    /// The adversary against which the scheme protects.
     pub adversary: Adversary,
     /// The word for the blocks that it stores on the trusted side; empty if it stores none.
     pub stash: &'static str,

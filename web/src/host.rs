@@ -21,7 +21,7 @@ pub enum Request {
     Schemes,
     /// Makes a simulation.
     Make {
-        /// The name of its scheme.
+        /// The name of the simulation's scheme.
         scheme: String,
         /// Blocks.
         capacity: u64,
@@ -75,7 +75,7 @@ pub enum Request {
 pub struct AccessRequest {
     /// The block.
     block: u64,
-    /// The number to write; a read without it.
+    /// The number to write; `None` for a read.
     #[serde(default)]
     write: Option<u32>,
 }

@@ -28,7 +28,7 @@ pub struct Setting {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PositionMapKind {
-    /// All of it on the trusted side.
+    /// The whole map is on the trusted side.
     #[default]
     Trusted,
     /// The map is in smaller and smaller ORAMs. The trusted side has the map of the last one.
@@ -47,7 +47,7 @@ impl Setting {
 /// The processors of a scheme that has many.
 #[derive(Clone, Copy, Debug)]
 pub struct Processors {
-    /// The number of them.
+    /// The number of processors.
     pub count: u32,
     /// The leaves of each one's subtree.
     pub leaves: u64,
@@ -59,13 +59,13 @@ pub struct Processors {
 pub struct MapShape {
     /// The number of PosMap blocks.
     pub blocks: u64,
-    /// X, the leaves in each of them.
+    /// X, the number of leaves in each PosMap block.
     pub leaves: u32,
-    /// Blocks of the scheme behind each of them.
+    /// The number of the scheme's blocks that each PosMap block covers.
     pub covers: u64,
 }
 
-/// A scheme over its memory.
+/// A scheme, and its memory.
 pub struct Instance {
     /// The scheme.
     pub scheme: Box<dyn SteppedScheme>,

@@ -13,9 +13,9 @@ use std::task::{Poll, Waker};
 /// A message between processors as the provider sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SentMessage {
-    /// The processor that sends it.
+    /// The processor that sends the message.
     pub from: u32,
-    /// The processor that receives it.
+    /// The processor that receives the message.
     pub to: u32,
     /// The length in bytes.
     pub bytes: usize,

@@ -64,7 +64,7 @@ pub struct TrustedMap {
     pub block: u64,
     /// The leaf of the PosMap block.
     pub leaf: Option<u64>,
-    /// The leaves in it.
+    /// The leaves in the block.
     pub leaves: Vec<Option<u64>>,
 }
 
@@ -75,7 +75,7 @@ pub struct Trusted {
     pub block: u64,
     /// The leaf of the block, if it has one.
     pub leaf: Option<u64>,
-    /// The number in it.
+    /// The number in the block.
     pub number: u32,
     /// The processor that holds it, in a scheme of many.
     pub processor: Option<u64>,

@@ -93,12 +93,12 @@ impl Simulation {
         })
     }
 
-    /// The scheme over its memory.
+    /// The scheme, and its memory.
     pub fn instance(&self) -> &Instance {
         &self.instance
     }
 
-    /// The trusted state, as it was when no operation had it.
+    /// The last trusted state that no operation owned.
     pub fn last_inspection(&self) -> &Inspection {
         &self.last_inspection
     }

@@ -23,7 +23,7 @@ struct File {
     uses: BTreeMap<String, Module>,
     /// The modules whose names are all in scope by `use …::*`.
     globs: Vec<Module>,
-    /// The names of its items.
+    /// The names of the file's items.
     items: BTreeSet<String>,
     /// All paths that the file uses.
     paths: BTreeSet<Module>,

@@ -36,7 +36,7 @@ pub struct Run {
     record: PathBuf,
     /// The program that runs a step.
     program: PathBuf,
-    /// The variables that make the steps measure what they run.
+    /// The variables that make the steps measure their commands.
     variables: Vec<(&'static str, OsString)>,
 }
 

@@ -18,7 +18,7 @@ pub enum SettingsError {
         /// True if the user named the store.
         named: bool,
     },
-    /// A size outside of its range.
+    /// A size that is out of range.
     #[error("{name} is {value}: choose from {min} to {max}")]
     Size {
         /// The setting.
@@ -30,7 +30,7 @@ pub enum SettingsError {
         /// The largest valid value.
         max: Size,
     },
-    /// A number outside of its range.
+    /// A number that is out of range.
     #[error("{name} is {value}: choose from {min} to {max}")]
     Number {
         /// The setting.
@@ -42,7 +42,7 @@ pub enum SettingsError {
         /// The largest valid value.
         max: u64,
     },
-    /// A duration outside of its range.
+    /// A duration that is out of range.
     #[error("{name} is {value}: choose from {min} to {max}")]
     Interval {
         /// The setting.
@@ -128,7 +128,7 @@ pub enum SettingsError {
         /// The source.
         source_name: &'static str,
     },
-    /// A setting without the other setting that it needs.
+    /// A setting is given without the other setting that it needs.
     #[error("{given} needs {missing} too: give both, or neither")]
     Alone {
         /// The given setting.

@@ -58,7 +58,7 @@ impl<S: Blobs> BareStore<S> {
         }
     }
 
-    /// Returns the requests that its provider sees.
+    /// Returns the requests that the provider sees.
     pub fn provider(&self) -> Provider {
         Provider { meter: self.store.reader(), touches: self.touches.clone() }
     }

@@ -11,7 +11,7 @@ use std::fmt;
 pub struct ReserveSummary {
     /// The bytes of the reserve.
     pub bytes: Size,
-    /// The minimum number of reads that it allows.
+    /// The minimum number of reads that the reserve allows.
     pub reads: u64,
     /// The reads that are answered when the store is full.
     pub on_full_store: ReadsOnFullStore,

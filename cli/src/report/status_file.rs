@@ -58,11 +58,11 @@ pub fn requests_line(usage: &Usage) -> String {
 pub struct SuccessorFigures {
     /// The location of its store.
     pub store: String,
-    /// Blocks that it has.
+    /// The number of blocks that the successor has.
     pub blocks: u64,
     /// Blocks of the complete successor.
     pub of: u64,
-    /// The requests to its store since the vault was opened.
+    /// The requests to the successor's store since the vault was opened.
     pub usage: Usage,
 }
 
@@ -127,7 +127,7 @@ impl PaceTurns {
 pub struct Objects {
     /// S3 buckets, or Swift's containers.
     pub buckets: u64,
-    /// Objects in them.
+    /// The number of objects in them.
     pub objects: u64,
     /// The bytes of all objects.
     pub bytes: u64,
@@ -137,7 +137,7 @@ pub struct Objects {
     pub blocks: u64,
     /// Blocks that small objects share.
     pub packed_blocks: u64,
-    /// Bytes of small objects in them.
+    /// The bytes of small objects in shared blocks.
     pub packed_bytes: u64,
     /// Bytes of small objects that wait for a block.
     pub waiting_bytes: u64,

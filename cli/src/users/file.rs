@@ -53,7 +53,7 @@ pub enum UsersFileError {
         /// The line of the error, if it is known.
         line: Option<usize>,
     },
-    /// A user in it is not valid.
+    /// A user in the file is not valid.
     #[error("user number {number} in {} is invalid: {why}", file.display())]
     User {
         /// The file.

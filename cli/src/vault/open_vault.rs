@@ -37,7 +37,7 @@ pub struct OpenVaults {
     pub fresh: bool,
     /// The vault, for the gateway.
     pub device: VaultDevice,
-    /// The requests to its store, and the touches.
+    /// The requests to the vault's store, and the touches.
     pub provider: Provider,
     /// The versioning of the provider's bucket, which may keep every rewrite.
     pub versioning: Versioning,
@@ -53,11 +53,11 @@ pub struct OpenVaults {
 pub struct Successor {
     /// Copies the blocks.
     pub copier: Copier,
-    /// The requests to its store.
+    /// The requests to the successor's store.
     pub meter: MeterReader,
-    /// The location of its store.
+    /// The location of the successor's store.
     pub store: String,
-    /// The command that serves it after it has taken over.
+    /// The command that serves the successor after it has taken over.
     pub line: String,
 }
 

@@ -3,7 +3,7 @@
 use crate::oram::Bounds;
 use crate::types::Level;
 
-/// A parameter outside of its range.
+/// A parameter that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name} is {value}; choose {min} to {max}")]
 pub struct OutOfRange {

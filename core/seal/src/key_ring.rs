@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 pub struct EarlierKey {
     /// The key.
     pub key: MasterKey,
-    /// The last epoch that belongs to it.
+    /// The last epoch of this key.
     pub last_epoch: u32,
 }
 
@@ -54,7 +54,7 @@ impl KeyRing {
         &self.newest
     }
 
-    /// The key before it, if there is one.
+    /// The earlier key, if there is one.
     pub fn earlier(&self) -> Option<&EarlierKey> {
         self.earlier.as_ref()
     }

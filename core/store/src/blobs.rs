@@ -69,7 +69,7 @@ pub enum BlobError {
     BadName {
         /// The name.
         name: String,
-        /// The rule that it breaks.
+        /// The rule that the name breaks.
         why: &'static str,
     },
     /// The blob is larger than the reader accepts.

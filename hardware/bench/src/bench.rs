@@ -9,7 +9,7 @@ use crate::sample::PortSample;
 use crate::session::{Operation, Session};
 use std::collections::HashMap;
 
-/// The reason why a controller did not show what it should.
+/// The reason why a controller did not show the expected trace.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum BenchError {
     /// Nothing has moved for too long, or there was no end.
@@ -33,7 +33,7 @@ pub enum BenchError {
         /// Bytes of DRAM.
         dram: u64,
     },
-    /// An answer is not what it should be.
+    /// An answer differs from the expected one.
     #[error("answer {nth} differs from the scheme's")]
     Answer {
         /// The answer, counted from the first.
@@ -419,7 +419,7 @@ impl<'a> User<'a> {
         inputs.spare = spare.map_or(0, |leaf| leaf.0 as u32);
     }
 
-    /// Takes what passed in this cycle. Tells whether anything did.
+    /// Takes the signals that passed in this cycle. Returns whether anything passed.
     fn take(&mut self, cycle: u64, inputs: &Inputs, outputs: &Outputs) -> bool {
         let is_request = inputs.request_valid & outputs.request_ready == 1;
         if is_request {

@@ -67,7 +67,7 @@ impl GoldenFrontEnd {
         &self.keys
     }
 
-    /// Asks for a block, or for a write of it.
+    /// Requests a block, or a write of it.
     pub fn queue_request(&mut self, block: BlockId, data: Option<Vec<u8>>) {
         let operation = data.clone().map_or(Operation::Read(block), |data| Operation::Write(block, data));
         self.session.requests.push(Request { operation, path: Leaf(0), leaf: Leaf(0) });

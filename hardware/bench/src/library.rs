@@ -69,7 +69,7 @@ pub struct DesignBuilder {
     verilator: PathBuf,
     hardware: PathBuf,
     output_folder: PathBuf,
-    /// Libraries are for long runs: the C++ compiler takes its time, and they are faster.
+    /// Libraries are for long runs: the C++ compiler optimises longer, and the libraries are faster.
     pub for_long_runs: bool,
     /// Libraries expose the inside of a backend ([`BackendSample`](crate::BackendSample)), which slows them down.
     pub samples_backend: bool,
@@ -238,7 +238,7 @@ impl DesignBuilder {
         run_tool("the C++ compiler", &mut linker)
     }
 
-    /// The compiled runtime of Verilator, which all libraries have in them.
+    /// The compiled runtime of Verilator, which is part of every library.
     fn runtime(&self) -> Result<Vec<PathBuf>, LibraryError> {
         let object = |name: &str| {
             self.build_once(self.output_folder.join(name).with_extension("o"), |building| {

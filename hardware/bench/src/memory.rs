@@ -79,7 +79,7 @@ impl Refusal {
 /// A burst as the bus shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// The cycle in which its address passes.
+    /// The cycle in which the address passes.
     pub cycle: u64,
     /// The burst's address.
     pub address: u64,

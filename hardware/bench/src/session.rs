@@ -7,7 +7,7 @@ use ameles_core::types::{BlockId, Leaf};
 pub enum Operation {
     /// Answers with the block.
     Read(BlockId),
-    /// Replaces the block, and answers with what it was.
+    /// Replaces the block, and answers with the previous contents.
     Write(BlockId, Vec<u8>),
     /// Answers with the block, which leaves the tree.
     Take(BlockId),

@@ -32,7 +32,7 @@ pub struct Service {
 pub struct Stage {
     /// The stage's name.
     pub name: String,
-    /// Seconds to wait after it.
+    /// The seconds to wait after the stage.
     pub closure_delay_seconds: u64,
     /// The store of this stage, if it differs from the workload's.
     pub storage: Option<Service>,
@@ -75,11 +75,11 @@ pub struct Limit {
 /// The division of a work among its workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
-    /// Each does all of it.
+    /// Each worker does all of the work.
     None,
-    /// Each has its own containers.
+    /// Each worker has its own containers.
     Container,
-    /// Each has its own objects.
+    /// Each worker has its own objects.
     Object,
 }
 
@@ -109,7 +109,7 @@ pub struct Operation {
 pub enum FileOrder {
     /// The files in the order of their names.
     Sequence,
-    /// Any of them, uniformly.
+    /// Any of the files, uniformly.
     Uniform,
 }
 

@@ -11,7 +11,7 @@ pub struct FaultCost {
     pub faults: u64,
     /// All work of all harts, including the program's own.
     pub total: u64,
-    /// The part of it in page faults.
+    /// The part of these instructions in page faults.
     pub in_faults: u64,
     /// The part of that between the faults: refreshes ahead, unloading.
     pub off_line: u64,
@@ -25,7 +25,7 @@ pub struct FaultCost {
     pub copies: u64,
     /// The shares of all harts in sealing and opening.
     pub shared: u64,
-    /// The longest of them in each batch.
+    /// The longest share of each batch.
     pub longest: u64,
     /// The work of the first hart to hand shares over, and to join.
     pub hand_over: u64,

@@ -12,7 +12,7 @@ const SWEPT: [u64; 5] = [8, 15, 32, 64, 128];
 pub struct Options {
     /// True if one short round is enough, with rough figures.
     pub quick: bool,
-    /// True if it measures with 8 to 128 resident pages too.
+    /// True if the bench also measures with 8 to 128 resident pages.
     pub sweep: bool,
     /// The cipher that seals pages.
     pub cipher: PageCipher,
@@ -22,7 +22,7 @@ pub struct Options {
     pub rounds: Option<u64>,
     /// Faults that are measured in each run. The default is 5000, or 1000 with `quick`.
     pub faults: Option<u64>,
-    /// Faults before them. The default is the number of measured faults.
+    /// The faults before the measured ones. The default is the number of measured faults.
     pub warm: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// The steps of it, without the whole runs.
+    /// The steps of the plan, without the whole runs.
     pub(super) fn steps(&self) -> u64 {
         (self.rounds + self.metered_rounds) * (PROGRAMS.len() * self.configurations.len()) as u64
     }

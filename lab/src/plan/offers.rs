@@ -51,7 +51,7 @@ pub struct Offer {
 
 /// The factor of the trusted memory up to which better choices are shown.
 const MORE_MEMORY: u64 = 2;
-/// The part of a figure that is worth more memory.
+/// The ratio of two figures below which the better one is worth more memory.
 const WORTHWHILE: f64 = 0.9;
 
 impl Plan {

@@ -53,7 +53,7 @@ pub struct PendingWaits {
 pub struct Traffic {
     /// The requests and bytes before the answer.
     pub on_line: Flow,
-    /// The requests and bytes that are pending after it.
+    /// The requests and bytes that are pending after the operation.
     pub off_line: Flow,
     /// Round trips of a batch before its answer.
     pub round_trips: f64,

@@ -68,7 +68,7 @@ impl Row {
         (saved + read(found) + read(others) + in_stash) as f64 / all.max(1) as f64
     }
 
-    /// Cycles of a path, with the rest after it.
+    /// The cycles of a path, with the rest after the path.
     pub fn cycles_a_path(&self) -> f64 {
         self.cycles() / self.counts().paths().max(1) as f64
     }

@@ -66,7 +66,7 @@ pub enum Key {
     RhoLevels,
     /// Blocks of its buckets.
     RhoZ,
-    /// Levels of it on the trusted side.
+    /// The levels of the small tree on the trusted side.
     RhoTop,
     /// Paths of it for one of the main tree; 0 for as many as are needed.
     RhoPaths,
@@ -84,7 +84,7 @@ pub enum Key {
     ForkOneByOne,
     /// The first level that Fork Path caches.
     ForkFirst,
-    /// The last level that it caches.
+    /// The last level that the cache of Fork Path has.
     ForkLast,
 }
 

@@ -45,7 +45,7 @@ pub enum Piece {
 pub struct Sheet {
     /// The sheet's name in file names: small letters and hyphens.
     pub name: String,
-    /// The sentence above it; may be empty.
+    /// The sentence above the table. It may be empty.
     pub caption: String,
     /// The headings of its columns.
     pub header: Vec<String>,

@@ -19,7 +19,7 @@ pub struct Part {
     /// The part's weight: its share of the objects relative to the other parts.
     #[serde(default = "default_weight")]
     pub weight: f64,
-    /// The sizes in it.
+    /// The sizes in the part.
     #[serde(flatten)]
     pub shape: Shape,
 }

@@ -48,7 +48,7 @@ pub(super) fn thesis_curious(trial: &Trial<'_>) -> Result<RunResult, ThesisError
     })
 }
 
-/// CURIOUS without its log, as Ameles drives a scheme.
+/// CURIOUS without its log, with Ameles's driver.
 pub(super) fn concurrent_curious(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     let of = |block_bytes| CuriousParameters::for_capacity(trial.blocks(), block_bytes, 16);
     let (empty, real) = (of(0), of(trial.payload()));

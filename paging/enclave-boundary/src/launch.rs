@@ -60,7 +60,7 @@ pub struct Paging {
     pub storage: SealedStorage,
     /// The mode of the page table.
     pub mode: PagingMode,
-    /// True if each slot of untrusted memory is written before the program begins, like after a long run: for
+    /// True if each slot of untrusted memory is written before the program begins, as after a long run. It is for
     /// measurements.
     pub filled: bool,
     /// Harts that seal and open pages: at least 1; more than 1 requires a parallel scheme.

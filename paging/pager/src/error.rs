@@ -61,7 +61,7 @@ pub enum UserfaultfdError {
     /// The kernel is too old.
     #[error("this kernel's userfaultfd cannot {what}: it needs Linux {since} or newer")]
     Lacks {
-        /// The thing that it cannot do.
+        /// The operation that the kernel cannot do.
         what: &'static str,
         /// The first version that can do it.
         since: &'static str,

@@ -258,7 +258,7 @@ impl Extents {
         self.bind(page..page + PAGE_BYTES, access)
     }
 
-    /// Unmaps a page, which holds nothing. Another is assigned at the next access.
+    /// Unmaps an empty page. Another is assigned at the next access.
     pub(crate) fn release_page(&mut self, page: u64, on_exhaustion: OnExhaustion) {
         let Some(PageMapping { at, access }) = self.mapping_of(page) else { return };
         self.remove(at..at + PAGE_BYTES);

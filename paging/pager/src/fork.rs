@@ -46,9 +46,9 @@ struct Parts {
     /// The child's untrusted memory.
     shared: Option<SharedMapping>,
     transfer: Option<Transfer>,
-    /// The pages in it, in order.
+    /// The pages in the transfer, in order.
     stored: Vec<u32>,
-    /// Pages in it, including dummies.
+    /// The number of transferred pages, including dummies.
     accesses: u64,
     /// The reason why the resident pages cannot be shared with the child.
     refused: Option<Errno>,

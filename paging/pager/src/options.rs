@@ -37,7 +37,7 @@ pub struct Meters {
 /// The handler thread of a region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handler {
-    /// The processor that it runs on.
+    /// The processor on which the handler runs.
     pub processor: HandlerProcessor,
     /// True if it has its own descriptor table, copied from the program's when the region is made. Then a program that
     /// closes every descriptor does not close the pager's. Descriptors in the copy stay open with the region. False by

@@ -48,7 +48,7 @@ impl PrivateMapping {
         unsafe { rustix::mm::madvise(self.start.cast(), self.bytes, Advice::LinuxDoFork) }
     }
 
-    /// All its addresses.
+    /// All addresses of the mapping.
     pub(crate) fn span(&self) -> std::ops::Range<usize> {
         self.start as usize..self.start as usize + self.bytes
     }

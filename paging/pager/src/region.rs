@@ -168,7 +168,7 @@ impl Region {
         self.mapping.first_bytes()
     }
 
-    /// The options that it was made with.
+    /// The options of the region.
     pub fn options(&self) -> &Options {
         &self.options
     }

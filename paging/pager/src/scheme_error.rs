@@ -21,7 +21,7 @@ pub enum SchemeError {
         pages: u64,
         /// The scheme.
         scheme: Scheme,
-        /// Bytes that they need.
+        /// The bytes that the pages need.
         needed: u64,
         /// Allowed bytes.
         limit: u64,

@@ -271,7 +271,7 @@ impl Reserved {
         self.pages[pages].iter_mut().for_each(|page| page.1 = 0);
     }
 
-    /// Stores and loads as far as it may.
+    /// Stores and loads as far as the rights allow.
     fn touch(&mut self, page: usize, byte: u8) {
         let at = (self.start + page * PAGE_BYTES + 17) as *mut u8;
         if self.pages[page].0 != Access::NONE {

@@ -12,7 +12,8 @@ use std::sync::{Mutex, PoisonError};
 /// The threads that have begun to end, and may still be listed; the first one until its end.
 static EXITED: Mutex<Vec<pid_t>> = Mutex::new(Vec::new());
 
-/// True once a thread has ended without the C library, which still counts it: it never ends the program then.
+/// True if a thread has ended without the C library. The library still counts this thread, so it never ends the
+/// program.
 static HAS_RAW_EXIT: AtomicBool = AtomicBool::new(false);
 
 /// Records that the calling thread begins: one that has ended may have had its number.

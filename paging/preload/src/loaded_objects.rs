@@ -90,7 +90,7 @@ impl LoadedObject {
         at & !(PAGE - 1)..(at + entries * ENTRY_BYTES).next_multiple_of(PAGE)
     }
 
-    /// The names of the libraries that it needs.
+    /// The names of the libraries that the object needs.
     pub(crate) fn needed(&self) -> impl Iterator<Item = &'static CStr> {
         let needed =
             self.dynamic.iter().take_while(|[tag, _]| *tag != 0).filter(|[tag, _]| *tag == DT_NEEDED);

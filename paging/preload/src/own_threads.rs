@@ -39,7 +39,7 @@ pub(crate) fn list_threads() -> std::io::Result<Vec<libc::pid_t>> {
     Ok(threads)
 }
 
-/// Tells whether a thread is one of them.
+/// Returns whether a thread is one of this library's own.
 pub(crate) fn contains(thread: libc::pid_t) -> bool {
     own().is_some_and(|own| own.contains(&thread))
 }
@@ -66,7 +66,7 @@ pub(crate) fn treat_all_as_own(all: bool) {
     ALL.store(all, Ordering::SeqCst);
 }
 
-/// Tells whether the calling thread is one of them.
+/// Returns whether the calling thread is one of this library's own.
 pub(crate) fn is_own() -> bool {
     if ALL.load(Ordering::Relaxed) {
         return true;

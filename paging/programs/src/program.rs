@@ -11,7 +11,7 @@ use thiserror::Error;
 pub struct Program {
     /// The program's name in the paper's figures.
     pub name: &'static str,
-    /// The kind of programs that it represents.
+    /// The kind of programs that this one represents.
     pub stands_for: &'static str,
     /// The runs of it: one, or one on each instance after the other.
     pub runs: &'static [Run],
@@ -154,9 +154,9 @@ pub enum WrongAnswer {
     Other {
         /// The run.
         run: &'static str,
-        /// The line that it should have printed.
+        /// The line that the program should have printed.
         answer: &'static str,
-        /// The line that it printed.
+        /// The line that the program printed.
         found: String,
     },
     /// The solver's output has no verdict.

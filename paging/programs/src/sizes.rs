@@ -5,12 +5,12 @@
 
 use crate::{avl_tree, lbm, picosat, random_writes, recommender, sha_256};
 
-/// A size with the answer that belongs to it.
+/// A size, and the answer at this size.
 #[derive(Clone, Copy, Debug)]
 pub struct Pinned<S> {
     /// The amount of a program's work.
     pub size: S,
-    /// The line that it prints.
+    /// The line that the program prints.
     pub answer: &'static str,
 }
 

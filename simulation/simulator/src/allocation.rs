@@ -54,7 +54,7 @@ pub struct TriedSizes {
     pub sizes: Sizes,
     /// PL: blocks of a path in memory.
     pub path_blocks: u64,
-    /// The share of all slots that it gives up.
+    /// The share of all slots that these sizes give up.
     pub space_loss: f64,
     /// The share of background evictions in all paths.
     pub evictions: f64,

@@ -111,7 +111,7 @@ pub enum ConfigurationError {
         /// The maximum of the setting.
         max: u32,
     },
-    /// Fork Path is combined with what it is not built for.
+    /// Fork Path is combined with an option for which it is not built.
     #[error("Fork Path goes with neither early write-backs nor delayed remapping: leave them out")]
     ForkPathAlone,
     /// A small tree is combined with what it is not built for.

@@ -74,7 +74,7 @@ impl ForkPathConfiguration {
 pub(crate) struct Label<W> {
     pub(crate) leaf: Leaf,
     pub(crate) work: Option<W>,
-    /// Paths that were chosen before it.
+    /// The number of paths that were chosen before this one.
     age: u32,
 }
 

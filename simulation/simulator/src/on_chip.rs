@@ -36,7 +36,7 @@ pub struct OnChipBytes {
 }
 
 impl OnChipBytes {
-    /// All of them.
+    /// The sum of all parts.
     pub fn total(&self) -> u64 {
         let OnChipBytes { stash, tree_top, index, plb, positions, metadata, small_tree, remapped } = *self;
         stash + tree_top + index + plb + positions + metadata + small_tree + remapped

@@ -56,7 +56,7 @@ pub(crate) struct PathTimer {
     has_metadata: bool,
     /// Metadata that a step reads before anything else.
     first: Vec<Block>,
-    /// The other blocks that it reads.
+    /// The other blocks that the path reads.
     blocks: Vec<Block>,
     /// The blocks that it writes, if those are not all of `blocks`.
     changed: Vec<Block>,
@@ -116,7 +116,7 @@ impl Region {
         Ok(region)
     }
 
-    /// The block behind its last one.
+    /// The number of the block after the last one.
     fn end(&self) -> u64 {
         self.first
             + match &self.layout {

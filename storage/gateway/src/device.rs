@@ -89,7 +89,7 @@ pub enum DeviceError {
     /// the operator of the gateway only.
     #[error("the vault is unavailable for now: {0}")]
     Unavailable(String),
-    /// The store returned other bytes than were written to it.
+    /// The store returned other bytes than the written ones.
     #[error("the store was tampered with: {0}")]
     Tampered(String),
     /// The vault was closed.

@@ -18,7 +18,7 @@ pub enum Error {
     /// The container still has objects.
     #[error("the container still has {objects} objects or old versions: delete them first")]
     ContainerNotEmpty {
-        /// Objects in it.
+        /// The number of objects in the container.
         objects: usize,
     },
     /// No object has this key.

@@ -144,7 +144,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &PartitionsParameters {
         &self.parameters
     }

@@ -48,7 +48,7 @@ impl PartitionsParameters {
         Layout::new(all.collect())
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(super) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }

@@ -34,6 +34,6 @@ pub trait SubOram {
     /// Blocks that its next put holds in buffers, without those that wait. Public.
     fn put_buffer(&self) -> usize;
 
-    /// Trusted memory that it occupies between its operations, in bytes.
+    /// The trusted memory that the ORAM occupies between operations, in bytes.
     fn trusted_bytes(&self) -> usize;
 }

@@ -32,7 +32,7 @@ impl Positions {
         self.words.words()
     }
 
-    /// Returns its words.
+    /// Returns the words of the map.
     pub fn into_words(self) -> Vec<u32> {
         self.words.into_words()
     }
@@ -50,7 +50,7 @@ impl Positions {
         self.track_changes();
     }
 
-    /// Blocks in it.
+    /// The number of blocks.
     pub fn blocks(&self) -> u64 {
         self.words().len() as u64
     }

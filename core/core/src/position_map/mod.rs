@@ -32,7 +32,7 @@ pub trait PositionMap {
     /// Serves the look-ups in order. A batch never names a block twice.
     async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<Self::Error>>;
 
-    /// Bytes that it occupies on the trusted side.
+    /// The bytes that the map occupies on the trusted side.
     fn trusted_bytes(&self) -> usize;
 
     /// Steps of [`step`](Self::step) that are pending now, for a map that has off-line work of its own. Public.

@@ -65,7 +65,7 @@ pub struct DetWoParameters {
 /// The reason why parameters of a DetWoORAM are refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DetWoParametersError {
-    /// A value outside of its range.
+    /// A value that is out of range.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// The trusted state does not fit the address space.
@@ -110,7 +110,7 @@ impl DetWoParameters {
         Ok(schedule)
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
@@ -173,7 +173,7 @@ impl<S: Store> DetWoOram<S> {
         })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &DetWoParameters {
         &self.parameters
     }

@@ -105,7 +105,7 @@ pub struct EagerOram<S> {
 struct Buffer {
     /// p, the write that the buffer is for.
     write: u64,
-    /// The main slots that it refreshes.
+    /// The main slots that write p refreshes.
     due: Refreshes,
     progress: Progress,
     /// The pages. `None` while a preload has them; shared while they are unloaded.
@@ -160,7 +160,7 @@ impl<S: Store> EagerOram<S> {
         })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &EagerParameters {
         &self.parameters
     }

@@ -115,7 +115,7 @@ impl OpamParameters {
         range::check(&[("stash_bound", self.stash_bound.into(), min_stash, u32::MAX.into())])
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
@@ -202,7 +202,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &OpamParameters {
         &self.parameters
     }

@@ -39,7 +39,7 @@ impl PlainParameters {
         range::check_bounds(self.bounds(), u64::MAX, u32::MAX)
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
@@ -66,7 +66,7 @@ impl<S: Store> Plain<S> {
         Ok(Plain { parameters, store })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &PlainParameters {
         &self.parameters
     }

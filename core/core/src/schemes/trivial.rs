@@ -52,7 +52,7 @@ impl TrivialParameters {
         range::check(&[("chunk_blocks", self.chunk_blocks.into(), 1, u32::MAX.into())])
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
@@ -97,7 +97,7 @@ impl<S: Store> TrivialOram<S> {
         })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &TrivialParameters {
         &self.parameters
     }

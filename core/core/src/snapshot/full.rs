@@ -7,11 +7,11 @@ use core::error::Error;
 /// An oblivious RAM that can be saved and restored, over the store as it was when it was saved. All that it must
 /// remember is in its snapshot: parameters, position map, stash. `R` is the randomness that it draws from.
 pub trait FullSnapshot<R>: Oram + Sized {
-    /// The store that it keeps its blocks in.
+    /// The store of the ORAM's blocks.
     type Store;
     /// The trusted state between two steps.
     type Snapshot: BorshSerialize + BorshDeserialize;
-    /// The reason why its parameters are refused.
+    /// The reason why parameters are refused.
     type ParametersError: Error + 'static;
 
     /// The trusted state.

@@ -39,7 +39,7 @@ impl WordTable {
         self.words.len() as u64
     }
 
-    /// Returns its words.
+    /// Returns the words of the table.
     pub(crate) fn into_words(self) -> Vec<u32> {
         self.words
     }

@@ -63,7 +63,7 @@ pub struct StashSnapshot {
 }
 
 impl StashSnapshot {
-    /// The blocks in it.
+    /// The blocks in the snapshot.
     pub fn blocks(&self) -> impl Iterator<Item = (BlockId, Leaf)> + '_ {
         self.blocks.iter().copied()
     }
@@ -87,7 +87,7 @@ impl Stash {
         }
     }
 
-    /// Blocks in it.
+    /// The number of blocks in the stash.
     #[inline]
     pub fn len(&self) -> usize {
         self.index.len()
@@ -103,7 +103,7 @@ impl Stash {
         self.peak
     }
 
-    /// Bytes that it occupies now: payloads, lists and index.
+    /// The bytes that the stash occupies now: payloads, lists and index.
     pub fn bytes(&self) -> usize {
         self.payloads.allocated()
             + self.entries.capacity() * size_of::<Entry>()

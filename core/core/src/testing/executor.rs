@@ -97,12 +97,12 @@ impl<'a> Task<'a> {
         true
     }
 
-    /// Returns whether it will go on when it is polled.
+    /// Returns whether the task will continue when it is polled.
     pub fn is_woken(&self) -> bool {
         self.woken.0.load(Ordering::Relaxed)
     }
 
-    /// Returns whether it came to its end.
+    /// Returns whether the task has ended.
     pub fn has_ended(&self) -> bool {
         self.future.is_none()
     }

@@ -25,7 +25,7 @@ pub struct PlanRequest {
 }
 
 impl PlanRequest {
-    /// The parameters that are planned for it.
+    /// The parameters that are planned for this request.
     pub fn plan(&self) -> RingParameters {
         RingParameters::for_objective(self.capacity, 0, self.trusted, self.max_batch, self.objective)
     }

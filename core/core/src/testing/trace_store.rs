@@ -10,7 +10,7 @@ use core::cell::{Cell, RefCell};
 use core::future::poll_fn;
 use core::task::{Poll, Waker};
 
-/// An operation of the trace, recorded when it was asked for.
+/// An operation of the trace, recorded when it was requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraceEntry {
     /// These slots were read together.
@@ -33,7 +33,7 @@ pub enum ProcessorAction {
 pub struct SentMessage {
     /// The processor that sent it.
     pub from: Processor,
-    /// The processor that it was sent to.
+    /// The processor that receives the message.
     pub to: Processor,
     /// The sent message's length in bytes.
     pub bytes: usize,

@@ -25,7 +25,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The instant that it stands at.
+    /// The present instant of the clock.
     pub fn now(&self) -> Micros {
         self.now.get()
     }
@@ -72,7 +72,7 @@ pub struct StoreEvent {
     pub at: Micros,
     /// The operation.
     pub operation: TraceEntry,
-    /// True if it was answered, false if it was asked.
+    /// True for an answer, false for a request.
     pub answered: bool,
 }
 
@@ -80,7 +80,7 @@ pub struct StoreEvent {
 /// for each operation.
 pub struct SlowStore<'a, S> {
     inner: S,
-    /// The store that records what is asked of it.
+    /// The store that records the requests.
     recorder: &'a TraceStore,
     clock: &'a Clock,
     requested: Cell<u64>,

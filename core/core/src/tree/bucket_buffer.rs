@@ -185,7 +185,7 @@ impl BucketBuffer {
         })
     }
 
-    /// Bytes that they occupy.
+    /// The bytes that the buckets occupy.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.capacity() + self.buckets.capacity() * size_of::<Bucket>() + self.index.allocation_size()
     }

@@ -74,7 +74,7 @@ impl BucketMetadata {
             && self.slots.words().iter().all(|word| u64::from(word & !READ) <= capacity)
     }
 
-    /// Bytes that it occupies on the trusted side.
+    /// The bytes that the map occupies on the trusted side.
     pub fn bytes(&self) -> usize {
         let words = self.slots.words().len() + self.reads.len() + self.written.words.words().len();
         words * size_of::<u32>()

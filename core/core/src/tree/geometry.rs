@@ -12,9 +12,9 @@ use core::error::Error;
 /// A bucket's shape; every level may have its own (as IR-Alloc proposes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct BucketShape {
-    /// Z: real blocks that it may hold.
+    /// Z: the maximum number of real blocks.
     pub blocks: u32,
-    /// Slots of it in untrusted memory.
+    /// The number of slots in untrusted memory.
     pub slots: u32,
     /// Plaintext bytes of a slot.
     pub slot_bytes: u32,

@@ -13,7 +13,7 @@ pub enum PageError {
     Forged {
         /// The first such slot, in the order asked for.
         slot: Slot,
-        /// The version that it should have had.
+        /// The version that the page should have had.
         version: u64,
     },
     /// The scheme wrote out of its deterministic order. Nothing was written.

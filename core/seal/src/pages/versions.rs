@@ -29,7 +29,7 @@ pub trait Versions {
     /// If a bucket lies outside; no version was taken then either.
     fn advance(&mut self, buckets: &[Bucket], each: impl FnMut(Bucket, u64)) -> Result<(), PageError>;
 
-    /// Returns the trusted memory that it takes, in bytes.
+    /// Returns the trusted memory of the versions, in bytes.
     fn trusted_bytes(&self) -> u64;
 }
 

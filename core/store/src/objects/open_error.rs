@@ -80,7 +80,7 @@ pub enum OpenError {
     Unreachable {
         /// The root of the failure.
         why: String,
-        /// The whole of it.
+        /// The whole error.
         error: Box<object_store::Error>,
     },
 }

@@ -26,7 +26,7 @@ struct Master {
     /// The cycle of each beat that was read, and its first word.
     read: Vec<(u64, u32)>,
     answers: u64,
-    /// Changes what it writes.
+    /// The version of the bytes that the master writes next.
     version: u32,
 }
 

@@ -82,7 +82,7 @@ fn memory_that_serves_one_direction_at_a_time_waits_for_neither() {
     }
 }
 
-/// The bench's controllers have a patience of 1000 cycles.
+/// The bench's controllers wait at most 1000 cycles.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_long_stall_of_memory_is_signalled_and_changes_no_answer() {

@@ -52,7 +52,7 @@ impl GatewayOptions {
         }
     }
 
-    /// Checks that they can be measured.
+    /// Checks that the options can be measured.
     pub(super) fn check(&self) -> Result<(), BenchError> {
         let is_empty = self.sizes.is_empty() || self.clients.is_empty() || self.clients.contains(&0);
         if is_empty || self.sizes.contains(&0) || self.time.is_zero() {

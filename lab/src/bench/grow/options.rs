@@ -9,7 +9,7 @@ use super::super::service::VaultOptions;
 pub struct GrowOptions {
     /// The blocks of each vault, in ascending order.
     pub capacities: Vec<u64>,
-    /// The vaults' other options; their numbers of blocks do not count.
+    /// The vaults' other options. Their numbers of blocks are ignored.
     pub vault: VaultOptions,
     /// The divisor of the capacity that gives the blocks of the trusted side.
     pub trusted_share: u64,

@@ -274,7 +274,7 @@ fn processor_time() -> Duration {
     Duration::new(elapsed_processor.tv_sec.unsigned_abs(), elapsed_processor.tv_nsec.unsigned_abs() as u32)
 }
 
-/// The ORAM, and what it stores at most.
+/// The ORAM, and the maximum that it stores.
 fn build(options: &MemoryOptions, report: &mut Report) -> Result<(Box<dyn Target>, u64), BenchError> {
     let (capacity, block_bytes) = (options.capacity, options.block_bytes);
     let trusted_blocks = capacity / options.trusted_share;

@@ -52,7 +52,7 @@ impl VaultOptions {
         }
     }
 
-    /// The parameters that they lead to.
+    /// The parameters that follow from the options.
     ///
     /// # Errors
     /// [`BenchError::Options`].

@@ -41,7 +41,7 @@ pub enum FaultPathError {
     Resident {
         /// The requested number.
         resident: usize,
-        /// The least possible: 1, or 2 with second chances.
+        /// The minimum: 1, or 2 with second chances.
         min: usize,
     },
     /// A second chance for none, or for all.

@@ -33,7 +33,7 @@ const MAX_SKIPPED_LOG2: u32 = 6;
 #[derive(Default)]
 struct SleepState {
     state: AtomicU32,
-    /// Faults that are skipped before it is woken.
+    /// The number of faults that are skipped before the thread is woken.
     faults_to_skip: AtomicU32,
 }
 

@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// A region, as its faults use it.
+/// A region, with the parts that its faults use.
 pub(crate) struct Paging {
     pub(super) state: Lock<PagingState>,
     /// The thread that retains the lock while it forks; 0 if none does.

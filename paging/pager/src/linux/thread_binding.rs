@@ -19,7 +19,7 @@ const FAULTS_PER_CHECK: u32 = 256;
 struct Bound {
     thread: Pid,
     to: usize,
-    /// The processors that it might run on before.
+    /// The processors on which the thread might run before.
     allowed: CpuSet,
 }
 

@@ -20,10 +20,10 @@ unsafe impl Send for WatchedMemory {}
 unsafe impl Sync for WatchedMemory {}
 
 impl WatchedMemory {
-    /// Maps a file in memory, such as [`Region::untrusted`](crate::region::Region::untrusted) has.
+    /// Maps a file in memory, such as that of [`Region::untrusted`](crate::region::Region::untrusted).
     ///
     /// # Errors
-    /// The system's; `EPERM` for a file that may shrink: reading beyond its end would end the process.
+    /// The system's error, or `EPERM` for a file that may shrink: a read beyond its end would end the process.
     pub fn map(file: OwnedFd) -> Result<Self, Errno> {
         if !rustix::fs::fcntl_get_seals(&file)?.contains(SealFlags::SHRINK) {
             return Err(Errno::PERM);

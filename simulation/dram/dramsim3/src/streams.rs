@@ -61,7 +61,7 @@ pub(crate) fn theirs(specification: &Specification, steps: &[Step]) -> std::io::
     Ok(now - PIPELINE * steps.len() as u64)
 }
 
-/// Random paths: each is read, and written with a pause before the next, or not at all.
+/// Random paths. Each is read, and either written with a pause before the next one, or not written.
 pub(crate) fn paths(layout: &impl Layout, count: u64, pause: Option<u64>) -> Vec<Step> {
     let mut random = Random(7);
     let (mut written, mut reads) = (Vec::new(), Vec::new());

@@ -19,7 +19,7 @@ pub enum Direction {
 pub struct Request {
     /// The request's number, which is its age.
     pub id: RequestId,
-    /// The batch that it belongs to.
+    /// The batch of the request.
     pub batch: u32,
     /// The direction.
     pub direction: Direction,

@@ -10,11 +10,11 @@ use proptest::prelude::*;
 /// A part of a load.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    /// The cycles that pass before it.
+    /// The cycles that pass before the step.
     pub gap: u64,
     pub direction: Direction,
     pub blocks: Vec<Block>,
-    /// Makes the controller wait for it.
+    /// True if the controller waits for the step.
     pub is_awaited: bool,
 }
 

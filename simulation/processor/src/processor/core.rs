@@ -41,7 +41,7 @@ impl Core {
         }
     }
 
-    /// The turn that its next fetch follows.
+    /// The turn after which the core fetches next.
     pub(super) fn clock(&self, width: u64) -> u64 {
         self.state.fetched.max(self.posted.free_at.saturating_mul(width))
     }

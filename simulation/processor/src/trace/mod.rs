@@ -42,7 +42,7 @@ pub struct Miss {
 /// A kind of access to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An instruction waits for it.
+    /// An instruction waits for the line.
     Load,
     /// The line is written, and no instruction waits for it.
     Store,

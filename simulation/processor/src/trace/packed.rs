@@ -16,7 +16,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 /// The beginning of a packed trace.
 pub const MAGIC: &[u8; 16] = b"ameles trace v1\n";
 
-/// The bytes of it that every version has.
+/// The part of the magic number that every version has.
 pub(super) const KIND: usize = b"ameles trace v".len();
 
 /// A packed trace that is being read.
@@ -158,7 +158,7 @@ impl<R: BufRead> Packed<R> {
         TraceError::Packed { record: self.record, byte: self.begun, why: why.into() }
     }
 
-    /// A fault of what unpacks the records, or of the file system.
+    /// A fault of the decompression, or of the file system.
     fn unreadable(&self, error: io::Error) -> TraceError {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => self.fault("the file ends before it"),

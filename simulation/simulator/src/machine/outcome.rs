@@ -34,9 +34,9 @@ pub enum RunError {
 pub struct VisiblePath {
     /// The cycle at which it begins.
     pub start: Cycle,
-    /// The cycle at which it has been written.
+    /// The cycle at which the path has been written.
     pub end: Cycle,
-    /// The tree that it is of.
+    /// The tree of the path.
     pub tree: Tree,
     /// The path.
     pub leaf: Leaf,

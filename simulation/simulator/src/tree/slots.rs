@@ -87,7 +87,7 @@ impl Slots {
         self.places.size(level.0)
     }
 
-    /// Bytes that they occupy.
+    /// The bytes that the slots occupy.
     pub fn bytes(&self) -> usize {
         size_of_val(&self.words[..])
     }

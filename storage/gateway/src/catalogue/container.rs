@@ -140,7 +140,7 @@ pub struct AccountView {
     pub settings: Arc<AccountSettings>,
     /// The number of its containers.
     pub containers: u64,
-    /// The totals of all of them.
+    /// The totals of all containers.
     pub totals: Totals,
 }
 

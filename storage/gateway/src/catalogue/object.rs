@@ -149,7 +149,7 @@ impl Segment {
         }
     }
 
-    /// Returns its size in bytes, without padding.
+    /// Returns the size of the segment in bytes, without padding.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -196,7 +196,7 @@ pub struct Object {
     pub version: Version,
 }
 
-/// The facts about an upload in parts that its object keeps.
+/// The facts about an upload in parts that the object keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Completed {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Encode, Decode)]
 #[cbor(map)]
 pub struct Upload {
-    /// The account that it belongs to.
+    /// The account of the upload.
     #[n(0)]
     pub account: String,
     /// The container of the object.
@@ -61,7 +61,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Returns its CRC64NVME as a checksum, if known.
+    /// Returns the CRC64NVME of the part as a checksum, if it is known.
     pub(crate) fn crc64nvme_checksum(&self) -> Option<Checksum> {
         let algorithm = Algorithm::Crc64Nvme;
         let bytes = algorithm.crc_bytes(self.crc64nvme?);

@@ -31,7 +31,7 @@ pub struct Version {
 pub(crate) const MAX_ORDER: u64 = u64::MAX / 2;
 
 impl Version {
-    /// Returns its name.
+    /// Returns the name of the version.
     pub fn id(&self) -> VersionId {
         match self.salt {
             None => VersionId::Null,

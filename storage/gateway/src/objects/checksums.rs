@@ -48,7 +48,7 @@ pub struct Checksum {
     /// The algorithm.
     #[n(0)]
     pub algorithm: Algorithm,
-    /// The bytes that it covers.
+    /// The bytes that the checksum covers.
     #[n(1)]
     pub coverage: Coverage,
     /// Base64 text.

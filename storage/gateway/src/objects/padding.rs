@@ -28,7 +28,7 @@ pub enum PaddingError {
         place: usize,
         /// The size of the class in bytes.
         size: u64,
-        /// The size before it in bytes, 0 for the first.
+        /// The size of the class before it in bytes, 0 for the first one.
         before: u64,
     },
 }

@@ -58,7 +58,7 @@ pub struct Figures {
     pub requests: u64,
     /// Bytes sent to the store.
     pub bytes_up: u64,
-    /// Bytes received from it.
+    /// The bytes that were received from the store.
     pub bytes_down: u64,
     /// Bytes stored there now.
     pub stored_bytes: u64,

@@ -28,7 +28,7 @@ use subtle::ConstantTimeEq;
 /// The parameters that only such a signature has.
 const SIGNATURE_PARAMETERS: [&str; 3] = ["AWSAccessKeyId", "Expires", "Signature"];
 
-/// The parameters that it covers.
+/// The parameters that the signature covers.
 const COVERED: [&str; 33] = [
     "accelerate",
     "acl",

@@ -49,7 +49,7 @@ impl Content {
         self.pieces.iter().map(Piece::bytes).sum()
     }
 
-    /// Returns the pieces with these bytes of it.
+    /// Returns the pieces with these bytes of the content.
     pub(super) fn cut(&self, range: &Range<u64>) -> Vec<Piece> {
         cut(&self.pieces, range)
     }

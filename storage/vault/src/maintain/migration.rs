@@ -174,7 +174,7 @@ impl MirroredVaults {
 }
 
 impl Copier {
-    /// The vaults between which it copies.
+    /// The vaults between which blocks are copied.
     pub fn vaults(&self) -> &MirroredVaults {
         &self.vaults
     }

@@ -122,7 +122,7 @@ impl Pacer {
         now < self.quiet_until
     }
 
-    /// Returns whether a turn must start as soon as it can.
+    /// Returns whether a turn must start as soon as possible.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         now >= self.due
     }

@@ -32,7 +32,7 @@ pub struct Status {
     pub old_versions: u64,
     /// The table of rows.
     pub rows: RowFigures,
-    /// The reserve of the trusted disk, for when it is full.
+    /// The reserve of the trusted disk, for a full disk.
     pub reserve: ReserveFigures,
     /// The space of the store. Public.
     pub store: StoreFigures,

@@ -46,7 +46,7 @@ impl Garbage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct ShippedCheckpoint {
     pub(crate) number: u64,
-    /// The epoch in which it was shipped.
+    /// The epoch in which the checkpoint was shipped.
     pub(crate) epoch: u32,
     /// The newest bucket version that the checkpoint knows. The checkpoint needs every version up to it that was
     /// current then.

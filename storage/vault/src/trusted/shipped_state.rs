@@ -33,7 +33,7 @@ const ZEROS_AT_ONCE: u64 = 64 << 10;
 pub(crate) struct ShippedPoint {
     /// The number of the checkpoint.
     pub(crate) number: u64,
-    /// The epoch of the session that shipped it.
+    /// The epoch of the session that shipped the checkpoint.
     pub(crate) epoch: u32,
     /// Accesses since the vault was created.
     pub(crate) accesses: u64,
@@ -194,7 +194,7 @@ impl ShippedStateWriter {
         Ok(Some(std::mem::replace(&mut self.waiting, rest)))
     }
 
-    /// Adds some bytes to the stream. Returns `false` at its end.
+    /// Adds some bytes to the stream. Returns `false` at the end of the stream.
     fn put_more(&mut self) -> Result<bool, VaultError> {
         let put = |what: &dyn Fn(&mut Vec<u8>) -> std::io::Result<()>, into: &mut Vec<u8>| {
             what(into).expect("a write to memory does not fail");
@@ -235,7 +235,7 @@ pub(crate) struct ShippedStateReader {
     order: Vec<BlockId>,
     /// The number of payloads that were returned.
     payloads: u64,
-    /// The bytes after them so far.
+    /// The bytes after these payloads so far.
     bytes: Vec<u8>,
 }
 

@@ -41,9 +41,9 @@ pub(super) struct Source {
     pub(super) header: Vec<String>,
     pub(super) parameters: Vec<Item>,
     pub(super) ports: Vec<Group>,
-    /// The modules that it instantiates, without repeats.
+    /// The modules that the cell instantiates, without repeats.
     pub(super) instances: Vec<String>,
-    /// The packages that it imports.
+    /// The packages that the cell imports.
     pub(super) packages: Vec<String>,
     pub(super) types: Vec<Type>,
     pub(super) constants: Vec<Item>,

@@ -94,7 +94,7 @@ impl CircuitParameters {
         Geometry::of_whole_buckets(self.leaf_level, self.top, bucket, Bucket(0))
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }

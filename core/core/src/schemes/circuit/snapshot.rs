@@ -48,7 +48,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
         Ok(CircuitOram { parameters, tree, store, positions, exclusive, state })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &CircuitParameters {
         &self.parameters
     }

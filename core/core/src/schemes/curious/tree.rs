@@ -65,7 +65,7 @@ impl TreeShape {
         Layout::new(alloc::vec![Extent { buckets: self.buckets(), slots: 1, slot_bytes }])
     }
 
-    /// Blocks of a path, dummies with them.
+    /// The number of blocks of a path, including dummies.
     pub fn path_blocks(&self) -> u64 {
         u64::from(self.levels) * u64::from(self.blocks_per_bucket)
     }

@@ -39,7 +39,7 @@ impl AddressSpace {
         AddressSpace { firsts, labels }
     }
 
-    /// Blocks in it, those of the PosMaps included.
+    /// The number of blocks, including those of the PosMaps.
     pub fn blocks(&self) -> u64 {
         self.firsts[self.firsts.len() - 1]
     }

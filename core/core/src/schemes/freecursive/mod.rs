@@ -278,7 +278,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &FreecursiveParameters {
         &self.parameters
     }

@@ -151,7 +151,7 @@ pub enum TrustedHits {
 /// The reason why the parameters of a Freecursive ORAM are refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FreecursiveParametersError {
-    /// A value outside of its range.
+    /// A value that is out of range.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// The tree is refused.
@@ -239,7 +239,7 @@ impl FreecursiveParameters {
         maps + 1 + u32::from(has_turn)
     }
 
-    /// Bytes of a block that the user has: without its tag.
+    /// The bytes of a block that the user has, without the tag.
     pub fn user_bytes(&self) -> u32 {
         let tree = self.tree.block_bytes();
         if self.has_tags() { tree.saturating_sub(TAG_BYTES as u32) } else { tree }

@@ -139,7 +139,7 @@ impl<S: Store, R: RngCore> HierarchicalOram<S, R> {
         })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &HierarchicalParameters {
         &self.parameters
     }
@@ -330,7 +330,7 @@ impl<S: Store, R: RngCore> Oram for HierarchicalOram<S, R> {
         self.is_full() || !self.parameters.spread && self.epoch.borrow().merging > 0
     }
 
-    /// Carries out the pending rebuild, all of it.
+    /// Carries out the whole pending rebuild.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
         let _rebuild_guard = self.rebuild_lock.acquire().await;
         self.poison_flag.check()?;

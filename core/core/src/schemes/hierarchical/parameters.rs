@@ -32,9 +32,9 @@ pub struct HierarchicalParameters {
 pub struct LevelShape {
     /// The maximum number of blocks in the level.
     pub blocks: u64,
-    /// Buckets of its table: a power of two.
+    /// The buckets of the level's table, a power of two.
     pub buckets: u64,
-    /// m, slots of each of them.
+    /// m, the number of slots of each bucket.
     pub slots: u32,
     /// The numbers of the first buckets of its two tables: the one in use, and the one that is being built. Only the
     /// last level has two, and only if rebuilds are spread out.
@@ -74,7 +74,7 @@ impl HierarchicalParameters {
         range::check(&[("run_blocks", self.run_blocks.into(), slots.into(), 1 << 24)])
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }

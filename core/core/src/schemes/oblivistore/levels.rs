@@ -90,7 +90,7 @@ struct State<R> {
     levels: Vec<Option<Level>>,
 }
 
-/// A level that holds something: its slots that were not read.
+/// A level that holds something: the slots that were not read.
 struct Level {
     /// The slot of each block.
     blocks: BTreeMap<BlockId, u64>,

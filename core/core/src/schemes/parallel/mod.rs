@@ -138,7 +138,7 @@ where
         })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &ParallelParameters {
         &self.parameters
     }
@@ -179,7 +179,7 @@ where
         Ok(())
     }
 
-    /// The requests as they are asked, one at each processor.
+    /// The requests in their order, one at each processor.
     fn requests(&self, batch: &[Access<'_>]) -> Places {
         let processors = self.parameters.processors as usize;
         let mut places = Places::new(processors, self.parameters.message_bytes().record);

@@ -37,7 +37,7 @@ pub struct ParallelParameters {
 /// The reason why parameters of an oblivious parallel RAM are refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParallelParametersError {
-    /// A value outside of its range.
+    /// A value that is out of range.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// Processors that cannot be paired off.
@@ -129,7 +129,7 @@ impl ParallelParameters {
         self.processors.ilog2()
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.processors)
     }

@@ -46,7 +46,7 @@ pub(super) fn block(record: &[u8]) -> Option<BlockId> {
     block_of(word(record, BLOCK))
 }
 
-/// The place where it was asked.
+/// The place of the processor that asked.
 pub(super) fn origin(record: &[u8]) -> u64 {
     word(record, ORIGIN)
 }

@@ -41,9 +41,9 @@ pub(super) struct Places {
 /// The place of a request among those for the same block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InRun {
-    /// The first of them: it speaks for all.
+    /// True for the first request of the run, which speaks for all.
     pub(super) is_first: bool,
-    /// The last of them: it knows what becomes of the block.
+    /// True for the last request of the run, which has the final contents of the block.
     pub(super) is_last: bool,
 }
 

@@ -206,7 +206,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         self.state.borrow_mut().random = random;
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &PathParameters {
         &self.parameters
     }

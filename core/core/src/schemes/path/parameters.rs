@@ -41,7 +41,7 @@ pub const MAX_LEVELS_OF_THREE: usize = 10;
 /// The reason why parameters of a Path ORAM are refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathParametersError {
-    /// A value outside of its range.
+    /// A value that is out of range.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// No tree keeps the stash of such buckets bounded.
@@ -237,7 +237,7 @@ impl PathParameters {
         Geometry::of_whole_buckets(self.leaf_level, self.top, bucket, first_bucket)
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }

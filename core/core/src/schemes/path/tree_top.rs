@@ -78,18 +78,18 @@ impl TreeTop {
         Ok(TreeTop { levels, entry_bytes, bucket_bytes, first_bucket, entries, sets })
     }
 
-    /// The levels in it.
+    /// The number of levels.
     pub(super) fn levels(&self) -> u32 {
         self.levels
     }
 
-    /// Bytes that it occupies.
+    /// The bytes that the tree top occupies.
     pub(super) fn bytes(&self) -> usize {
         let ways = self.sets.as_ref().map_or(0, |sets| sets.ways.len());
         self.entries.len() + ways * size_of::<Way>()
     }
 
-    /// Blocks in it.
+    /// The blocks in the tree top.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (BlockId, Leaf)> {
         self.entries.chunks_exact(self.entry_bytes.max(1)).filter_map(block_header::read)
     }

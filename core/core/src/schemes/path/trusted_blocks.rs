@@ -43,9 +43,9 @@ impl Found {
 }
 
 impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
-    /// An empty Path ORAM whose top levels are kept as buckets on the trusted side. `buckets` are those of all
-    /// levels, from the root's: their `top` is 0. Untrusted memory has a bucket for each level, of which those of the
-    /// tree top are used by [`write_back_trusted`](Self::write_back_trusted) only.
+    /// An empty Path ORAM whose top levels are kept as buckets on the trusted side. `buckets` are those of all levels,
+    /// from the root's: their `top` is 0. Untrusted memory has the buckets of all levels. Only
+    /// [`write_back_trusted`](Self::write_back_trusted) uses those of the tree top.
     ///
     /// # Errors
     /// [`PathParametersError::OutOfRange`].

@@ -90,7 +90,7 @@ impl<S: Store, R: RngCore> PracticalOs<S, R> {
         Ok(PracticalOs { parameters, first_bucket, store, epochs })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &PracticalOsParameters {
         &self.parameters
     }

@@ -135,8 +135,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         self.exclusive.access_blocks(self, serve_all).await
     }
 
-    /// Counts the accesses, and draws a leaf and a path for each, the path for the case that it turns out to be a
-    /// dummy.
+    /// Counts the accesses, and draws a leaf and a path for each. A dummy needs the path.
     fn draw(&self, blocks: impl Iterator<Item = Option<BlockId>>, work: &mut Work) {
         let State { random, schedule, unwritten, .. } = &mut *self.state.borrow_mut();
         let Work { lookups, paths, .. } = work;

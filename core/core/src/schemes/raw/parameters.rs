@@ -107,7 +107,7 @@ impl RawParameters {
         planning::check_half_full(self.blocks_per_bucket, self.leaf_level, self.capacity)
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }

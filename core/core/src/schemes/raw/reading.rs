@@ -103,7 +103,7 @@ impl Reading {
         &mut self.bytes
     }
 
-    /// Bytes that it occupies.
+    /// The bytes that the buffers occupy.
     pub(super) fn capacity(&self) -> usize {
         self.bytes.capacity()
             + self.slots.capacity() * size_of::<Slot>()

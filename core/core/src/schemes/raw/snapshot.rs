@@ -60,7 +60,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         Ok(RawOram { parameters, trees, store, positions, exclusive, state })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &RawParameters {
         &self.parameters
     }

@@ -20,7 +20,7 @@ pub struct SmallTreeParameters {
 /// The reason why the parameters of a small tree are refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SmallTreeParametersError {
-    /// A value outside of its range.
+    /// A value that is out of range.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// The tree is refused.

@@ -146,7 +146,7 @@ where
         }
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &RingParameters {
         &self.parameters
     }

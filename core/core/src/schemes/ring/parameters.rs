@@ -92,7 +92,7 @@ pub enum RingParametersError {
         /// The greatest A that the analysis allows with Z, or 0 if it allows none.
         max: u32,
     },
-    /// The leaves cannot hold what falls to their share.
+    /// The leaves cannot hold their share of the capacity.
     #[error(
         "a leaf bucket holds {blocks} blocks, but each leaf's share of the capacity is {share} blocks: raise the leaf bucket's Z to at least {needed} or the leaf level"
     )]
@@ -211,7 +211,7 @@ impl RingParameters {
         Geometry::new(self.leaf_level, self.top, shapes, Bucket(0))
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }

@@ -73,7 +73,7 @@ struct Room {
     /// Z.
     blocks: Threshold,
     slots: Threshold,
-    /// The blocks that it is asked to hold on average.
+    /// The average number of blocks that the bucket should hold.
     load: f64,
 }
 

@@ -84,7 +84,7 @@ impl<S: Store, R: RngCore> SquareRootOram<S, R> {
         Ok(SquareRootOram { parameters, first_bucket, store, epochs })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &SquareRootParameters {
         &self.parameters
     }

@@ -93,7 +93,7 @@ impl<P> BiasedLeaves<P> {
         BiasedLeaves { map, bias, occasion, per_mille, memory: RefCell::new(memory) }
     }
 
-    /// Returns what it is told by whether the stash is full.
+    /// Returns the flag that tells the map whether the stash is full.
     pub fn is_full(&self) -> Rc<Cell<bool>> {
         Rc::clone(&self.memory.borrow().is_full)
     }

@@ -47,7 +47,7 @@ impl<P> ReusesLeafSometimes<P> {
         self.random.replace(ChaCha8Rng::seed_from_u64(!seed));
     }
 
-    /// The map that it spoils.
+    /// The map that this map spoils.
     pub fn map(&self) -> &P {
         &self.map
     }

@@ -90,7 +90,7 @@ pub struct OneDraw<R> {
     pub random: R,
     /// The number, which [`DrawsOnce`] draws.
     pub kept: SharedDraw,
-    /// The work that is under way: evictions draw as they should.
+    /// The work under way. Evictions draw correctly.
     pub current_work: Rc<Cell<Work>>,
 }
 

@@ -77,7 +77,7 @@ pub(super) trait AlternatingSchedule {
     /// Checks the write of the due buckets when it begins.
     fn on_write(&mut self, on_line: &mut FullObserver, buckets: &[u64]);
 
-    /// Accounts for the writing as it ends.
+    /// Checks the write when it ends.
     fn on_written(&mut self) {}
 }
 

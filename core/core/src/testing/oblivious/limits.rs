@@ -10,7 +10,7 @@ use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
 /// The share of deviations of its limit that a test finds.
 pub const FOUND: f64 = 0.99;
-/// The deviations from its mean by which a Gaussian falls short once in a hundred times.
+/// The number of standard deviations by which a Gaussian is below its mean once in a hundred times.
 const SHORT: f64 = 2.326;
 
 /// A deviation that a test finds.

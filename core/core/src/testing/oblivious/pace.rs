@@ -14,7 +14,7 @@ use rand_core::SeedableRng;
 /// The pace at which a driver does the pending work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// All of it, after each batch.
+    /// All work is done after each batch.
     Prompt,
     /// The work is done as late as possible.
     Late,

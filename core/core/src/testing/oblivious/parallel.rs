@@ -76,9 +76,9 @@ enum Due {
     Requests,
     /// A processor reads the paths that these places ask for.
     Reads(usize, Vec<usize>),
-    /// A processor reads what it does not hold of two paths.
+    /// A processor reads the buckets of two paths that it does not hold.
     Evicts(usize),
-    /// A processor writes what it holds.
+    /// A processor writes the buckets that it holds.
     Writes(usize),
 }
 
@@ -155,7 +155,7 @@ impl ParallelObserver {
         all().map(Due::Evicts).chain(all().map(Due::Writes)).collect()
     }
 
-    /// Notes which processor each one asks, and what follows from it.
+    /// Records which processor each one asks, and the work that follows.
     fn request(&mut self, messages: &[SentMessage]) -> Result<(), String> {
         let m = self.processors();
         let mut owners: Vec<usize> = (0..m).collect();

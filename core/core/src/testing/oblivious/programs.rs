@@ -30,7 +30,7 @@ pub enum Program {
     ReadsUnwritten,
 }
 
-/// All of them, for a window of this many pages.
+/// All programs, for a window of this many pages.
 pub fn programs(window: u64) -> [Program; 8] {
     use Program::*;
     [OnePage, OneDirtyPage, TwoPages, Sweep, CleanBackwards, Window(window), Random, ReadsUnwritten]

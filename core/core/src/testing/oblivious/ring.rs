@@ -43,7 +43,7 @@ struct OnLine {
     /// True if some, or all, of the leaves that it may be about lie on buckets that are being read.
     may_meet: bool,
     must_meet: bool,
-    /// The round of reads that was open when it was planned.
+    /// The round of reads that was open when the access was planned.
     round: u64,
 }
 
@@ -426,7 +426,7 @@ impl FullObserver {
         Ok(())
     }
 
-    /// Checks that nothing lingers that could go on.
+    /// Checks that no work is left that could continue.
     fn rest(&mut self) -> Result<(), String> {
         let may_wait = |idle: &OffLine| match idle.phase {
             Phase::Reading | Phase::Writing => true,

@@ -69,7 +69,7 @@ pub struct Tree<P> {
     pub parameters: P,
     /// The buckets that are changed: those with headers.
     pub headers: Layout,
-    /// Bytes of an entry of them.
+    /// The bytes of an entry of these buckets.
     pub entry: usize,
 }
 

@@ -35,7 +35,7 @@ macro_rules! trial {
 /// A way to run a scheme.
 type Run<'a> = &'a dyn Fn(Vec<Vec<Operation>>, Pace) -> Trial;
 
-/// A scheme with what its adversary knows of it.
+/// A scheme, and the facts that its adversary knows.
 struct Pager<'a> {
     main: u64,
     holding: u64,

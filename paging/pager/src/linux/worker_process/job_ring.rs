@@ -86,7 +86,7 @@ impl JobRing {
         self.capacity
     }
 
-    /// Returns the bytes that it takes.
+    /// Returns the size of the ring in bytes.
     pub(super) fn bytes(&self) -> usize {
         Self::layout(self.capacity).2
     }

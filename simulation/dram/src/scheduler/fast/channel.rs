@@ -176,7 +176,7 @@ impl Fast {
         self.reads.queued > 0 && self.writes.queued <= self.thresholds.low as usize
     }
 
-    /// The next command, if nothing enters before it.
+    /// The next command, if no request enters before it.
     #[inline]
     fn choose(&mut self) -> Option<Choice> {
         let active_direction = self.active_direction();

@@ -48,7 +48,7 @@ pub(super) struct Queue {
     slots: Vec<Slot>,
     free: u32,
     max: usize,
-    /// The command that moves its blocks.
+    /// The command that moves the blocks of the queue.
     kind: Kind,
     lists: [List; BANKS],
     next: [Next; BANKS],

@@ -65,7 +65,7 @@ pub(super) struct ObjectRow {
     /// The facts about the upload in parts.
     #[n(5)]
     pub(super) completed: Option<Completed>,
-    /// Absent for an object that is its key's only version ever.
+    /// The version; `None` for an object that is the only version that its key ever had.
     #[n(8)]
     pub(super) version: Option<Version>,
 }

@@ -28,7 +28,7 @@ pub(crate) use round::DUMMY;
 pub struct PackedUsage {
     /// Blocks that small objects share.
     pub blocks: u64,
-    /// Bytes of small objects in them.
+    /// The bytes of small objects in these blocks.
     pub live_bytes: u64,
     /// Bytes of small objects that wait in rows for a block.
     pub waiting_bytes: u64,

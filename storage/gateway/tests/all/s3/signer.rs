@@ -15,7 +15,7 @@ pub(crate) struct Signer<'a> {
     pub(crate) region: &'a str,
 }
 
-/// The region of signatures where it does not matter.
+/// The region of signatures in tests for which it does not matter.
 pub(crate) const REGION: &str = "us-east-1";
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

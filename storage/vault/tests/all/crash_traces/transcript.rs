@@ -115,7 +115,7 @@ enum Access {
 struct Step {
     number: usize,
     phase: Phase,
-    /// The buckets that it writes.
+    /// The buckets that the step writes.
     buckets: Vec<Bucket>,
 }
 

@@ -168,7 +168,7 @@ fn has_changed(at: usize, effects: &[Effect], entries: &ModelEvents) -> bool {
     at == 0 || is_told || !matches!(effects[at - 1], Effect::Asked)
 }
 
-/// Runs `work`, and says where it was if it panics.
+/// Runs `work`. If it panics, the message says at which step.
 fn with_context<T>(when: &str, work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();

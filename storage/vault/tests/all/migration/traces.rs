@@ -23,7 +23,7 @@ const BLOCK_BYTES: u32 = 16;
 const MAX_BATCH: u32 = 4;
 /// Calls of a client, and batches of the copier between them.
 const STEPS: u64 = 40;
-/// Longer than an access and the evictions after it take.
+/// A pause that is longer than an access and its evictions.
 const PAUSE: Duration = Duration::from_secs(3);
 const QUICK: Duration = Duration::from_millis(40);
 const SLOW: Duration = Duration::from_millis(300);

@@ -16,7 +16,7 @@ const BLOCKS: u64 = 64;
 pub enum Mix {
     /// No client asks for anything.
     Silence,
-    /// Six clients ask for as much as they can get.
+    /// Six clients request as much as they can.
     Flood,
     /// The same block is written over and over, together with rows.
     Hammer,

@@ -73,7 +73,7 @@ impl WriteLog {
 /// A key change with its log.
 struct KeyChangeRun {
     header: VaultHeader,
-    /// The state at its beginning.
+    /// The state at the beginning of the change.
     begin: MachineState,
     /// Everything sealed on the disk at that time.
     sealed: BTreeSet<Vec<u8>>,

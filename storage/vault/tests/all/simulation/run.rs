@@ -365,7 +365,7 @@ impl Run {
         }
     }
 
-    /// Closes the vault; `None` if it did not get that far.
+    /// Closes the vault. Returns `None` if the vault was not closed.
     async fn close(&mut self, vault: &Vault, ending: Ending) -> Option<()> {
         let from = self.model.0.borrow_mut().registers.tick();
         if ending == (Ending::Close { by_call: true }) {

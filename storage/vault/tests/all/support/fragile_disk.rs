@@ -86,7 +86,7 @@ impl FragileDisk {
         self.0.lock().expect("no holder of the disk panicked")
     }
 
-    /// Opens the database on it. An earlier mount must have ended, by [`unplug`](Self::unplug) or by being dropped.
+    /// Opens the database on the disk.
     pub fn mount(&self) -> Result<TrustedDisk, VaultError> {
         let mount = self.begin_mount();
         TrustedDisk::with_backends(self.backend(mount, DATABASE), self.backend(mount, SLOTS))
@@ -97,7 +97,7 @@ impl FragileDisk {
         self.mount().map(TrustedDisk::yielding)
     }
 
-    /// Opens it with a reserve for when it is full.
+    /// Opens the database with a reserve for a full disk.
     pub fn mount_with_reserve(&self) -> Result<TrustedDisk, VaultError> {
         let mount = self.begin_mount();
         let (database, slots) = (self.backend(mount, DATABASE), self.backend(mount, SLOTS));

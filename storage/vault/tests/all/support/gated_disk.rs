@@ -45,7 +45,7 @@ impl Gate {
         (state.shut, state.is_reached) = (Some(before), false);
     }
 
-    /// Opens it.
+    /// Opens the gate.
     pub fn open(&self) {
         self.0.0.lock().unwrap().is_reached = false;
         self.0.1.notify_all();

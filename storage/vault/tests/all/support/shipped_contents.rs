@@ -34,9 +34,9 @@ pub struct ShippedContents {
     /// The blocks of the stash.
     pub stash: Vec<u32>,
     pub rows: Vec<Row>,
-    /// The bucket versions that a restore from it reads.
+    /// The bucket versions that a restore from the checkpoint reads.
     pub needed: BTreeSet<BucketVersion>,
-    /// The names of its pieces.
+    /// The names of the checkpoint's pieces.
     pub pieces: Vec<String>,
     /// Bytes of manifest and pieces in the store.
     pub bytes: usize,

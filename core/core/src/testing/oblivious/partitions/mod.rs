@@ -71,7 +71,7 @@ enum Step {
     Fill,
 }
 
-/// A partition as it shows.
+/// The state of a partition, as far as it shows.
 #[derive(Clone, Default)]
 struct PartitionState {
     /// True if the last take has no put yet.
@@ -94,7 +94,7 @@ struct OnLine {
     begins: bool,
     /// The partition and the leaf of each take, in order.
     takes: Vec<(usize, u64)>,
-    /// The partitions that it came to as it began, in order.
+    /// The partitions that the access came to when it began, in order.
     at_once: Vec<usize>,
 }
 

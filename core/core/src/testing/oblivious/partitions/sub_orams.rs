@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;
 
-/// The account of all sub-ORAMs, from what they showed.
+/// The expected trace of all sub-ORAMs, from the part that they have shown.
 pub(super) trait SubOrams {
     /// The partition that a bucket belongs to.
     fn partition(&self, bucket: u64) -> usize;

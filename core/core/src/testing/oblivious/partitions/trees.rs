@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 pub(super) struct Trees {
     arity: u64,
     levels: u32,
-    /// The leaf whose path each partition holds, as it showed.
+    /// The leaf of the path that each partition holds, as it was shown.
     held: Vec<Option<u64>>,
 }
 

@@ -21,7 +21,7 @@ pub(super) enum Rows {
     Among,
     /// Levels of buckets, of accesses and of evictions in turn.
     Levels,
-    /// Bits of leaves, and whether two of them differ.
+    /// The bits of leaves, and whether two leaves differ.
     Bits,
     /// Leaves that an access drew for a later one, after those that were drawn when they were shown.
     Drawn,
@@ -47,7 +47,7 @@ pub struct Power {
     pub class: String,
     /// The number of draws.
     pub draws: u64,
-    /// The cells that they are counted in.
+    /// The number of cells of the counts.
     pub cells: usize,
     /// The share of these draws that is found if it falls into one cell.
     pub limit: Limit,
