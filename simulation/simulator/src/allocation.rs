@@ -9,7 +9,7 @@
 //!  4          tried <- best with z slots on the first levels up to `last`
 //!  5          skip it if more than 1 % of the space is lost
 //!  6          run the trace; skip it if background evictions are more than 15 % of the paths beyond the best's
-//!  7          if it is faster: best <- tried, and go on with the next z
+//!  7          if it is faster: best <- tried, and continue with the next z
 //!  8  repeat: of the sizes that differ from the best's by one range's end, and pass 5 and 6, the fastest, while it is faster
 //! ```
 //!

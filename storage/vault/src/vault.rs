@@ -87,7 +87,8 @@ impl Vault {
     /// The current figures.
     pub fn status(&self) -> Status {
         let published = self.shared.status.lock().expect("no thread panics while it holds this lock").clone();
-        // Rows and reserve change without an access, so the figures that were published with the last access may be old.
+        // Rows and reserve change without an access, so the figures that were published with the last access may be
+        // old.
         let (reserve, store) = (self.shared.disk.reserve().figures(), self.shared.store_space.figures());
         Status { rows: self.rows(), reserve, store, ..published }
     }
@@ -104,8 +105,8 @@ impl Vault {
         self.shared.lease.is_valid()
     }
 
-    /// Stops the vault because the machine was resumed from a snapshot: another copy may go on with the same memory. No
-    /// request is answered from now on. The next opening waits as after a copy of the trusted disk.
+    /// Stops the vault because the machine was resumed from a snapshot: another copy may continue with the same memory.
+    /// No request is answered from now on. The next opening waits as after a copy of the trusted disk.
     pub async fn stop_resumed(&self) {
         self.shared.lease.revoke();
         // A vault that has already stopped need not be told.
@@ -139,7 +140,7 @@ impl Vault {
     ///
     /// # Errors
     /// [`VaultError::OutOfRange`] and [`VaultError::WrongLength`] before anything is shown to the store, and
-    /// [`VaultError::NoRoom`] for a write. [`VaultError::DiskFull`] and [`VaultError::StoreFull`]: the vault goes on
+    /// [`VaultError::NoRoom`] for a write. [`VaultError::DiskFull`] and [`VaultError::StoreFull`]: the vault continues
     /// when there is room. Otherwise the error that has stopped the vault.
     pub async fn access_in(&self, flow: Flow, calls: Vec<Call>) -> Result<Answers, VaultError> {
         self.execute(Some(flow), calls).await

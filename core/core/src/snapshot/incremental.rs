@@ -143,7 +143,7 @@ pub trait IncrementalSnapshot<R>: FullSnapshot<R> {
     }
 
     /// Copies neighbouring words as they were when they were held. Ranges follow one another from the first word to
-    /// the last; accesses may go on meanwhile.
+    /// the last; accesses may continue meanwhile.
     fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
         let mut before = 0;
         self.visit_tables(&mut |table| {

@@ -44,9 +44,9 @@ pub enum Event {
     Yields(Work),
     /// The work is done.
     Ends(Work),
-    /// All that could go on has gone on.
+    /// All that could continue has continued.
     Quiescent,
-    /// The process died after that, and another one goes on from a snapshot. It says that it will repeat this many
+    /// The process died after that, and another one continues from a snapshot. It says that it will repeat this many
     /// events before this one.
     Recovers(usize),
 }
@@ -142,7 +142,7 @@ impl<'a, O: Oram> Driver<'a, O> {
         &self.waiting_for_store
     }
 
-    /// Lets the `nth` of the waiting store operations end, and all go on that can.
+    /// Lets the `nth` of the waiting store operations end, and all continue that can.
     ///
     /// # Panics
     /// If fewer wait.

@@ -15,7 +15,7 @@ use core::task::{Poll, Waker};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Micros(pub u64);
 
-/// A clock that stands still while anything can go on.
+/// A clock that stands still while anything can continue.
 #[derive(Default)]
 pub struct Clock {
     now: Cell<Micros>,
@@ -48,7 +48,7 @@ impl Clock {
         self.sleep_until(Micros(self.now.get().0 + span.0)).await;
     }
 
-    /// Lets tasks go on, instant after instant, until all of them sleep for good or have ended.
+    /// Lets tasks continue, instant after instant, until all of them sleep for good or have ended.
     pub fn run(&self, executor: &mut Executor<'_>) {
         loop {
             executor.run();

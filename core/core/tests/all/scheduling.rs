@@ -103,7 +103,7 @@ fn events<S: Store, O: Oram>(
     store.take_events().into_iter().map(shape).collect()
 }
 
-/// A future that tells, whenever it is polled, whose work goes on.
+/// A future that tells, whenever it is polled, whose work continues.
 async fn telling<F: Future>(current_work: &Cell<Work>, work: Work, future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|context| {

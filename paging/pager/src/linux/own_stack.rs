@@ -70,8 +70,8 @@ impl OwnStack {
         contexts.erased_task = ErasedTask { data: (&raw mut *task).cast(), run: Task::<R, A>::run };
         let switch_at: *mut Contexts = &raw mut **contexts;
         // SAFETY: the stack is ours as long as we hold the lock, and the contexts stay where they are. `enter` returns,
-        // and then the caller's context goes on here; it never unwinds. The halves of the address are two arguments, as
-        // `makecontext` takes no others.
+        // and then the caller's context continues here; it never unwinds. The halves of the address are two arguments,
+        // as `makecontext` takes no others.
         unsafe {
             let (caller, begin) = ((*switch_at).caller.as_mut_ptr(), (*switch_at).begin.as_mut_ptr());
             let got = libc::getcontext(begin);

@@ -19,7 +19,7 @@ pub(crate) const FOUR_HITS: u8 = 4;
 pub(crate) const WRITES_OF_RANKS: u8 = 8;
 /// HBM has a bus for row commands, and another for reads and writes.
 pub(crate) const TWO_BUSES: u8 = 16;
-/// Ramulator: writes that have begun, also because there is no read, go on down to fewer than the low mark.
+/// Ramulator: writes that have begun, also because there is no read, continue down to fewer than the low mark.
 pub(crate) const LONG_DRAINS: u8 = 32;
 /// Ramulator: it chooses the oldest request whose next command, of any kind, can be issued. First come the requests for
 /// which a row was opened, of both directions: no other closes that row, and they count no more as queued.

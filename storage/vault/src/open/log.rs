@@ -33,7 +33,7 @@ pub(super) struct KnownLog {
 /// Checks that the store holds the required objects of the journal, and nothing newer. Called before the claim.
 ///
 /// # Errors
-/// [`VaultError::StaleTrustedState`] if another gateway has gone on with this vault, tampering, and those of disk and
+/// [`VaultError::StaleTrustedState`] if another gateway has continued with this vault, tampering, and those of disk and
 /// store.
 pub(super) async fn check_log<B: Blobs>(
     disk: &TrustedDisk,

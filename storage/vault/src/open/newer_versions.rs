@@ -1,8 +1,8 @@
 //! The check of a bucket version in the store that is newer than all versions that the trusted disk knows.
 //!
-//! Most likely another gateway has gone on with the vault, and the trusted disk is an earlier copy. There are two signs
-//! of that, which only a holder of the key can make: a claim of the version's epoch, or a slot that opens. A version
-//! with neither sign was planted by somebody who can write to the store.
+//! Most likely another gateway has continued with the vault, and the trusted disk is an earlier copy. There are two
+//! signs of that, which only a holder of the key can make: a claim of the version's epoch, or a slot that opens. A
+//! version with neither sign was planted by somebody who can write to the store.
 
 use super::persisted_state::PersistedState;
 use crate::claims::Claims;
@@ -23,7 +23,7 @@ pub(crate) enum Origin {
     /// Written by somebody without the key, for this reason.
     Planted(&'static str),
     /// A version of an epoch that this disk has claimed and written nothing in. It was planted; or the disk is a copy
-    /// from between the claim and the first record, and the original went on. No known key can tell the two apart.
+    /// from between the claim and the first record, and the original continued. No known key can tell the two apart.
     Unclear,
 }
 

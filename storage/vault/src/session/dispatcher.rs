@@ -138,7 +138,7 @@ impl Dispatcher {
         }
     }
 
-    /// Runs work on the disk. Meanwhile requests in flight go on, and requests that are due leave.
+    /// Runs work on the disk. Meanwhile requests in flight continue, and requests that are due leave.
     pub(super) async fn run_on_disk<T: Send + 'static>(
         &mut self,
         disk: &TrustedDisk,

@@ -72,7 +72,7 @@ pub(crate) enum LocalWork {
     Step,
     /// A checkpoint on the disk.
     Checkpoint,
-    /// Sealing a checkpoint for the store, with all rows. Turns go on in parallel.
+    /// Sealing a checkpoint for the store, with all rows. Turns continue in parallel.
     Upload,
 }
 

@@ -315,8 +315,8 @@ impl<U: VaultStore> Session<U> {
         Ok(())
     }
 
-    /// Handles the result of a lease check. If the store could not be reached, the session goes on, and answers nothing
-    /// until it can be reached again.
+    /// Handles the result of a lease check. If the store could not be reached, the session continues, and answers
+    /// nothing until it can be reached again.
     fn on_lease_checked(&self, result: Result<(), VaultError>) -> Result<(), VaultError> {
         match result {
             Err(error @ VaultError::Unavailable(_)) if self.closing.is_none() => {

@@ -24,7 +24,7 @@ pub struct CircuitSnapshot {
     schedule: EvictionSchedule,
 }
 
-/// The reason why there is no snapshot of a Circuit ORAM now, or it cannot go on from one.
+/// The reason why there is no snapshot of a Circuit ORAM now, or it cannot continue from one.
 pub type CircuitSnapshotError = SnapshotError<HalfFullTreeError>;
 
 impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R> {

@@ -73,7 +73,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Ok(true)
     }
 
-    /// Moves all stragglers of a group outside of the schedule, if the counter of a block cannot go on otherwise.
+    /// Moves all stragglers of a group outside of the schedule, if the counter of a block cannot continue otherwise.
     pub(super) async fn remap_all_stragglers(&self, block: BlockId) -> Result<(), OramError<S::Error>> {
         while self.must_wait(block) {
             if self.remap_straggler(block).await? {
@@ -86,7 +86,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Ok(())
     }
 
-    /// Returns whether the counter of a block cannot go on before a straggler of its group has moved.
+    /// Returns whether the counter of a block cannot continue before a straggler of its group has moved.
     fn must_wait(&self, block: BlockId) -> bool {
         let State { look_aside, labels, .. } = &*self.state.borrow();
         match (labels.counted(), self.space.position_entry(block)) {

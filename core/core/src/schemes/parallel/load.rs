@@ -17,8 +17,8 @@ fn overflow_exponent(blocks: u64, chance_bits: u32, slots: u64) -> f64 {
 /// The blocks that a message of a step has room for, of `2^bits` processors: the fewest that are enough.
 ///
 /// Before step k, counted from 0, a processor has blocks that come from `2^k` processors and go to those that agree
-/// with it in k bits. It has at most one block of each processor, with a chance of `2^-k`. Half of these go on in the
-/// message.
+/// with it in k bits. It has at most one block of each processor, with a chance of `2^-k`. Half of these continue in
+/// the message.
 pub(super) fn message_blocks(bits: u32, step: u32) -> u64 {
     let messages_of_round = f64::from(bits) + libm::log2(f64::from(bits));
     let others = 1 << step;

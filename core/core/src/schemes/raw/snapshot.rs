@@ -34,7 +34,7 @@ pub(super) struct Progress {
     schedule: EvictionSchedule,
 }
 
-/// The reason why there is no snapshot of a RAW ORAM now, or it cannot go on from one.
+/// The reason why there is no snapshot of a RAW ORAM now, or it cannot continue from one.
 pub type RawSnapshotError = SnapshotError<HalfFullTreeError>;
 
 impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
@@ -91,7 +91,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         Progress { held: work.held.snapshot(), unwritten: *unwritten, schedule: *schedule }
     }
 
-    /// Goes on from there, once the stash is filled. Returns `false` if it contradicts the stash or the positions.
+    /// Continues from there, once the stash is filled. Returns `false` if it contradicts the stash or the positions.
     #[must_use]
     pub(super) fn go_on(&self, progress: Progress, state: &mut State<R>, positions: &Positions) -> bool {
         let Progress { held, unwritten, schedule } = progress;

@@ -161,7 +161,7 @@ where
         &self.store
     }
 
-    /// Goes on with other randomness: a state that was brought back must not draw what it drew before.
+    /// Continues with other randomness: a state that was brought back must not draw what it drew before.
     pub fn reseed(&self, random: R) {
         self.state.borrow_mut().random = random;
     }

@@ -1,4 +1,4 @@
-//! The check that the parts of a Ring ORAM's trusted state agree with one another: before it goes on from them.
+//! The check that the parts of a Ring ORAM's trusted state agree with one another: before it continues from them.
 
 use super::RingParameters;
 use crate::position_map::flat::Positions;

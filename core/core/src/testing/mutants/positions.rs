@@ -42,7 +42,7 @@ impl<P> ReusesLeafSometimes<P> {
         ReusesLeafSometimes { map, per_mille, random }
     }
 
-    /// Goes on as a map of another seed would begin.
+    /// Continues as a map of another seed would begin.
     pub fn reseed(&self, seed: u64) {
         self.random.replace(ChaCha8Rng::seed_from_u64(!seed));
     }

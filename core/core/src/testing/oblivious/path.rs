@@ -124,7 +124,7 @@ enum OffLine {
     MustEnd,
 }
 
-/// The observer of one tree. An access that meets a path that is being written back waits; all else goes on at once.
+/// The observer of one tree. An access that meets a path that is being written back waits; all else continues at once.
 pub(super) struct FullObserver {
     pub(super) tree: Tree,
     random: ChaCha8Rng,

@@ -42,7 +42,7 @@ pub struct Batches {
 }
 
 impl Sequence {
-    /// Writes the first half of the blocks once, then goes on as the sequence does, in batches of these lengths.
+    /// Writes the first half of the blocks once, then continues as the sequence does, in batches of these lengths.
     pub fn operations(self, capacity: u64, batches: Batches, seed: u64) -> Vec<Vec<Operation>> {
         self.operations_on((capacity / 2).max(1), capacity, batches, seed)
     }

@@ -1,4 +1,4 @@
-//! A scheme goes on from its snapshot as if nothing had happened, and from no other bytes.
+//! A scheme continues from its snapshot as if nothing had happened, and from no other bytes.
 
 use super::parameters::SchemeParameters;
 use super::runs::{read_whatever_comes, run};
@@ -78,7 +78,7 @@ where
         self.survives_any_bytes_of_a_snapshot(parameters);
     }
 
-    /// A restored scheme shows the same trace as the one that went on, and loses nothing.
+    /// A restored scheme shows the same trace as the one that continued, and loses nothing.
     fn goes_on_from_a_snapshot(&self) {
         let cases = self.with(|capacity| (batches(capacity), batches(capacity), any::<[u64; 2]>()));
         check(cases, |(parameters, (before, after, seeds))| {

@@ -103,7 +103,7 @@ pub(crate) fn flat_map<E>(blocks: u64) -> FlatPositionMap<E> {
     FlatPositionMap::new(Positions::new(blocks))
 }
 
-/// A recursive map whose buckets come behind those of a tree, and the randomness that goes on for the tree.
+/// A recursive map whose buckets come behind those of a tree, and the randomness that continues for the tree.
 pub(crate) fn map_behind<S: TestStore + Clone>(
     mut tree: Layout,
     map: &RecursiveParameters,

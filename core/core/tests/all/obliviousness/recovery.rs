@@ -1,4 +1,4 @@
-//! A process dies and another one goes on from a snapshot. If it exactly repeats the announced work, the judge finds
+//! A process dies and another one continues from a snapshot. If it exactly repeats the announced work, the judge finds
 //! nothing. If it reads the paths again with other randomness, the judge finds it.
 
 use super::large_trees::{self, LONG_RUNS};
@@ -29,7 +29,7 @@ trait Restart {
     fn observer(&self, adversary: Adversary, seed: u64) -> Box<dyn Observer>;
     fn start<'a>(&self, store: &'a TraceStore, seed: u64) -> Self::Oram<'a>;
     fn reseed(&self, oram: &Self::Oram<'_>, seed: u64);
-    /// Goes on from the snapshot of another one.
+    /// Continues from the snapshot of another one.
     fn restart<'a>(&self, from: &[u8], store: &'a TraceStore, seed: u64) -> Self::Oram<'a>;
     fn snapshot(&self, oram: &Self::Oram<'_>) -> Vec<u8>;
 }
@@ -119,7 +119,7 @@ impl Restart for RestartPath {
     }
 }
 
-/// The behaviour of a process that goes on after a crash.
+/// The behaviour of a process that continues after a crash.
 #[derive(Clone, Copy, PartialEq)]
 enum Recovery {
     /// The process runs the same batches again, with the same randomness.

@@ -85,7 +85,7 @@ pub(crate) fn with_batches(
 pub(crate) struct Order {
     /// The choices of the next of the possible things.
     pub(crate) choices: Vec<u8>,
-    /// The side whose store operations end only when nothing else can go on.
+    /// The side whose store operations end only when nothing else can continue.
     pub(crate) held: Option<Held>,
     /// The maximum number of steps at a time.
     pub(crate) max_concurrent_steps: usize,

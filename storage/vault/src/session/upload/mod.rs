@@ -2,8 +2,8 @@
 //!
 //! An upload takes a while. It keeps the state of its checkpoint. The rows are in memory. The blocks of the stash are
 //! in their slots, which are not overwritten meanwhile. Words that change before they are sent are kept. Pieces are
-//! built and sealed on another thread, while accesses and checkpoints on the trusted disk go on. The manifest is sent
-//! last. It turns the pieces into a checkpoint.
+//! built and sealed on another thread, while accesses and checkpoints on the trusted disk continue. The manifest is
+//! sent last. It turns the pieces into a checkpoint.
 
 mod steps;
 
