@@ -53,7 +53,8 @@ const HEIGHT: f64 = 300.0;
 const HEIGHT_OF_SEVERAL: f64 = 220.0;
 /// Room for the numbers at the scale.
 const LEFT: f64 = 48.0;
-/// The least width of a bar with its number above it: the number's letters are that high.
+/// The minimum width of a bar with its number above it. The number is written upwards, and its letters have this
+/// height.
 const MIN_BAR: f64 = 9.0;
 /// The gap between two groups, in bars.
 const GAP: f64 = 1.5;

@@ -5,9 +5,9 @@
         --dulwich "python2.7 -m dulwich.contrib.swift"
 
 `git.conf` is the configuration of Dulwich's Swift backend (docs/how-to/recipes.md shows one) and names a Swift server that
-runs, such as that of `ameles serve`. A proxy stands between the two for the time of the recording. The repository is any
-with the commit; nothing in it is changed. The first push is of all history up to the commit; the second adds a commit
-that appends a line to a file.
+runs, such as that of `ameles serve`. A proxy is between the two during the recording. The repository is any with the
+commit; nothing in it is changed. The first push is of all history up to the commit; the second adds a commit that appends
+a line to a file.
 
 The command after --dulwich is given `init -c CONFIG NAME`, and `daemon -c CONFIG -l ADDRESS -p PORT`. The backend of
 Dulwich works with Python 2.7 (0.18.5 was recorded, with gevent 1.4.0, geventhttpclient 1.3.1).

@@ -26,7 +26,7 @@ pub struct SentMessage {
 pub struct Operation {
     /// True for a write.
     pub writes: bool,
-    /// The slots that it touches, numbered through the whole memory, in the order of the request.
+    /// The slots that it touches, by their numbers in the whole memory, in the order of the request.
     pub slots: Vec<u64>,
     /// The messages of a step of the network; none in an operation of the store.
     pub messages: Vec<SentMessage>,

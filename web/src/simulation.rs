@@ -61,7 +61,7 @@ pub struct StepResult {
 pub struct VisibleOperation {
     /// True for a write.
     pub writes: bool,
-    /// The slots, numbered through the whole memory.
+    /// The slots, by their numbers in the whole memory.
     pub slots: Vec<u64>,
     /// The messages of a step of the network.
     #[serde(skip_serializing_if = "Vec::is_empty")]

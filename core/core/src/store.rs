@@ -154,7 +154,7 @@ pub enum UntrustedError {
     /// The version that was to be written exists already, with other bytes: another process writes under its name.
     #[error("{bucket} {version} is already in the store, with other bytes", bucket = .0.bucket, version = .0.version)]
     Taken(BucketVersion),
-    /// The store refuses for good (credentials, permissions, no space): retrying will not help.
+    /// The store refuses permanently (credentials, permissions, no space): retrying will not help.
     #[error("the store refused a request: {0}")]
     Refused(Box<dyn core::error::Error + Send + Sync>),
     /// The store cannot be reached or failed for now; the same request may succeed later.

@@ -15,7 +15,7 @@ pub struct Leaf(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Level(pub u32);
 
-/// A bucket of untrusted memory, numbered through the whole [`Layout`](crate::tree::layout::Layout).
+/// A bucket of untrusted memory, by its number in the whole [`Layout`](crate::tree::layout::Layout).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Bucket(pub u64);
 

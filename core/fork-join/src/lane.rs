@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The base-two logarithm of the most jobs between two that wake the owner, however often it was woken in vain.
+/// The log2 of the maximum number of jobs between two that wake the owner, even if it often found no work.
 const MAX_SKIPPED_LOG2: u32 = 6;
 
 /// A lane. It has two cache lines of its own, because processors fetch them in pairs and its owner polls it.

@@ -14,8 +14,8 @@
 //!
 //! An idle thread polls for work for a while ([`Pool::new`] says how long) and then sleeps. [`Pool::wake`] wakes it
 //! before work comes. On a machine without a free processor, a pool is only a few hundred nanoseconds slower than
-//! working alone. Threads that were woken in vain sleep for longer and longer, and a thread on the caller's processor
-//! lets the caller run first.
+//! working alone. Threads that were woken and found no work sleep for longer and longer, and a thread on the caller's
+//! processor lets the caller run first.
 //!
 //! Threads inherit the signal mask. A caller that must keep an application's signal handlers off these threads blocks
 //! the signals around [`Pool::new`].

@@ -291,7 +291,7 @@ impl Bench {
         MAX + 4 * self.configuration.beats_of_access() as u64 + 10 * u64::from(slot_cycles)
     }
 
-    /// Compares the stretches that were read and written, joined from their bursts, with those of the scheme.
+    /// Compares the ranges that were read and written, joined from their bursts, with those of the scheme.
     fn check_traffic(&self, session: &Session, traffic: &Traffic) -> Result<(), BenchError> {
         let beat = self.configuration.beat_bytes() as u64;
         let read = session.reads.iter().copied();

@@ -34,7 +34,7 @@ pub enum Port {
     Both,
     /// No write while a read is in progress, also while a beat of it waits to be accepted.
     ReadsFirst,
-    /// No read while a write is in progress, also while memory waits for its beats.
+    /// Memory serves no read while a write is in progress, even if it waits for the write's beats.
     WritesFirst,
 }
 

@@ -3,7 +3,7 @@
 use crate::configuration::{Configuration, Scheme};
 
 impl Configuration {
-    /// All of them, each with a name. Lanes of AES apart, for which a stash is the same.
+    /// All of them, each with a name. The lanes of AES do not count: the stash is the same for all of them.
     pub const SHIPPED: [(&'static str, Configuration); 5] = [
         ("Path ORAM Z = 4", Configuration::paper(Scheme::Path)),
         ("RAW ORAM Z = A = 5", Configuration::paper(Scheme::Raw)),

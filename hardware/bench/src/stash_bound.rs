@@ -108,7 +108,8 @@ impl StashBound {
 mod tests {
     use super::*;
 
-    /// Blocks a leaf for which a scheme has a tail to count: a tree at least as full as any that is shipped.
+    /// The number of blocks for each leaf at which a scheme has a tail to count. The tree is at least as full as any
+    /// shipped one.
     const fn blocks_a_leaf(scheme: Scheme) -> u32 {
         match scheme {
             Scheme::Path => 2,

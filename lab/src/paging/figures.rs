@@ -173,7 +173,7 @@ mod tests {
         let setting = Setting { cipher: PageCipher::default(), resident: 15, warm: 0, faults: 1000 };
         let plan =
             Plan { setting, configurations: vec![Configuration::PLAIN, path], rounds: 3, metered_rounds: 0 };
-        // The machine gets slower and slower; path takes twice what plain does, and once thrice.
+        // The machine gets slower and slower; path takes twice as long as plain, and once three times as long.
         let plain = vec![duration(10), duration(20), duration(40)];
         let twice = vec![duration(20), duration(40), duration(120)];
         let rounds = vec![vec![plain, twice]; PROGRAMS.len()];

@@ -71,7 +71,7 @@ pub struct Options {
     pub settings: Vec<Setting>,
     /// The rates of paths to run with.
     pub paces: Vec<Pace>,
-    /// The maximum number of misses of a trace, its warm-up apart.
+    /// The maximum number of misses of a trace, without its warm-up.
     pub misses: usize,
     /// The seeds of all that is drawn: everything runs with one after the other. There is at least one.
     pub seeds: Range<u64>,

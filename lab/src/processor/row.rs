@@ -19,7 +19,7 @@ pub struct Row {
     pub pace: String,
     /// Blocks of a path in memory, in one direction: PL.
     pub path_blocks: u64,
-    /// Bytes on the trusted side, but for the last-level cache.
+    /// Bytes on the trusted side, without the last-level cache.
     pub on_chip: u64,
     /// Levels of the tree on the trusted side.
     pub top_levels: u32,

@@ -92,7 +92,7 @@ pub struct Options {
     pub objects: bool,
     /// The part of the filling that is counted.
     pub filling: CountFilling,
-    /// The providers in whose dollars the workloads are given, apart from the thesis's.
+    /// The providers in whose dollars the workloads are given, in addition to the thesis's.
     pub prices: Vec<Provider>,
     /// Bytes of the ORAM of runs in real time. The default is an ORAM that the objects fill to half or less, with the
     /// first 30 steps of a workload.

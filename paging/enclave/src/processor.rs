@@ -17,14 +17,14 @@ pub trait Processor {
     fn nanos() -> u64;
 
     /// Instructions of batches that were distributed to harts so far; zeros where they are not counted.
-    fn shares() -> Shares {
-        Shares::default()
+    fn shares() -> DistributedWork {
+        DistributedWork::default()
     }
 }
 
 /// Instructions of batches that were distributed to harts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shares {
+pub struct DistributedWork {
     /// Instructions of all shares of all harts.
     pub shared: u64,
     /// The part of `shared` in the longest share of each batch.
@@ -33,18 +33,18 @@ pub struct Shares {
     pub handing_over: u64,
 }
 
-impl Shares {
+impl DistributedWork {
     /// Instructions that take no time when the shares run in parallel.
     pub fn saved(&self) -> u64 {
         self.shared - self.longest
     }
 }
 
-impl Sub for Shares {
-    type Output = Shares;
+impl Sub for DistributedWork {
+    type Output = DistributedWork;
 
-    fn sub(self, earlier: Shares) -> Shares {
-        Shares {
+    fn sub(self, earlier: DistributedWork) -> DistributedWork {
+        DistributedWork {
             shared: self.shared - earlier.shared,
             longest: self.longest - earlier.longest,
             handing_over: self.handing_over - earlier.handing_over,

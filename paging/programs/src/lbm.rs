@@ -147,7 +147,7 @@ mod tests {
         let bottom = speed_along_x(&cavity, [6, 5, 3]);
         assert!(top > 0.5 * size.lid_speed && top < size.lid_speed, "{top} below the lid");
         assert!(bottom < -0.01 * size.lid_speed, "{bottom} below the middle");
-        // Nothing tells one side of the lid's way from the other.
+        // Both sides of the lid's way are equal.
         let sides = [[4, 2, 7], [4, 8, 7]].map(|place| speed_along_x(&cavity, place));
         assert!((sides[0] - sides[1]).abs() < 1e-12, "{sides:?}");
     }

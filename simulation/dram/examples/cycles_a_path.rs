@@ -22,7 +22,7 @@ const TOP: usize = 10;
 /// The slots of a bucket of the others.
 const SLOTS: u32 = 4;
 
-/// The time at which a controller submits what.
+/// The order in which a controller submits reads and writes.
 #[derive(Clone, Copy)]
 enum Order {
     /// A path's writes when its reads are done; the next path when these are done.

@@ -16,10 +16,10 @@
 //! # Ok::<(), ameles_dram::DramError>(())
 //! ```
 //!
-//! The rules by which commands are chosen stand in [`scheduler`], precise enough for a second implementation. There
-//! are two: [`Fast`], which is the default, and [`Stepped`], which goes cycle by cycle to be compared with.
-//! [`Checker`] knows the DRAM's own rules and nothing of schedulers; it judges any list of commands.
-//! [`SubtreeLayout`] and [`PlainLayout`] say where the buckets of a tree lie.
+//! [`scheduler`] has the rules by which commands are chosen, precise enough for a second implementation. There are two:
+//! [`Fast`], which is the default, and [`Stepped`], which goes cycle by cycle to be compared with. [`Checker`] knows
+//! the DRAM's own rules and nothing of schedulers; it judges any list of commands. [`SubtreeLayout`] and
+//! [`PlainLayout`] say where the buckets of a tree lie.
 
 mod checker;
 mod command;

@@ -232,7 +232,7 @@ impl Timing {
         self.t_rcd_write.unwrap_or(self.t_rcd)
     }
 
-    /// Read to write in one rank, the data bus apart.
+    /// Read to write in one rank, without the data bus.
     pub(crate) fn read_to_write(&self) -> Cycle {
         self.t_rtw.unwrap_or(self.t_ccd)
     }

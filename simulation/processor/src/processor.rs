@@ -40,7 +40,7 @@ pub struct Shape {
 /// The maximum number of cores.
 pub const MAX_CORES: usize = 16;
 
-/// The cores of a processor, and the parts of the memory by which their misses are told apart.
+/// The cores of a processor, and the parts of the memory by which their misses are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cores {
     /// The number of cores: 1 to [`MAX_CORES`].

@@ -60,7 +60,7 @@ pub struct LookAheadConfiguration {
     pub blocks_per_bucket: u32,
     /// True if buckets grow to 2 Z at the root.
     pub is_fat: bool,
-    /// Blocks that may wait in the stash, what is read apart.
+    /// The maximum number of blocks that may wait in the stash, without the path that is read.
     pub stash: u32,
 }
 

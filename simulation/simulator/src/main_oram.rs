@@ -84,7 +84,7 @@ impl MainOram {
         Ok(memory)
     }
 
-    /// Returns the tree in its present state, but for the metadata of a Ring ORAM, which stay.
+    /// Returns the tree in its present state, without the metadata of a Ring ORAM, which stay.
     pub(crate) fn into_parts(self) -> TreeParts {
         let trusted = self.oram.tree().trusted_blocks();
         let positions = self.oram.into_positions().expect("the positions are kept aside");

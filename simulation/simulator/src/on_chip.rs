@@ -14,7 +14,7 @@ const LINE_BYTES: u64 = 64;
 /// Bits of a leaf and of a block's number are rounded up to whole bytes together.
 const BITS: u64 = 8;
 
-/// The bytes on the trusted side, but for the last-level cache.
+/// The bytes on the trusted side, without the last-level cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnChipBytes {
     /// The stash, with the number and the leaf of each block.

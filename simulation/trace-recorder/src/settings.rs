@@ -12,7 +12,7 @@ pub struct Settings {
     pub out: PathBuf,
     /// The instructions before the recording begins; the caches are warm by then.
     pub skip: u64,
-    /// The records after which the program is ended, warm-up apart; 0 for none.
+    /// The records after which the program is ended, without the warm-up; 0 for no end.
     pub misses: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Any scheme as a sub-ORAM: blocks get addresses of it while they stand in the partition.
+//! Any scheme as a sub-ORAM: blocks have addresses of it while they are in the partition.
 
 use super::sub_oram::SubOram;
 use crate::oram::{Access, Oram, OramError};

@@ -1,5 +1,5 @@
-//! Partitions: Stefanov, Shi, Song, "Towards Practical Oblivious RAM", NDSS 2012, sections 3 and 4. Each block stands
-//! in one of many sub-ORAMs, which is drawn again at each access; an eviction cache holds it until its partition is
+//! Partitions: Stefanov, Shi, Song, "Towards Practical Oblivious RAM", NDSS 2012, sections 3 and 4. Each block is in
+//! one of many sub-ORAMs, which is drawn again at each access. An eviction cache holds the block until its partition is
 //! written.
 //!
 //! ```text

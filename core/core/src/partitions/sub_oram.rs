@@ -1,10 +1,10 @@
-//! The interface of what stands in a partition.
+//! The interface of the ORAM in a partition.
 
 use crate::oram::OramError;
 use crate::types::BlockId;
 
 /// An ORAM of one partition: blocks are taken out of it and put into it. One operation at a time; takes and puts
-/// alternate, but for a put without a take before it.
+/// alternate, except for a put without a take before it.
 ///
 /// Its trace must not reveal which block was taken, whether any was, or how many were put.
 #[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]

@@ -45,7 +45,8 @@ pub trait PositionMap {
         false
     }
 
-    /// Evictions so far that its stashes made necessary: each a leak. Expected to stay 0.
+    /// The number of evictions so far that the stashes of the map made necessary. Each is a leak. The number should
+    /// stay 0.
     fn emergencies(&self) -> u64 {
         0
     }

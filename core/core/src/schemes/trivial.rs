@@ -72,7 +72,7 @@ pub struct TrivialOram<S> {
     chunk: RefCell<Chunk>,
 }
 
-/// A chunk of the scan, kept so that its buffers are used again.
+/// A chunk of the scan. It is kept to reuse its buffers.
 #[derive(Default)]
 struct Chunk {
     slots: Vec<Slot>,

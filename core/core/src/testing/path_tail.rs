@@ -66,7 +66,7 @@ pub fn emergency_log2(parameters: &PathParameters, tail: &PathTail, min: u64) ->
         }
         tail.subtree.range(value as i64..).map(|(_, times)| times).sum::<u64>() as f64 / n as f64
     };
-    // The probability of each number of blocks; all that is too many stands in the last place.
+    // The probability of each number of blocks. The last place has the probability of all larger numbers.
     let above = (0..=max).map(at_least);
     let mut distribution: Vec<f64> =
         above.clone().zip(above.skip(1).chain([0.0])).map(|(at, next)| at - next).collect();

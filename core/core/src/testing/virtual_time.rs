@@ -48,7 +48,7 @@ impl Clock {
         self.sleep_until(Micros(self.now.get().0 + span.0)).await;
     }
 
-    /// Lets tasks continue, instant after instant, until all of them sleep for good or have ended.
+    /// Lets tasks continue, instant after instant, until all of them sleep forever or have ended.
     pub fn run(&self, executor: &mut Executor<'_>) {
         loop {
             executor.run();

@@ -20,7 +20,7 @@ pub struct BucketShape {
     pub slot_bytes: u32,
 }
 
-/// A binary tree of `2^L` leaves, of which the levels above `top` stand on the trusted side.
+/// A binary tree of `2^L` leaves, of which the levels above `top` are on the trusted side.
 ///
 /// The trusted levels are not buckets: all blocks above `top` are in the stash, sorted by the subtree they belong to
 /// (see [`Stash`](crate::stash::Stash)). Untrusted memory holds the levels `top..=L`, each one [`Extent`] of its
@@ -120,12 +120,12 @@ impl Geometry {
         self.leaf_level
     }
 
-    /// The first level that stands in untrusted memory.
+    /// The first level in untrusted memory.
     pub fn top(&self) -> Level {
         self.top
     }
 
-    /// The levels that stand in untrusted memory, root side first.
+    /// The levels in untrusted memory, root side first.
     #[inline]
     pub fn levels(&self) -> impl DoubleEndedIterator<Item = Level> + use<> {
         (self.top.0..=self.leaf_level.0).map(Level)
@@ -171,7 +171,7 @@ impl Geometry {
         })
     }
 
-    /// The level that an untrusted bucket stands on.
+    /// The level of an untrusted bucket.
     ///
     /// # Panics
     /// If the bucket is not one of this tree.

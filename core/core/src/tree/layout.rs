@@ -1,4 +1,4 @@
-//! The shape of untrusted memory: runs of equal buckets, numbered through.
+//! The shape of untrusted memory: runs of equal buckets, with consecutive numbers.
 
 use crate::types::{Bucket, Bytes, Slot};
 use alloc::vec::Vec;

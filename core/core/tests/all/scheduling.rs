@@ -47,7 +47,8 @@ impl RngCore for Prepared {
     }
 }
 
-/// The randomness under which a sequence shows these partitions: that of a block is drawn at the access before.
+/// The randomness under which a sequence shows these partitions. The partition of a block is drawn at the block's
+/// access before.
 fn under_which(requests: &[Request], shown: &[u32]) -> Prepared {
     // A word that is drawn below the number of partitions as this one.
     let word = |partition: u32| ((u128::from(partition) << 64) / u128::from(PARTITIONS)) as u64 + 1;

@@ -137,7 +137,8 @@ impl Shared {
         Ok(bytes)
     }
 
-    /// Tells a file or object that is too short from one that cannot be read: stores say the former in many ways.
+    /// Distinguishes a file or object that is too short from one that cannot be read. Stores report the former in many
+    /// ways.
     async fn explain(&self, path: &Path, ranges: &[Range<u64>], error: object_store::Error) -> Fetch {
         if http_status(&error) == Some(416) {
             return Fetch::Short;

@@ -38,7 +38,7 @@ pub(super) trait Target {
 type Memory = Sealed<DenseMemory>;
 type FlatMap = FlatPositionMap<SealError>;
 
-/// An ORAM with its trusted memory; the versions are counted apart.
+/// An ORAM with its trusted memory, without the versions.
 struct OramTarget<O> {
     oram: O,
     versions: u64,

@@ -2,14 +2,14 @@
 //!
 //! They run in supervisor mode without translation, floating point or interrupts, each on its own stack. The argument
 //! for all unsafe code: a job is a closure on the first hart's stack. [`EnclaveHarts::do_parts`] returns only after
-//! each hart that got the offer has reported that it is done. A hart reads the job only between the two. Shares are
+//! each hart that got the offer has reported that it is done. A hart reads the job only between the two. DistributedWork are
 //! disjoint, and a lane has the number of its hart.
 
 use super::end::launch_failed;
 use super::hart::Hart;
 use super::hart_wait::{HartWait, interrupt};
 use super::instruction_counts::count_shares;
-use crate::processor::{Processor, Shares};
+use crate::processor::{DistributedWork, Processor};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec;
@@ -235,7 +235,7 @@ impl EnclaveHarts {
             (shared, longest) = (shared + took, longest.max(took));
         }
         let handing_over = Hart::retired_instructions() - begin - shared;
-        count_shares(&Shares { shared, longest, handing_over });
+        count_shares(&DistributedWork { shared, longest, handing_over });
     }
 }
 

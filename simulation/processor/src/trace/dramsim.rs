@@ -6,7 +6,7 @@
 //! 0x7f00a1c0 write 00ff…        DRAMSim2's misc: read or write in small letters, and data, but no cycle
 //! ```
 //!
-//! DRAMsim3 takes a cycle after `read` and `write`, and DRAMSim2 data: only the name of the format tells them apart.
+//! DRAMsim3 takes a cycle after `read` and `write`, and DRAMSim2 data: only the name of the format distinguishes them.
 //! A cycle is one of a memory at 800 MHz, the lab's.
 
 use super::lines::{self, hexadecimal, number, quoted};

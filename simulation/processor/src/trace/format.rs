@@ -1,4 +1,4 @@
-//! The formats of traces, their names, and how they are told apart.
+//! The formats of traces, their names, and how they are recognised.
 
 use super::lines::quoted;
 use super::unpack::Bytes;

@@ -1,6 +1,6 @@
 //! A single gateway at a time: each opening claims an epoch in the store by creating its claim object.
 //!
-//! A claim belongs to one opening for good. It is noted on the trusted disk before it is sent to the store, with a
+//! A claim belongs to one opening forever. It is noted on the trusted disk before it is sent to the store, with a
 //! random token. If an opening finds a claim that the disk has noted, an earlier opening was cut off after that claim.
 //! It then claims the next epoch. An opening never continues under a claim that it has not made itself, because a copy
 //! of the trusted folder may be about to do the same.

@@ -22,8 +22,9 @@ use ameles_seal::sealed::{Sealed, VersionedSlot};
 pub(crate) enum Origin {
     /// Written by somebody without the key, for this reason.
     Planted(&'static str),
-    /// A version of an epoch that this disk has claimed and written nothing in. It was planted; or the disk is a copy
-    /// from between the claim and the first record, and the original continued. No known key can tell the two apart.
+    /// A version of an epoch in which this disk has claimed but not written. Either it was planted, or the disk is a
+    /// copy that was made between the claim and the first record, and the original continued. No known key can
+    /// distinguish the two cases.
     Unclear,
 }
 

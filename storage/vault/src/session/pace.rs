@@ -148,7 +148,7 @@ impl Pacer {
     /// Returns when requests may leave that follow from work which started at `began` and ended `now`.
     pub(crate) fn schedule(&mut self, local: LocalWork, began: Instant, now: Instant) -> Instant {
         let mut at = self.instants.after(began, self.leads[local as usize]);
-        // A step gets at most one turn: a single stall of the disk must not slow the vault down for good.
+        // A step gets at most one turn: a single stall of the disk must not slow the vault down permanently.
         while at < now && (local != LocalWork::Step || self.leads[LocalWork::Step as usize] < INSTANTS) {
             let lead = &mut self.leads[local as usize];
             *lead = lead.saturating_mul(2);

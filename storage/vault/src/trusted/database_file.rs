@@ -2,7 +2,7 @@
 //! some of the [reserve](super::disk_reserve), and the first failure is recorded.
 //!
 //! redb first sets the length of a new file, then writes a header, and writes its magic number last. If a process dies
-//! before that, redb refuses the file for good. Such a file has zeros in place of the magic number and only zeros after
+//! before that, redb always refuses the file. Such a file has zeros in place of the magic number and only zeros after
 //! the header: it never held any data.
 
 use crate::trusted::disk_reserve::DiskReserve;

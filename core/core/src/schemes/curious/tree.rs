@@ -27,7 +27,7 @@ pub struct TreeShape {
     pub levels: u32,
     /// Z, blocks of a bucket, and the most blocks of a put: 1 to 255.
     pub blocks_per_bucket: u32,
-    /// Blocks that may stand in the tree: 1 to as many as its buckets hold.
+    /// The maximum number of blocks in the tree: from 1 to the number that its buckets hold.
     pub capacity: u64,
     /// Bytes of a block: 0 to 2^24.
     pub block_bytes: u32,
@@ -161,7 +161,7 @@ impl<S: Store, R: RngCore> Tree<S, R> {
         Ok(())
     }
 
-    /// Lays the held path out, its blocks as deep as they may stand.
+    /// Places the blocks of the held path, each as deep as possible.
     fn fill_buckets(&self, path: Leaf) -> Vec<u8> {
         let stash = &mut self.state.borrow_mut().stash;
         let depth = |handle| self.shape.deepest_common(stash.leaf(handle), path);

@@ -39,7 +39,7 @@ macro_rules! with_tree {
 }
 
 impl<S: Store, R: RngCore> Backend<S, R> {
-    /// An empty tree over a store that was never written, or, but for Ring ORAM, one that a simulation has filled.
+    /// An empty tree over a store that was never written, or, except for Ring ORAM, one that a simulation has filled.
     /// Its buckets are numbered from `first_bucket`, which is 0 for Ring ORAM.
     ///
     /// # Errors
@@ -173,7 +173,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         self.as_path().and_then(PathOram::held_path)
     }
 
-    /// Reads the path to a leaf for nothing; over another scheme than Path ORAM, one that was drawn.
+    /// Reads the path to a leaf for no block. Only Path ORAM reads the given path; the other schemes read a drawn one.
     ///
     /// # Errors
     /// The errors of [`Oram::access`]; [`OramError::Contradiction`] if it is not a leaf.
@@ -285,7 +285,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.geometry())
     }
 
-    /// Returns whether the blocks of the top levels stand apart from the stash.
+    /// Returns whether the blocks of the top levels are outside of the stash.
     pub(super) fn has_tree_top(&self) -> bool {
         self.as_path().is_some()
     }

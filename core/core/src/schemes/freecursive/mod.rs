@@ -40,10 +40,10 @@
 //! ```
 //!
 //! The paper remaps a group at once, by X' paths; how many an access then shows depends on secrets. Here a group is
-//! remapped a straggler at a time. An access has **one turn**, with a path that a dummy stands in for. It belongs to
-//! a level of PosMap blocks that is drawn; if that group has no straggler, to the lowest level's.
-//! [`min_bits`](FreecursiveParameters::min_bits) are enough for all stragglers to have moved when IC is used up
-//! again, but for a probability below 2^-80 a group remap. Should it happen, the others move at once, and count as
+//! remapped a straggler at a time. An access has **one turn**, with a path that a dummy stands in for. It belongs to a
+//! level of PosMap blocks that is drawn; if that group has no straggler, to the lowest level's.
+//! [`min_bits`](FreecursiveParameters::min_bits) are enough for all stragglers to have moved when IC is used up again,
+//! except with a probability below 2^-80 for each group remap. Should it happen, the others move at once, and count as
 //! [emergencies](Oram::emergencies). No block ever gets a counter twice.
 //!
 //! A caller that drives the lines calls [`remap_straggler`](FreecursiveOram::remap_straggler) before each of them. Every group
@@ -173,7 +173,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// [emergencies](Oram::emergencies).
     ///
     /// # Errors
-    /// As [`new`](Self::new), but for [`FreecursiveParametersError::CounterBits`].
+    /// As [`new`](Self::new), except [`FreecursiveParametersError::CounterBits`].
     #[cfg(any(test, feature = "testing"))]
     pub fn with_any_bits(
         parameters: FreecursiveParameters,

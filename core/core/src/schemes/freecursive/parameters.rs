@@ -19,8 +19,8 @@ pub struct FreecursiveParameters {
     /// X, positions in a PosMap block: 2 to 2^20. If they are kept in it, each takes 4 bytes. X' counters take their
     /// bits, and 8 bytes more.
     pub labels: u32,
-    /// The maximum number of positions that the trusted side keeps in a table: at least 1. There are as many levels of
-    /// PosMap blocks as this takes.
+    /// The maximum number of positions that the trusted side keeps in a table: at least 1. The number of levels of
+    /// PosMap blocks follows from it.
     pub trusted_positions: u64,
     /// PosMap blocks of the look-aside buffer: 1 to 2^20.
     pub look_aside: u32,

@@ -63,7 +63,7 @@ impl HierarchicalParameters {
     /// Checks every range.
     ///
     /// # Errors
-    /// [`OutOfRange`] names the parameter, its value and what it may be.
+    /// [`OutOfRange`] names the parameter, its value and its range.
     pub fn validate(&self) -> Result<(), OutOfRange> {
         range::check_bounds(self.bounds(), 1 << 32, 1 << 16)?;
         range::check(&[

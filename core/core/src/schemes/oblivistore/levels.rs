@@ -20,7 +20,7 @@ use rand_core::RngCore;
 /// The shape of a partition. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct PartitionShape {
-    /// Levels: 1 to 24. Level j has room for 2^j blocks, but for the last one.
+    /// Levels: 1 to 24. Level j has room for 2^j blocks, except the last level.
     pub levels: u32,
     /// Blocks of the last level, and of the partition: 2^(levels - 1) to 2^30.
     pub capacity: u64,
@@ -155,7 +155,8 @@ impl<S: Store, R: RngCore> Levels<S, R> {
         levels.iter().position(Option::is_none).unwrap_or(levels.len() - 1)
     }
 
-    /// The level that a put fills, and those that it empties: all above it, and itself where it holds something.
+    /// The level that a put fills, and the levels that it empties: all above it, and the level itself if it holds
+    /// something.
     fn merged(&self) -> (u32, Vec<(u32, Level)>) {
         let into = self.fills();
         let levels = &mut self.state.borrow_mut().levels;

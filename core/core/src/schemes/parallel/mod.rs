@@ -72,7 +72,7 @@ use core::cell::{Cell, RefCell};
 use futures_util::future::try_join_all;
 use rand_core::RngCore;
 use routing::Butterfly;
-use steps::{InRun, Places, exchange, message, place, spread};
+use steps::{PlaceInRun, Places, exchange, message, place, spread};
 use sub_oram::SubOram;
 
 /// An oblivious parallel RAM over a store for each processor, a network between them, and a position map and randomness
@@ -199,10 +199,10 @@ where
         &self,
         random: &mut R,
         places: &Places,
-        runs: &[InRun],
+        runs: &[PlaceInRun],
     ) -> Result<Vec<Lookup>, OramError<S::Error>> {
         let mut changes = Vec::new();
-        for (place, InRun { is_first, .. }) in runs.iter().enumerate() {
+        for (place, PlaceInRun { is_first, .. }) in runs.iter().enumerate() {
             let block = record::block(places.record(place)).filter(|_| *is_first);
             let mut change = alloc::vec![0; 16];
             record::set_word(&mut change, 0, record::word_of(block));
@@ -274,7 +274,7 @@ where
         &self,
         parts: &mut [SubOram],
         places: &Places,
-        runs: &[InRun],
+        runs: &[PlaceInRun],
     ) -> Result<(), OramError<S::Error>> {
         let butterfly = Butterfly {
             bits: self.parameters.bits(),
@@ -282,7 +282,7 @@ where
             entry_bytes: HEADER_BYTES + self.parameters.block_bytes as usize,
         };
         let mut entries = Vec::new();
-        for (place, InRun { is_last, .. }) in runs.iter().enumerate() {
+        for (place, PlaceInRun { is_last, .. }) in runs.iter().enumerate() {
             let record = places.record(place);
             let known = (record::block(record), record::leaf(record), record::value(record));
             entries.push(match known {

@@ -40,7 +40,7 @@ pub(super) struct Places {
 
 /// The place of a request among those for the same block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct InRun {
+pub(super) struct PlaceInRun {
     /// True for the first request of the run, which speaks for all.
     pub(super) is_first: bool,
     /// True for the last request of the run, which has the final contents of the block.
@@ -96,7 +96,7 @@ impl Places {
 
     /// Finds the runs of requests for one block, of records in the order of blocks: each processor tells both
     /// neighbours its block.
-    pub(super) async fn find_runs<N: Network>(&self, network: &N) -> Result<Vec<InRun>, N::Error> {
+    pub(super) async fn find_runs<N: Network>(&self, network: &N) -> Result<Vec<PlaceInRun>, N::Error> {
         let block_at = |place: usize| record::word_of(record::block(self.record(place))).to_le_bytes();
         let mut messages = Vec::new();
         for after in 1..self.len() {
@@ -105,13 +105,13 @@ impl Places {
         }
         let alone = |place: usize| {
             let is_one = record::block(self.record(place)).is_some();
-            InRun { is_first: is_one, is_last: is_one }
+            PlaceInRun { is_first: is_one, is_last: is_one }
         };
-        let mut runs: Vec<InRun> = (0..self.len()).map(alone).collect();
+        let mut runs: Vec<PlaceInRun> = (0..self.len()).map(alone).collect();
         for came in exchange(network, messages).await? {
             let (from, to) = (place(came.from), place(came.to));
             if came.contents == block_at(to) {
-                let InRun { is_first, is_last } = &mut runs[to];
+                let PlaceInRun { is_first, is_last } = &mut runs[to];
                 *if from < to { is_first } else { is_last } = false;
             }
         }

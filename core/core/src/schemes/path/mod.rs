@@ -17,8 +17,8 @@
 //!
 //! Lines 1 to 9 are the on-line work ([`access`](Oram::access)), lines 10 to 15 the off-line work
 //! ([`step`](Oram::step)). Between the two the path is **held**: its blocks are in the stash, and its buckets in
-//! untrusted memory are stale and not read again. The levels above `top` are on the trusted side for good, as part of
-//! the stash (see [`Stash`]).
+//! untrusted memory are stale and not read again. The levels above `top` are always on the trusted side, as part of the
+//! stash (see [`Stash`]).
 //!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, the buckets of n paths.
 //! These are independent and uniform for any requests: the path of a block is drawn when the block is accessed, and

@@ -165,7 +165,7 @@ impl PathParameters {
         (libm::ceil(waiting) as u32).saturating_add(tail)
     }
 
-    /// Blocks that wait on average, for all subtrees, the paths held apart.
+    /// The average number of blocks that wait in all subtrees, without those of held paths.
     pub fn waiting(&self) -> f64 {
         self.waiting_per_subtree().0 * self.subtrees()
     }

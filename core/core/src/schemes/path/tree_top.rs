@@ -37,8 +37,8 @@ impl TreeTopParameters {
     }
 }
 
-/// The buckets of the top levels. Each entry stands as it would in untrusted memory: a header and a payload, zeros if
-/// it is empty.
+/// The buckets of the top levels. Each entry has the format of untrusted memory: a header and a payload, zeros if it is
+/// empty.
 pub(super) struct TreeTop {
     levels: u32,
     entry_bytes: usize,

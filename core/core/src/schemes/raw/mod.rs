@@ -21,7 +21,7 @@
 //!
 //! AO up to its last line is the on-line work ([`access`](Oram::access)). The writing of headers, and EO, are the
 //! off-line work ([`step`](Oram::step)). Between reading and writing headers are **held** on the trusted side. The
-//! levels above `top` are on the trusted side for good, as part of the stash (see [`Stash`]).
+//! levels above `top` are always on the trusted side, as part of the stash (see [`Stash`]).
 //!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, n paths that are
 //! independent and uniform, for any requests: as in Path ORAM. Of each bucket it reads the header, unless that is held,

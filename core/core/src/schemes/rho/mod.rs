@@ -14,10 +14,10 @@
 //!  8          put it into the main tree, by the position map of that
 //! ```
 //!
-//! A [`SmallTree`] does lines 1, 2, 5 and 7: it is an oblivious cache. The tree before which it stands is any whose
-//! blocks can be taken out and put in, such as a [`FreecursiveOram`](super::freecursive::FreecursiveOram). It needs no
-//! position map: a tag has the leaf of its block. In untrusted memory a block has a number that reveals nothing about
-//! the block. There are as many numbers as tags and blocks on their way out.
+//! A [`SmallTree`] does lines 1, 2, 5 and 7: it is an oblivious cache. The main tree is any tree whose blocks can be
+//! taken out and put in, such as a [`FreecursiveOram`](super::freecursive::FreecursiveOram). It needs no position map:
+//! a tag has the leaf of its block. In untrusted memory a block has a number that reveals nothing about the block.
+//! There are as many numbers as tags and blocks on their way out.
 //!
 //! **What the trace shows** (adversary `Full`). [`access`](SmallTree::access), [`take_out`](SmallTree::take_out) and
 //! [`dummy`](SmallTree::dummy) show the same: a path that was drawn for this and never shown before.

@@ -45,7 +45,7 @@ pub enum SmallTreeParametersError {
 }
 
 impl SmallTreeParameters {
-    /// The blocks that it can hold, those on their way out apart.
+    /// The maximum number of blocks, without those on their way out.
     pub fn tags(&self) -> u64 {
         u64::from(self.sets) * u64::from(self.ways)
     }

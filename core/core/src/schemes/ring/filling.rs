@@ -27,7 +27,7 @@ use rand_core::RngCore;
 pub struct RingFilling<R> {
     tree: Geometry,
     positions: Positions,
-    /// The blocks of a bucket that was not placed stand in its first slots, in the order in which they came.
+    /// The blocks of a bucket that was not placed are in its first slots, in the order in which they came.
     metadata: BucketMetadata,
     stash: Vec<BlockId>,
     /// Reads of a bucket that come before a reshuffle.

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Round(u64);
 
-/// A block that was placed into a bucket and still stands in the stash as well.
+/// A block that was placed into a bucket and is still in the stash as well.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
     pub(crate) block: BlockId,

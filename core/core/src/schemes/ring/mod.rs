@@ -19,9 +19,9 @@
 //!     for each bucket of the path with count >= S:  the same for it alone
 //! ```
 //!
-//! `Access` but for its last two lines is the on-line work ([`access`](Oram::access)); the work that they make due is
-//! the off-line work ([`step`](Oram::step)). Nothing is computed on the server: the XOR technique of the paper's
-//! section 3.2 is left out, and bucket metadata stay on the trusted side.
+//! `Access` without its last two lines is the on-line work ([`access`](Oram::access)). The work that these two lines
+//! make due is the off-line work ([`step`](Oram::step)). Nothing is computed on the server: the XOR technique of the
+//! paper's section 3.2 is left out, and bucket metadata stay on the trusted side.
 //!
 //! **What the trace shows** (adversary `Full`). An access shows one slot, uniform among the unread ones, of every
 //! bucket on a uniform path, for any requests. Evictions follow the count of accesses, reshuffles the count of reads
@@ -401,7 +401,7 @@ where
         self.poison_flag.wait_until(may_read).await
     }
 
-    /// Begins what is due next: a reshuffle before an eviction.
+    /// Begins the next due work: a reshuffle before an eviction.
     fn next_due(&self) -> Option<Due> {
         let state = &mut *self.state.borrow_mut();
         while let Some(bucket) = state.worn.pop_front() {

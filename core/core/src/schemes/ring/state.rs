@@ -16,7 +16,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use rand_core::RngCore;
 
-/// The trusted state, but for the position map.
+/// The trusted state without the position map.
 pub(super) struct State<R> {
     pub(super) random: R,
     pub(super) stash: Stash,

@@ -10,7 +10,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The parts of a state, but for the stash.
+/// The parts of a state without the stash.
 pub(super) struct Agreement<'a> {
     pub(super) parameters: &'a RingParameters,
     pub(super) tree: &'a Geometry,
@@ -54,7 +54,7 @@ impl Agreement<'_> {
         worn == found
     }
 
-    /// Returns whether every mapped block, and no other, stands in one place, which is on its path.
+    /// Returns whether every mapped block, and no other, is in one place, which is on its path.
     fn blocks_agree(&self, mut stash: impl Iterator<Item = (BlockId, Leaf)>) -> bool {
         let (tree, positions) = (self.tree, self.positions);
         // A bit for each block that was met: it must not be met again, and none that is mapped must be left.

@@ -1,4 +1,4 @@
-//! ORAMs that are another ORAM but for a mistake.
+//! ORAMs that equal another ORAM except for a mistake.
 
 /// Makes a type an ORAM that forwards everything to the ORAM in its field `$inner`, except its accesses and, if it is
 /// given, the count of its pending steps.

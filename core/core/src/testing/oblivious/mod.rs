@@ -12,7 +12,7 @@
 //!
 //! A scheme without randomness has no choices. For those, [`judge_views`] asks instead that two programs show the
 //! adversary the very same. The adversary is a parameter: a write-only ORAM passes for [`Adversary::Snapshot`], and its
-//! reads give it away to [`Adversary::Full`].
+//! reads reveal it to [`Adversary::Full`].
 //!
 //! **False alarms.** A test alarms below `2^-33`. A suite may hold [`MAX_TESTS`] tests of sound schemes, so that it
 //! alarms falsely with a probability of at most `2^-19`. Seeds are fixed: a suite that passed passes again.

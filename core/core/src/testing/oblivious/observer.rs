@@ -91,7 +91,7 @@ impl Observations {
     }
 }
 
-/// Uniform in `0..bound`, but for a bias below 2^-32.
+/// Uniform in `0..bound`, except for a bias below 2^-32.
 pub fn draw_below(random: &mut impl RngCore, bound: usize) -> usize {
     ((u128::from(random.next_u64()) * bound as u128) >> 64) as usize
 }

@@ -283,7 +283,7 @@ impl FullObserver {
         let Some(places) = places else {
             return Err(format!("wrote the paths to {order:?}, held are {:?}", self.held));
         };
-        // A path that was read again stands at its last place: no more paths are out of order than were.
+        // A path that was read again is at its last place: no more paths are out of order than before.
         ensure(places.len() - longest_rise(&places) <= self.repeats, || {
             format!("paths out of order: {places:?}")
         })?;

@@ -96,7 +96,7 @@ impl AlternatingSchedule for RawSchedule {
         (u64::from(self.unwritten > 0) + due, self.unwritten >= self.max_batch || due > 1)
     }
 
-    /// Checks that each bucket is read as a whole, but for headers that are held, and the paths as Path ORAM's.
+    /// Checks that each bucket is read as a whole, except held headers. Checks the paths as Path ORAM's.
     fn access(&mut self, in_flight: &mut InFlight, slots: &[Slot]) -> Result<(), String> {
         let mut bodies: Vec<u64> = slots.iter().map(|slot| slot.bucket.0).collect();
         bodies.retain(|bucket| *bucket >= self.headers);

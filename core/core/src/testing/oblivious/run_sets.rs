@@ -41,7 +41,7 @@ pub(super) struct ObservedRun {
     pub(super) writes: Vec<bool>,
 }
 
-/// Shows a run to an observer. A recovery must repeat to the letter what was done before; it tells nothing new.
+/// Shows a run to an observer. A recovery must repeat exactly the work before it, and reveals nothing new.
 fn follow(observer: &mut dyn Observer, events: &[Event]) -> Result<(), String> {
     let mut again = 0;
     let mut before = 0;

@@ -33,7 +33,7 @@ impl fmt::Display for Finding {
 /// entropy has a moment generating function below that of a Gamma variable of shape k - 1. So `P(G/2 >= x) <= e^(d - x)
 /// (x/d)^d` for `x > d = k - 1`, at every n.
 ///
-/// The asymptotic chi-square probability stands in the figure, to be looked at only.
+/// The figure shows the asymptotic chi-square probability, for information only.
 pub fn uniform(name: String, counts: &[u64]) -> Finding {
     uniform_rows(name, core::slice::from_ref(&counts))
 }
@@ -109,7 +109,7 @@ fn tail(distribution: &Hypergeometric, at: u64, mean: f64, (min, max): (u64, u64
     sum.min(1.0)
 }
 
-/// Pairs of independent runs of one kind each: a fair coin must decide which of the two has more, ties apart.
+/// Pairs of independent runs of one kind each: a fair coin must decide which of the two has more, without ties.
 pub fn fair_signs(name: String, pairs: impl Iterator<Item = (f64, f64)>) -> Finding {
     let (mut more, mut less) = (0u64, 0u64);
     for (one, other) in pairs {

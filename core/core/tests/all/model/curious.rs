@@ -37,7 +37,7 @@ fn costs_are_as_documented() {
         assert_eq!(traffic(&store.take_trace()), (0, levels));
         assert_eq!(oram.pending_steps(), 0);
     }
-    // Six accesses: as many paths, but for those of one partition, which are written between.
+    // Six accesses, with a path each. The paths of one partition are written in between.
     finish_now(model.batch(&oram, &[const { Operation::Dummy }; 6]));
     let reads = |entry: &&TraceEntry| matches!(entry, TraceEntry::Read(_));
     assert_eq!(store.take_trace().iter().filter(reads).count(), 6);

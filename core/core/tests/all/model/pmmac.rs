@@ -145,7 +145,7 @@ fn assert_refuses(oram: &Subject<'_>) {
     }));
 }
 
-/// The bucket and the entry where a block stands in the store.
+/// The bucket and the entry of a block in the store.
 fn find(store: &TraceStore, block: u64) -> Option<(u64, usize)> {
     let contents = store.contents();
     let nth = contents.chunks_exact(ENTRY).position(|entry| entry[..8] == (block + 1).to_le_bytes())?;
@@ -185,7 +185,7 @@ fn refusal(oram: &Subject<'_>) -> Option<&'static str> {
     None
 }
 
-/// A change of a store, where a block stands in this bucket and entry. The third is what the store held earlier.
+/// A change of a store that has a block in this bucket and entry. The third is what the store held earlier.
 type Attack<'a> = &'a dyn Fn(&TraceStore, (u64, usize), &[Vec<u8>]);
 
 /// User's blocks and PosMap blocks of both levels: all of them are of interest when all blocks are read.

@@ -47,7 +47,7 @@ pub(crate) fn batches(capacity: u64) -> impl Strategy<Value = Vec<Vec<Operation>
     prop::collection::vec(prop_oneof![batch(capacity), batch(capacity.min(3))], 0..60)
 }
 
-/// A tree that is full but for its stash, of blocks of 5 bytes.
+/// A tree of blocks of 5 bytes that is full, except for its stash.
 pub(crate) fn full_path(leaf_level: u32, top: u32) -> PathParameters {
     PathParameters {
         capacity: 4 << leaf_level,

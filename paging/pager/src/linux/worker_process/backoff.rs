@@ -23,7 +23,7 @@ const PROVEN_AFTER: u32 = 20;
 /// The wasted waits, beyond a quarter of all jobs, after which the worker backs off.
 const MAX_WASTED_WAITS: u64 = 1 << 8;
 
-/// The jobs that the caller waited for in vain and then ran itself.
+/// The jobs for which the caller waited and that it then ran itself.
 #[derive(Clone, Copy, Default)]
 pub(super) struct WastedWaits {
     /// Four for each of them, minus one for each job claimed since.

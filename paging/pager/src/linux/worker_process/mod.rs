@@ -122,7 +122,7 @@ impl WorkerProcess {
         self.ring.run_next(slots, &mut self.scratch.borrow_mut(), || self.has_ended())
     }
 
-    /// Runs the next job after a wait in vain. After too many such jobs the process must back off.
+    /// Runs the next job after a wait without a result. After too many such jobs the process must back off.
     fn run_after_wait<M: SharedMemory>(&self, slots: &SealedSlots<M>) {
         if self.run_next(slots) {
             let mut wasted_waits = self.wasted_waits.get();

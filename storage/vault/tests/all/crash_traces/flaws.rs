@@ -25,7 +25,7 @@ pub enum Flaw {
     ReadsOtherSlots,
     /// A recovery continues without repeating anything: it has kept the answers.
     RepeatsNothing,
-    /// Every opening uses the same randomness, but for the salt of its key.
+    /// Every opening uses the same randomness, except the salt of its key.
     SameRandomness,
     /// The scheme draws one number for all the dummies of a batch: see [`redraw_slots`](super::altered_traces::redraw_slots).
     OneDraw,

@@ -53,7 +53,7 @@ const JUDGED: u64 = 24;
 const FLAWED: u64 = 6;
 /// Batches that write every block, and so every bucket: sixteen leaves, and an eviction for three accesses.
 const WARM_UP: usize = 16;
-/// Batches of a lifecycle after that.
+/// The batches of a lifecycle after the warm-up.
 const BATCHES: usize = 40;
 const DEATHS: usize = 8;
 /// A client that always waits until the vault is quiet.

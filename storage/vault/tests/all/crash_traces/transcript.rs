@@ -46,7 +46,7 @@ pub fn transcribe(
     quiet: usize,
     strict: bool,
 ) -> Result<Transcript, String> {
-    let mut scribe = Scribe {
+    let mut writer = TranscriptWriter {
         told: Transcript::default(),
         ring: ring.clone(),
         quiet,
@@ -66,12 +66,12 @@ pub fn transcribe(
         is_fresh: false,
     };
     for (nth, (_, event)) in trace.iter().enumerate() {
-        scribe.observe(event).map_err(|deviation| format!("moment {nth}: {deviation}"))?;
+        writer.observe(event).map_err(|deviation| format!("moment {nth}: {deviation}"))?;
     }
-    Ok(scribe.told)
+    Ok(writer.told)
 }
 
-struct Scribe {
+struct TranscriptWriter {
     // Wide: one field for each thing that the reader of a trace must remember.
     told: Transcript,
     ring: RingParameters,
@@ -128,7 +128,7 @@ enum Phase {
     Written,
 }
 
-impl Scribe {
+impl TranscriptWriter {
     fn observe(&mut self, event: &TraceEvent) -> Result<(), String> {
         match event {
             TraceEvent::Opens { checkpoint } => {

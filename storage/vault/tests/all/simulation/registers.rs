@@ -81,7 +81,7 @@ impl Registers {
         }
     }
 
-    /// Checks a read that was asked for at `from` and has returned these bytes now.
+    /// Checks a read that was requested at `from` and has returned these bytes now.
     ///
     /// # Panics
     /// If they are not those of a write, or those of one that was overwritten before `from`.

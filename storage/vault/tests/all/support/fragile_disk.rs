@@ -51,7 +51,7 @@ struct DiskState {
     refuses: Option<(u64, ErrorKind)>,
     /// The pages on the disk, if limited, and those of the reserve.
     room: Option<usize>,
-    /// The change after which no more pages are available than are used then.
+    /// The change after which no further page is available.
     room_ends_at: Option<u64>,
     reserve: usize,
     drops_syncs: bool,
@@ -250,12 +250,12 @@ impl FragileDisk {
         self.state().files[SLOTS].cached.clone()
     }
 
-    /// Corrupts a byte of the slot file, for good.
+    /// Corrupts a byte of the slot file permanently.
     pub fn flip_in_slot_file(&self, at: usize) {
         self.flip(SLOTS, at);
     }
 
-    /// Corrupts a byte of the database, for good, in the durable bytes too if they are that long.
+    /// Corrupts a byte of the database permanently. Corrupts it in the durable bytes too, if they are that long.
     pub fn flip_in_database(&self, at: usize) {
         self.flip(DATABASE, at);
     }

@@ -23,7 +23,7 @@ impl TestRng {
         TestRng::of(self.seed())
     }
 
-    /// Draws uniformly in `0..bound`, but for a bias below 2^-32.
+    /// Draws uniformly in `0..bound`, except for a bias below 2^-32.
     pub fn below(&mut self, bound: u64) -> u64 {
         assert_ne!(bound, 0, "there is nothing below 0");
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64

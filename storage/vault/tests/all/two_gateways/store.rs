@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// A flaw that both gateways have, as seen by the store: it proves that the tests check the promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// An existing claim passes for the opening's own: openings are not told apart.
+    /// An existing claim counts as the opening's own: openings are not distinguished.
     ClaimsAreShared,
     /// A gateway that has claimed no longer checks the claims: it continues with those that were there.
     StopsChecking,

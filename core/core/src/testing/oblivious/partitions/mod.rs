@@ -21,7 +21,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use sub_orams::{Shown, SubOrams};
 
-/// The observer of a CURIOUS, whose buckets are numbered from 0. The leaves of its trees are numbered through.
+/// The observer of a CURIOUS, whose buckets are numbered from 0. The leaves of all its trees have consecutive numbers.
 pub fn curious(parameters: &CuriousParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     observer(&parameters.partitions, trees::Trees::new(parameters), adversary, seed)
 }
