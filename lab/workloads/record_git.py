@@ -89,7 +89,7 @@ class Answer(NamedTuple):
 
 
 class Memory:
-    """A Swift server in memory: as much of one as Dulwich asks for. Any login is right."""
+    """A Swift server in memory: as much of one as Dulwich requests. Any login is right."""
 
     def __init__(self, delay: float):
         self.delay = delay

@@ -41,7 +41,7 @@ pub enum Request {
     Access {
         /// The simulation.
         simulation: u32,
-        /// The accesses, some of which may be `null`: they ask for nothing.
+        /// The accesses, some of which may be `null`: they request nothing.
         batch: Vec<Option<AccessRequest>>,
     },
     /// Requests a step of the pending work of a simulation.
@@ -57,7 +57,7 @@ pub enum Request {
         #[serde(default = "default_one")]
         times: u32,
     },
-    /// Asks for all that the owner of a simulation knows.
+    /// Requests all that the owner of a simulation knows.
     State {
         /// The simulation.
         simulation: u32,

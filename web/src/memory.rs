@@ -139,12 +139,12 @@ impl Memory {
         Contents { slots, written }
     }
 
-    /// Asks for a step of the network, and waits until its messages have come.
+    /// Requests a step of the network, and waits until its messages have come.
     pub async fn send(&self, messages: Vec<SentMessage>) {
         self.done(Operation { messages, ..Operation::default() }).await;
     }
 
-    /// Asks for an operation, and waits until it was completed.
+    /// Requests an operation, and waits until it was completed.
     async fn done(&self, operation: Operation) {
         self.waiting.borrow_mut().push_back(operation);
         let ticket = self.operations_issued.get();

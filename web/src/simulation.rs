@@ -113,7 +113,7 @@ impl Simulation {
         self.steps
     }
 
-    /// Asks for an access: it begins when the work before it is done.
+    /// Requests an access: it begins when the work before it is done.
     ///
     /// # Errors
     /// There is no such block.

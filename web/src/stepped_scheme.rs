@@ -19,7 +19,7 @@ pub struct RequestedAccess {
 /// The bytes of a block.
 pub const BLOCK_BYTES: u32 = 4;
 
-/// The accesses of a batch. A processor, or a place of the batch, may ask for nothing.
+/// The accesses of a batch. A processor, or a place of the batch, may request nothing.
 pub type Batch = Vec<Option<RequestedAccess>>;
 
 /// The work of a scheme, to be polled to completion: the result of each access of a batch, if it is a read, or the

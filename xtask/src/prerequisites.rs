@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
-/// The Go release that versitygw asks for.
+/// The Go release that versitygw needs.
 const MIN_GO: (u32, u32) = (1, 25);
 
 /// Programs that tests run, with the packages that contain them and the steps that need them.

@@ -115,7 +115,7 @@ impl Dram {
         self.writes.len() < self.model.specification().queues.write as usize
     }
 
-    /// Asks for the beats of a burst.
+    /// Requests the beats of a burst.
     pub(crate) fn read(&mut self, address: u64, beats: u32) {
         for nth in 0..u64::from(beats) {
             let read = self.submit(Direction::Read, address + nth * self.burst_bytes());

@@ -79,7 +79,7 @@ impl RepeatedJob<'_> {
     }
 }
 
-/// The blocks, each once: written if any of those who ask for it writes it.
+/// The blocks, each once: written if any of those who request it writes it.
 fn merge_accesses(all: impl Iterator<Item = (u64, bool)>) -> Batch {
     let mut blocks = BTreeMap::new();
     all.for_each(|(block, writes)| *blocks.entry(block).or_default() |= writes);

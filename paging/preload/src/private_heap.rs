@@ -247,25 +247,25 @@ macro_rules! on_heap_of {
 
 /// Allocates; null if there is no memory.
 pub(crate) fn malloc(size: usize) -> *mut u8 {
-    // SAFETY: any size may be asked for.
+    // SAFETY: any size may be requested.
     unsafe { on_heap_for_new!(heap => heap.c_malloc(size)) }
 }
 
 /// Allocates zeros; null if there is no memory.
 pub(crate) fn calloc(size: usize, alignment: usize) -> *mut u8 {
-    // SAFETY: any size may be asked for; the alignment is a power of two.
+    // SAFETY: any size may be requested; the alignment is a power of two.
     unsafe { on_heap_for_new!(heap => heap.calloc(size, alignment)) }
 }
 
 /// Allocates with an alignment; null if there is no memory.
 pub(crate) fn memalign(alignment: usize, size: usize) -> *mut u8 {
-    // SAFETY: any size may be asked for; the alignment is a power of two.
+    // SAFETY: any size may be requested; the alignment is a power of two.
     unsafe { on_heap_for_new!(heap => heap.c_memalign(alignment, size)) }
 }
 
 /// Frees unused memory to the system, except this many bytes.
 pub(crate) fn trim(pad: usize) -> bool {
-    // SAFETY: any pad may be asked for.
+    // SAFETY: any pad may be requested.
     unsafe { on_heap_for_new!(heap => heap.trim(pad)) }
 }
 

@@ -146,7 +146,7 @@ impl Checker {
         Ok(())
     }
 
-    /// The least times from one command to another of its channel, with the rules that ask for them.
+    /// The least times from one command to another of its channel, with the rules that require them.
     fn gaps(&self, earlier: &Command, command: &Command) -> Vec<(Rule, Cycle)> {
         let timing = &self.specification.timing;
         let mut gaps = Vec::new();

@@ -3,7 +3,7 @@
 //!
 //! `Ptr` points to the least recently used line of a set, if that is dirty. Each dummy does a step for it: it reads a
 //! missing PosMap block, or at last writes the line. The paper's register `Stage`, the number of steps left, is what
-//! the front end answers when asked for the next path. If the line is used or evicted in between, it is given up.
+//! the front end answers when it is asked for the next path. If the line is used or evicted in between, it is given up.
 //!
 //! Under delayed remapping no line of the cache is in the tree, so `Ptr` points to the least recently used line of a
 //! set, dirty or clean. The steps read its PosMap blocks, and once they are on chip the line is remapped ahead. This is

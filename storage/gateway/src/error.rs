@@ -34,7 +34,7 @@ pub enum Error {
         version: VersionId,
         /// The time of the delete.
         modified: UnixMillis,
-        /// True if the request named the version, false if it asked for the newest one.
+        /// True if the request named the version, false if it requested the newest one.
         is_named: bool,
     },
     /// A container keeps old versions in one way only: under their keys, or in an archive. Nothing was changed.

@@ -16,7 +16,7 @@ pub enum Access<'a> {
 }
 
 impl Access<'_> {
-    /// The block that is asked for; `None` for a dummy.
+    /// The block that is requested; `None` for a dummy.
     pub fn block(&self) -> Option<BlockId> {
         match self {
             Access::Read(block, _) | Access::Write(block, _) => Some(*block),
@@ -58,7 +58,7 @@ pub enum OramError<E: core::error::Error + 'static> {
     /// The block lies beyond the capacity. Nothing was changed and nothing was shown.
     #[error("{block} lies beyond the capacity of {capacity} blocks")]
     OutOfRange {
-        /// The block that was asked for.
+        /// The block that was requested.
         block: BlockId,
         /// The blocks that there are.
         capacity: u64,
@@ -66,7 +66,7 @@ pub enum OramError<E: core::error::Error + 'static> {
     /// The batch is longer than the public maximum. Nothing was changed and nothing was shown.
     #[error("a batch of {len} accesses is larger than the public maximum of {max}")]
     BatchTooLarge {
-        /// The accesses that were asked for.
+        /// The accesses that were requested.
         len: usize,
         /// The maximum number of accesses in one batch.
         max: usize,

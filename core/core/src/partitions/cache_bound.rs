@@ -14,7 +14,7 @@
 use super::parameters::PartitionsParameters;
 use libm::{exp, log};
 
-/// The exponent that a plan asks for.
+/// The exponent that a plan requests.
 const EXPONENT: f64 = -80.0;
 
 impl PartitionsParameters {

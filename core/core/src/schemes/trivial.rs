@@ -1,5 +1,5 @@
 //! Trivial ORAM: Goldreich and Ostrovsky, "Software Protection and Simulation on Oblivious RAMs", JACM 1996, section
-//! 1.2: to hide which block is asked for, read and write them all.
+//! 1.2: to hide which block is requested, read and write them all.
 //!
 //! ```text
 //! for each chunk of memory:  read it;  serve what was asked of it;  write it back

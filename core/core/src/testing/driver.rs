@@ -32,11 +32,11 @@ pub enum Event {
     AccessBegins(usize),
     /// The step of this number begins.
     StepBegins(usize),
-    /// The store is asked for something.
+    /// The store gets a request.
     StoreRequest(Work, TraceEntry),
     /// A processor of several asks its store for something, or they send each other messages.
     ProcessorAction(Work, ProcessorAction),
-    /// The store has done what this work asked for: that which this work asked for after this many others, of those in
+    /// The store has finished a request of this work: the one that the work made after this many others, of those in
     /// flight.
     StoreAnswer(Work, usize),
     /// An access yielded although it waited for nothing. Steps may wake themselves: some drive several

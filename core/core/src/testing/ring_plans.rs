@@ -1,4 +1,4 @@
-//! Plans of Ring ORAM for a grid that spans what a user can ask for.
+//! Plans of Ring ORAM for a grid that spans what a user can request.
 
 use crate::schemes::ring::{RingObjective, RingParameters};
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ pub const DOLLARS: RingObjective =
 pub const OBJECTIVES: [(&str, RingObjective); 3] =
     [("bytes", RingObjective::BYTES), ("requests", RingObjective::REQUESTS), ("dollars", DOLLARS)];
 
-/// The vault that a user asks for.
+/// The vault that a user requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlanRequest {
     /// Blocks.

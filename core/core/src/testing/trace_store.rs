@@ -19,7 +19,7 @@ pub enum TraceEntry {
     Write(Vec<Bucket>),
 }
 
-/// The visible actions of several processors: a processor asks for something, or they send each other messages.
+/// The visible actions of several processors: a processor requests something, or they send each other messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessorAction {
     /// This processor made this request.
@@ -50,7 +50,7 @@ pub(crate) enum Recorded {
 
 /// Memory for a [`Layout`]. Ready at once, until [`hold_back`](Self::hold_back): then each operation waits for
 /// [`complete`](Self::complete) or [`fail`](Self::fail). A write takes effect only then; a read answers with what was
-/// there when it was asked for, as [`Store`] promises.
+/// there when it was requested, as [`Store`] promises.
 ///
 /// It checks the scheme. It panics if a bucket is read or written while its write is under way: this is a race with any
 /// result in a real store.
@@ -67,7 +67,7 @@ pub struct TraceStore {
     issued: Cell<u64>,
 }
 
-/// The failure that a test asked for.
+/// The failure that a test requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the test let this operation fail")]
 pub struct TraceStoreError;

@@ -6,12 +6,12 @@ use ameles_core::types::{Bucket, Slot};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
     /// The bytes in shared memory are not those that were sealed for this slot and version: they were changed,
-    /// swapped, replayed or rolled back. The whole of the buffer that was asked for is wiped.
+    /// swapped, replayed or rolled back. The whole of the buffer that was requested is wiped.
     #[error(
         "{slot} (version {version}) was forged: shared memory does not have the bytes that were sealed there last"
     )]
     Forged {
-        /// The first such slot, in the order asked for.
+        /// The first such slot, in the order requested.
         slot: Slot,
         /// The version that the page should have had.
         version: u64,
@@ -19,7 +19,7 @@ pub enum PageError {
     /// The scheme wrote out of its deterministic order. Nothing was written.
     #[error("{bucket} was written out of order: the schedule's next bucket of this area is {expected}")]
     OutOfOrder {
-        /// The bucket that was asked for.
+        /// The bucket that was requested.
         bucket: Bucket,
         /// The bucket that the schedule says.
         expected: Bucket,

@@ -110,7 +110,7 @@ pub enum PriceError {
     /// There is no such entry.
     #[error("there are no prices of {name:?}; known are {known}")]
     Unknown {
-        /// The name that was asked for.
+        /// The name that was requested.
         name: String,
         /// The names that there are.
         known: String,

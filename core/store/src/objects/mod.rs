@@ -34,8 +34,8 @@ use std::sync::Arc;
 /// range request that fetches exactly those bytes. All requests of a call are in flight together, up to the limit of
 /// [`OpenOptions::in_flight`], which all calls share. A call makes all of its requests, even if it fails.
 ///
-/// Over HTTP, a single request that fails for a passing reason is sent again a few times, identically, before the
-/// call reports [`UntrustedError::Unavailable`]. A blob that is to be created is asked for only once: a repetition would
+/// Over HTTP, a single request that fails for a passing reason is sent again a few times, identically, before the call
+/// reports [`UntrustedError::Unavailable`]. A blob that is to be created is requested only once: a repetition would
 /// find its own effect.
 ///
 /// Files are written under a temporary name, synced and linked to their own name. Their folders are also synced. A

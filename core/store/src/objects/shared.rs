@@ -164,7 +164,7 @@ pub(super) enum Fetch {
     Failed(object_store::Error),
 }
 
-/// The first `max` bytes of an answer. If the store sends more than it was asked for, the rest is not read.
+/// The first `max` bytes of an answer. If the store sends more than requested, the rest is not read.
 pub(super) async fn take(payload: GetResultPayload, max: usize) -> Result<Chunk, object_store::Error> {
     let mut stream = match payload {
         GetResultPayload::Stream(stream) => stream,

@@ -139,7 +139,7 @@ impl VaultFigures {
     }
 }
 
-/// The two sides of a vault, and those who ask for its blocks.
+/// The two sides of a vault, and those who request its blocks.
 struct TestVault {
     bench_vault: BenchVault,
     store: VersionedMemory,
@@ -308,7 +308,7 @@ impl TestVault {
         Ok(())
     }
 
-    /// Asks for blocks until one batch more would lead to a checkpoint; returns the bytes of the journal then.
+    /// Requests blocks until one batch more would lead to a checkpoint; returns the bytes of the journal then.
     async fn fill_the_journal(&mut self, vault: &Vault) -> Result<u64, BenchError> {
         let (batch, every) =
             (vault.max_batch() as u64, self.bench_vault.folder.parameters().checkpoint_every);

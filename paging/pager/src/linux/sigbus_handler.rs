@@ -234,7 +234,7 @@ unsafe fn forward(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
             }
         }
         handler => {
-            // SAFETY: the mask that the handler asked for, on top of that of the code that was interrupted. The two
+            // SAFETY: the mask that the handler requested, on top of that of the code that was interrupted. The two
             // types are those that `sigaction` takes for a handler, by its flag.
             unsafe {
                 let interrupted = &(*context.cast::<libc::ucontext_t>()).uc_sigmask;

@@ -50,7 +50,7 @@ pub(crate) struct NoAnswer(pub(crate) BoxError);
 
 impl<B: Body> AnswerBody<B> {
     /// Wraps the body of an answer whose head promises this length, if it promises one. The server stops after this
-    /// many bytes, and does not ask for the end of the body.
+    /// many bytes, and does not request the end of the body.
     pub(crate) fn new(
         body: B,
         length: Option<u64>,
@@ -58,7 +58,7 @@ impl<B: Body> AnswerBody<B> {
         log_line: LogLine,
         answer_check: AnswerCheck,
     ) -> Self {
-        // The server never asks for the body of an answer to HEAD or of a 304.
+        // The server never requests the body of an answer to HEAD or of a 304.
         let has_body = log_line.method != Method::HEAD && log_line.status != StatusCode::NOT_MODIFIED;
         let remaining = if has_body { body.size_hint().exact().or(length) } else { Some(0) };
         AnswerBody { body: Box::pin(body), remaining, log_line, answer_check, _answering: answering }
@@ -142,7 +142,7 @@ mod tests {
                 assert!(Pin::new(&mut remaining).poll_frame(&mut context).is_ready());
             }
             assert_eq!(log.text().matches("broken off method=GET").count(), 2, "{}", log.text());
-            // After as many bytes as the head promises, the server does not ask for the end.
+            // After as many bytes as the head promises, the server does not request the end.
             let mut promised = answer(&["one", "two"], Some(6));
             for _ in 0..2 {
                 assert!(Pin::new(&mut promised).poll_frame(&mut context).is_ready());

@@ -21,7 +21,7 @@ pub const MAX_PART: u16 = 10_000;
 /// S3's minimum size of a part, except for the last one.
 pub const MIN_PART: u64 = 5 << 20;
 
-/// S3's checksum of an object whose upload asked for none.
+/// S3's checksum of an object whose upload requested none.
 const DEFAULT_CHECKSUM: (Algorithm, Coverage) = (Algorithm::Crc64Nvme, Coverage::FullObject);
 
 /// A part in a request to complete an upload.

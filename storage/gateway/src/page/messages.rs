@@ -34,7 +34,7 @@ pub struct PriceSource {
     pub provider: String,
     /// The month of the public price list.
     pub as_of: String,
-    /// True if these prices are an example that nobody asked for, to show the order of magnitude.
+    /// True if these prices are an example that nobody requested, to show the order of magnitude.
     pub by_default: bool,
 }
 

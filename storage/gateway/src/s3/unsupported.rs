@@ -123,7 +123,7 @@ fn not_supported(header: &str, verb: &str) -> S3Error {
     )
 }
 
-/// Refuses headers that ask for unsupported features, or that are about another account.
+/// Refuses headers that request unsupported features, or that are about another account.
 ///
 /// # Errors
 /// `NotImplemented`, which names the header or the feature; `AccessDenied`; `InvalidStorageClass`; `InvalidRequest`.

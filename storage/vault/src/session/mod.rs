@@ -89,7 +89,7 @@ pub(crate) struct Session<U> {
     figures: Figures,
     startup: Startup,
     lease: Lease,
-    /// The caller that asked for the end, and the number of the checkpoint before it. The session always ships another
+    /// The caller that requested the end, and the number of the checkpoint before it. The session always ships another
     /// one, because rows may have changed since.
     closing: Option<(u64, Reply<Receipt>)>,
 }
@@ -194,7 +194,7 @@ impl<U: VaultStore> Session<U> {
         self.rows.clone()
     }
 
-    /// The trusted disk, for callers that ask for its free room.
+    /// The trusted disk, for callers that need its free room.
     pub(crate) fn disk(&self) -> TrustedDisk {
         self.disk.clone()
     }

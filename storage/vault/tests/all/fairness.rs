@@ -1,4 +1,4 @@
-//! The time that a caller waits for others depends on how many there are, and not on how much they ask for.
+//! The time that a caller waits for others depends on how many there are, and not on how much they request.
 
 use crate::support::{new_vault, parameters, setup};
 use ameles_core::types::BlockId;

@@ -1,6 +1,6 @@
-//! An oblivious parallel RAM: m processors share one memory, and each asks for a block in every round.
+//! An oblivious parallel RAM: m processors share one memory, and each requests a block in every round.
 //!
-//! Boyle, Chung, Pass, "Oblivious Parallel RAM and Applications", TCC 2016-A, say what is asked for, and resolve
+//! Boyle, Chung, Pass, "Oblivious Parallel RAM and Applications", TCC 2016-A, say what is requested, and resolve
 //! conflicts by oblivious sorts. Chen, Lin, Tessaro, "Oblivious Parallel RAM: Improved Efficiency and Generic
 //! Constructions", TCC 2016-A, divide the tree: each processor has a subtree and its stash (Subtree-OPRAM). Chan, Shi,
 //! "Circuit OPRAM: Unifying Statistically and Computationally Secure ORAMs and OPRAMs", TCC 2017, evict as Circuit ORAM
@@ -107,7 +107,7 @@ where
     R: RngCore,
 {
     /// An empty parallel ORAM: stores that were never written, a position map in which nothing is mapped. Buckets are
-    /// numbered from 0; the n-th store is asked for those of the n-th [subtree](ParallelParameters::subtree) only.
+    /// numbered from 0; the n-th store has only those of the n-th [subtree](ParallelParameters::subtree).
     ///
     /// # Errors
     /// [`ParallelParametersError`].
@@ -269,7 +269,7 @@ where
         Ok(())
     }
 
-    /// Routes every block that was asked for to its new subtree, from the last place that asked for it.
+    /// Routes every block that was requested to its new subtree, from the last place that requested it.
     async fn put_back(
         &self,
         parts: &mut [SubOram],

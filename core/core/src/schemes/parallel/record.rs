@@ -1,5 +1,5 @@
 //! The record of a request on its way between processors. Records go in the order of blocks, to the other processors
-//! that ask for the same block, and back to the processor that asked.
+//! that request the same block, and back to the processor that asked.
 
 use crate::types::{BlockId, Leaf};
 
@@ -41,7 +41,7 @@ pub(super) fn write(record: &mut [u8], block: Option<BlockId>, origin: usize, wr
     }
 }
 
-/// The block that is asked for.
+/// The block that is requested.
 pub(super) fn block(record: &[u8]) -> Option<BlockId> {
     block_of(word(record, BLOCK))
 }

@@ -50,7 +50,7 @@ impl SubOram {
         self.schedule.accesses += 1;
     }
 
-    /// Reads the paths to leaves in one operation; none if no leaf is asked for.
+    /// Reads the paths to leaves in one operation; none if no leaf is requested.
     pub(super) async fn read<S: Store>(
         &mut self,
         leaves: &[Leaf],

@@ -88,7 +88,7 @@ pub enum PathParametersError {
          or lower max_batch or the levels in untrusted memory"
     )]
     StashTooSmall {
-        /// The bound that was asked for.
+        /// The bound that was requested.
         stash_bound: u32,
         /// The minimum that is accepted.
         needed: u32,

@@ -216,7 +216,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         after <= self.parameters.stash_bound as usize
     }
 
-    /// Evictions that the schedule asks for now.
+    /// Evictions that the schedule requests now.
     fn behind(&self) -> u64 {
         self.state.borrow().schedule.behind(self.parameters.pace())
     }

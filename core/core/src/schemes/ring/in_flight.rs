@@ -1,7 +1,7 @@
 //! The work on its way between a scheme and its store: reads of evictions, rewrites of buckets, the blocks of a batch.
 //!
 //! An eviction **reads** the rest of its buckets in one round, then **rewrites** them. The blocks that it placed stay
-//! in the stash until the store has them. Blocks that a batch in flight asked for are **pinned** to the stash, so that
+//! in the stash until the store has them. Blocks that a batch in flight requested are **pinned** to the stash, so that
 //! no eviction at the same time takes them away.
 
 use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
@@ -95,7 +95,7 @@ impl InFlight {
         self.rewrites.iter().map(|rewrite| rewrite.placed.len()).sum()
     }
 
-    /// Returns whether a block may be placed: no batch asks for it, and it is not placed already.
+    /// Returns whether a block may be placed: no batch requests it, and it is not placed already.
     pub(crate) fn is_free(&self, block: BlockId) -> bool {
         self.pinned_to(block).is_none()
             && self.rewrites.iter().flat_map(|rewrite| &rewrite.placed).all(|placed| placed.block != block)

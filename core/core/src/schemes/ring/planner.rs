@@ -88,7 +88,7 @@ impl RingParameters {
     /// The cheapest parameters, in slots moved for each access. They keep at most `trusted_blocks` on the trusted side,
     /// and their stash needs an emergency eviction with a probability below 2^-80.
     ///
-    /// A small vault gets a larger trusted side than asked for where nothing smaller would work.
+    /// A small vault gets a larger trusted side than requested where nothing smaller would work.
     pub fn for_capacity(capacity: u64, block_bytes: u32, trusted_blocks: u64, max_batch: u32) -> Self {
         Self::for_objective(capacity, block_bytes, trusted_blocks, max_batch, RingObjective::BYTES)
     }

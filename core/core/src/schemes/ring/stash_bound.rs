@@ -6,7 +6,7 @@
 //! - **Waiting**: a block waits from its access to the next eviction of its subtree. Its leaf is uniform, and evictions
 //!   go through the T = 2^top subtrees in turn. So a block that was accessed e evictions ago still waits with
 //!   probability `1 - e/T`, independently of the others. At the worst time of the schedule the newest `2A - 1` accesses
-//!   had no eviction at all. An access whose block was asked for again since has no such coin.
+//!   had no eviction at all. An access whose block was requested again since has no such coin.
 //! - **Overflow**: what a subtree's buckets cannot hold. It exceeds R only if some connected set of n buckets, which
 //!   includes the subtree's root, should hold more blocks than its Z's and R (Ring ORAM, Lemma 1 and section 4.2: A/2
 //!   blocks on average for an inner bucket, the leaf's share for a leaf). The sum over all sets is taken along the
@@ -16,7 +16,7 @@
 //!   was not in it only if that block was requested since the bucket was written. So the read took a coin of the first
 //!   kind away.
 //!
-//! How often blocks are asked for again decides between the first part and the third. The newest accesses are those of
+//! How often blocks are requested again decides between the first part and the third. The newest accesses are those of
 //! one turn of the subtrees. h of them are to blocks that were not requested again. The bound is the greatest one over
 //! all h. If only leaf buckets are in the store, a coin makes up for every block that is read instead of a dummy, and
 //! the third part is nothing. This is a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and
@@ -31,7 +31,7 @@ use core::f64::consts::LN_2;
 /// count as the one that is evicted last.
 const GROUPS: f64 = 8.0;
 
-/// The parts of a turn of the subtrees, of which the last this many were asked for again: more is dense where it
+/// The parts of a turn of the subtrees, of which the last this many were requested again: more is dense where it
 /// matters.
 const REPEATS: [f64; 10] = [0.0, 0.03, 0.07, 0.12, 0.18, 0.26, 0.36, 0.5, 0.7, 1.0];
 

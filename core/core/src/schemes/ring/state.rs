@@ -78,7 +78,7 @@ impl<R: RngCore> State<R> {
         }
     }
 
-    /// Takes a block that was read into the stash. A block that the batch in flight asks for already has a new leaf.
+    /// Takes a block that was read into the stash. A block that the batch in flight requests already has a new leaf.
     pub(super) fn add_to_stash<E: core::error::Error + 'static>(
         &mut self,
         expected: BlockId,

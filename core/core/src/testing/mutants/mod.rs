@@ -40,7 +40,7 @@ use core::future::poll_fn;
 use core::mem;
 use core::task::Poll;
 
-/// An ORAM with a batch made shorter: a block that is asked for twice is accessed once.
+/// An ORAM with a batch made shorter: a block that is requested twice is accessed once.
 pub struct Deduplicates<O>(pub O);
 
 /// An ORAM that answers a repeated request from the batch before, without an access: a hit reads nothing.
@@ -212,7 +212,7 @@ wraps!([O: Oram] ReactsToFullStash<O>, O::Error, oram, mutant, batch => {
     }
 });
 
-/// An ORAM in whose batches a page is written once, however often it was asked for: all but the last write are dropped.
+/// An ORAM in whose batches a page is written once, however often it was requested: all but the last write are dropped.
 /// The reads of a batch come after its writes.
 pub struct WritesOnce<O>(pub O);
 
@@ -330,7 +330,7 @@ impl Oram for WrongSchedule<'_> {
     }
 }
 
-/// A Trivial ORAM that stops scanning once it has found all that was asked for.
+/// A Trivial ORAM that stops scanning once it has found all that was requested.
 pub struct StopsAtHit<'a> {
     /// The parameters of the sound scheme.
     pub parameters: TrivialParameters,

@@ -94,7 +94,7 @@ impl<P: PositionMap> PositionMap for RepeatsPaths<P> {
     }
 }
 
-/// A position map under a parallel ORAM that gives a block a leaf of the processor that asked for it: its next request
+/// A position map under a parallel ORAM that gives a block a leaf of the processor that requested it: its next request
 /// reads that processor's own part.
 pub struct KeepsToOwnPart<P> {
     map: P,

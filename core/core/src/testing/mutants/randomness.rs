@@ -124,7 +124,7 @@ pub struct DrawsOnce<P> {
 pub enum Source {
     /// A draw of its own.
     Fresh,
-    /// The leaf that the first block of the batch gets now, and shows when it is asked for next.
+    /// The leaf that the first block of the batch gets now, and shows when it is requested next.
     NextLeaf,
 }
 

@@ -10,7 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-/// The block that a batch of one asks for, as a mutant announces it to its store.
+/// The block that a batch of one requests, as a mutant announces it to its store.
 pub type TargetBlock = Rc<Cell<Option<BlockId>>>;
 
 /// An ORAM that announces the target block to its store.

@@ -305,7 +305,7 @@ impl Store for EditingStore<'_> {
     }
 }
 
-/// Reads slots in this order, and lays each down where the caller asked for it.
+/// Reads slots in this order, and lays each down where the caller requested it.
 async fn read_in_order<S: Store>(
     store: &S,
     order: &[(usize, Slot)],

@@ -47,7 +47,7 @@ pub fn observer(parameters: &ParallelParameters, seed: u64) -> Box<dyn Observer>
     })
 }
 
-/// The requests of a round in the order in which the processors ask for paths. They are in the order of blocks, one for
+/// The requests of a round in the order in which the processors request paths. They are in the order of blocks, one for
 /// each block. Every other processor makes a dummy.
 pub fn in_order_of_places(round: &[Operation], processors: usize) -> Vec<Operation> {
     let block = |operation: &Operation| match operation {
@@ -72,7 +72,7 @@ pub fn in_order_of_places(round: &[Operation], processors: usize) -> Vec<Operati
 enum Due {
     /// Exactly these messages.
     Messages(Vec<SentMessage>),
-    /// A message from each processor to the one whose path it asks for, unless that is itself.
+    /// A message from each processor to the one whose path it requests, unless that is itself.
     Requests,
     /// A processor reads the paths that these places ask for.
     Reads(usize, Vec<usize>),
@@ -121,7 +121,7 @@ impl ParallelObserver {
         self.parts.len()
     }
 
-    /// All that a round shows, up to who asks for which path.
+    /// All that a round shows, up to who requests which path.
     fn round(&self) -> VecDeque<Due> {
         let m = self.processors();
         let record = 32 + self.block_bytes;

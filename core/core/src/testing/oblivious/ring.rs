@@ -85,7 +85,7 @@ struct FullObserver {
 impl Observer for FullObserver {
     fn observe(&mut self, event: &Event) -> Result<(), String> {
         if self.on_line.as_ref().is_some_and(|on_line| !on_line.requested) && !is_request_of_access(event) {
-            // It began and asked for nothing: all of its paths must be in flight or never written.
+            // It began and requested nothing: all of its paths must be in flight or never written.
             self.plan(&[])?;
         }
         match event {

@@ -30,7 +30,7 @@ pub(super) struct RunSet {
 /// A run as the judge sees it: the choices that showed, and the requests behind them.
 pub(super) struct ObservedRun {
     pub(super) observations: Observations,
-    /// The block that each access asked for, in order, and the kind of access that makes it.
+    /// The block that each access requested, in order, and the kind of access that makes it.
     pub(super) requested: Vec<Option<u64>>,
     pub(super) kinds: Vec<&'static str>,
     /// The first access of the batch of each.

@@ -44,7 +44,7 @@ struct ScheduleObserver {
     schedule: Schedule,
     /// Batches begun.
     batches: usize,
-    /// Writes that were asked for.
+    /// Writes that were requested.
     requested: u64,
     /// Writes all of whose slots have changed.
     changed: u64,

@@ -20,7 +20,7 @@ pub enum Sequence {
     Zipf,
     /// Writes all blocks in turn.
     SweepingWrites,
-    /// Reads and writes two blocks in turn: the block that is asked for is always in the stash.
+    /// Reads and writes two blocks in turn: the block that is requested is always in the stash.
     TwoBlocks,
     /// Nothing but dummies.
     Dummies,

@@ -136,7 +136,7 @@ fn against_leaves(run_set: &RunSet, leaves: u64) -> [(&'static str, Vec<Vec<u64>
     rows
 }
 
-/// The leaf that each access's block shows when it is asked for next.
+/// The leaf that each access's block shows when it is requested next.
 fn next_leaves(run: &ObservedRun) -> Vec<Option<u64>> {
     let shown = run.leaf_of_access();
     let mut next = vec![None; shown.len()];

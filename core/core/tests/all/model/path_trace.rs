@@ -27,7 +27,7 @@ fn parameters() -> PathParameters {
 /// The `nth` batch of a sequence.
 type Sequence = Box<dyn Fn(u64) -> Vec<Operation>>;
 
-/// Very different things to ask for.
+/// Very different sequences of requests.
 fn sequences() -> Vec<(&'static str, Sequence)> {
     let read = |block| Operation::Read(BlockId(block));
     vec![

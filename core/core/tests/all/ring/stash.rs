@@ -94,7 +94,7 @@ fn the_measured_tail_falls_faster_than_an_exponential() {
 
 #[test]
 fn compacted_buckets_bring_more_than_a_block_an_access_and_the_hard_bound_counts_them() {
-    // A batch may take all slots of the root, whose last ones are blocks that nobody asked for.
+    // A batch may take all slots of the root, whose last ones are blocks that nobody requested.
     let bucket = |blocks| RingBucket { blocks, slots: 65 };
     let parameters = RingParameters {
         eviction_rate: 46,

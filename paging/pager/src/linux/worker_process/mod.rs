@@ -6,7 +6,7 @@
 //!
 //! The process is a copy of the program at the time when the region is made. It has no descriptors and takes no
 //! signals. It runs this file's loop over memory that it shares with the program, and ends with the program. `wait`
-//! does not return it unless it is asked for children of every kind. If it is killed, the program runs its jobs.
+//! does not return it unless the wait is for children of every kind. If it is killed, the program runs its jobs.
 #![allow(unsafe_code, reason = "a second process; each block says why it is sound")]
 
 mod backoff;

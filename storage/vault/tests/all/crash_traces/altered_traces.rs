@@ -15,7 +15,7 @@ const FIRST: u64 = 3;
 /// The number of unread slots at which a bucket may have no dummy left, for [`Flaw::FirstSlotOfFew`].
 const FEW: usize = 4;
 
-/// The slots of a bucket that were read since it was written, from the one the vault asked for to the one in the
+/// The slots of a bucket that were read since it was written, from the one the vault requested to the one in the
 /// altered trace.
 type Shown = BTreeMap<u32, u32>;
 

@@ -27,7 +27,8 @@ pub enum Flaw {
     RepeatsNothing,
     /// Every opening uses the same randomness, except the salt of its key.
     SameRandomness,
-    /// The scheme draws one number for all the dummies of a batch: see [`redraw_slots`](super::altered_traces::redraw_slots).
+    /// The scheme draws one number for all the dummies of a batch: see
+    /// [`redraw_slots`](super::altered_traces::redraw_slots).
     OneDraw,
     /// An access sometimes reads the first unread slot of a bucket.
     FirstSlotSometimes,
@@ -35,7 +36,7 @@ pub enum Flaw {
     FirstSlotOfFew,
     /// The first leaf is drawn a little more often than the others.
     FirstLeafOften,
-    /// A batch that asks for a block of the previous batch delays for a step after its first answer.
+    /// A batch that requests a block of the previous batch delays for a step after its first answer.
     DelaysHits,
     /// A second request for a block in a batch is not made.
     Deduplicates,

@@ -84,7 +84,7 @@ struct TranscriptWriter {
     /// The next read that the recovery must repeat.
     next: usize,
     asked: BTreeMap<usize, Role>,
-    /// Batches that were asked for and have not visibly begun; the accesses of the others, and how many of those have
+    /// Batches that were requested and have not visibly begun; the accesses of the others, and how many of those have
     /// begun.
     waiting: VecDeque<usize>,
     counted: u64,
@@ -94,7 +94,7 @@ struct TranscriptWriter {
     /// The steps of off-line work in flight, the oldest first, and how many there were in all.
     steps: Vec<Step>,
     steps_begun: usize,
-    /// True if nothing new was asked for since the vault was opened.
+    /// True if nothing new was requested since the vault was opened.
     is_fresh: bool,
 }
 

@@ -122,7 +122,7 @@ impl Explorer<'_> {
         ways.map(crash).collect()
     }
 
-    /// Lets the vault recover, and checks everything; if asked for, also after a crash at each step of the recovery.
+    /// Lets the vault recover, and checks everything; if requested, also after a crash at each step of the recovery.
     fn recover(&mut self, machine_state: MachineState, model: &dyn Fn() -> Model, when: &str, again: bool) {
         let before = machine_state.fork();
         let mut machine = Machine::new(self.header, machine_state, model(), self.rng.seed());

@@ -69,7 +69,7 @@ pub fn path(with_top: bool) -> VaultHeader {
     around(SchemeParameters::Path(PathParameters { top, ..planned }))
 }
 
-/// Returns whether more seeds are asked for than in a usual run.
+/// Returns whether more seeds are requested than in a usual run.
 pub fn is_thorough() -> bool {
     number("AMELES_SIM_SEEDS").is_some_and(|asked| asked > USUAL)
 }

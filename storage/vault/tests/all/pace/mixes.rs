@@ -14,7 +14,7 @@ const BLOCKS: u64 = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mix {
-    /// No client asks for anything.
+    /// No client requests anything.
     Silence,
     /// Six clients request as much as they can.
     Flood,

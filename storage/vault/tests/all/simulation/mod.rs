@@ -66,7 +66,7 @@ fn run_until(
     found.into_inner().expect("no worker panics")
 }
 
-/// Runs seeds in an environment in which every promise must hold, or the one that is asked for.
+/// Runs seeds in an environment in which every promise must hold, or the one that is requested.
 fn run_all(seeds: u64, kind: Environment) -> Option<Summary> {
     if let Some(seed) = number("AMELES_SIM_SEED") {
         run_log::keep();

@@ -8,7 +8,7 @@ use ameles_store::{Event, Recorder, Request};
 use ameles_vault::{Call, JournalPlace, RowChange, Vault, VaultParameters};
 use std::collections::BTreeMap;
 
-/// The blobs that a vault asked for, in order, and the number of its other requests, of each kind.
+/// The blobs that a vault requested, in order, and the number of its other requests, of each kind.
 type VisibleObjects = (Vec<String>, BTreeMap<&'static str, usize>);
 
 /// Opens the vault, works with it, and closes it.
