@@ -74,7 +74,7 @@ impl PageMoves<'_> {
     /// Moves the pages with one read and one write.
     ///
     /// # Errors
-    /// The store's.
+    /// The errors of the store.
     pub async fn read_then_write<S: Store + ?Sized>(self, store: &S) -> Result<(), S::Error> {
         let PageMoves { from, to, replaced, pages } = self;
         let (first, rest) = pages.split_at_mut(pages.len() / to.len());

@@ -17,7 +17,7 @@ use std::thread;
 const MAX_BLOCKS: u64 = (1 << 31) - 1;
 /// The tree tops that are tried, until all fits.
 const TRIES: usize = 5;
-/// The cost of a written slot, in that of a read one, where writing costs nothing.
+/// The cost of a written slot relative to a read slot, if writes are free.
 const MIN_WRITTEN: f64 = 0.01;
 
 /// The maximum of accesses in a batch of a vault.

@@ -43,7 +43,7 @@ pub(super) struct Trial<'a> {
     /// True if a sealed slot with its header is as long as a block, and the last block of an object marks its end, as
     /// in the thesis's proxy. Otherwise a block is payload.
     pub(super) has_proxy_slots: bool,
-    /// The accesses of the object layer; none if the blocks of objects are accessed as they are.
+    /// The accesses of the object layer; none if the blocks of objects are accessed directly.
     pub(super) recorded: Option<&'a RecordedAccesses>,
 }
 

@@ -157,7 +157,7 @@ impl Region {
     /// Keeps all of the process's memory out of swap, like `mlockall`, but without paging it in.
     ///
     /// # Errors
-    /// The system's; nothing has changed then.
+    /// The errors of the system. Nothing has changed then.
     pub fn lock_all(&self, now: bool, future: bool) -> Result<(), MappingError> {
         Ok(self.paging().with(move |state| state.pages.lock_all(now, future))?)
     }

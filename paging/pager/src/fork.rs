@@ -82,7 +82,7 @@ impl Region {
     /// Calls `fork`. This region is in both processes; the child has no other region.
     ///
     /// # Errors
-    /// The system's; there is no child then, and nothing has changed.
+    /// The errors of the system. There is no child then, and nothing has changed.
     ///
     /// # Safety
     /// The child has the calling thread only, with the usual consequences for locks of other threads; it must not call

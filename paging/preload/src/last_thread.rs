@@ -16,7 +16,7 @@ static EXITED: Mutex<Vec<pid_t>> = Mutex::new(Vec::new());
 /// program.
 static HAS_RAW_EXIT: AtomicBool = AtomicBool::new(false);
 
-/// Records that the calling thread begins: one that has ended may have had its number.
+/// Records that the calling thread begins. A thread that has ended may have had the same number.
 pub(crate) fn on_thread_start() {
     EXITED.lock().unwrap_or_else(PoisonError::into_inner).retain(|exited| *exited != thread_id());
 }

@@ -33,7 +33,7 @@ static PAGES: OnceLock<RegionPages> = OnceLock::new();
 /// Puts the region in service: from now on the program's memory comes from it.
 ///
 /// # Errors
-/// The system's.
+/// The errors of the system.
 pub(crate) fn begin(region: Region, untrusted: String) -> Result<(), MappingError> {
     let (base, len) = (region.as_ptr() as usize, region.bytes());
     handler_stack::record_stack(&region);

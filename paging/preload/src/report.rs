@@ -138,7 +138,7 @@ fn begin_counting(counters: Counters) {
     let _ = BEGIN.set(Snapshot::now(counters));
 }
 
-/// Maps the page that is written to. Without it nothing is written.
+/// Maps the page of the report. Without this page nothing is written.
 pub(crate) fn map_report_page(file: c_int) {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let bytes = size_of::<ReportPage>();

@@ -54,7 +54,7 @@ pub(crate) unsafe fn find() -> Vec<Range<usize>> {
 /// Replaces them by pages of the region. If they do not fit, they stay unencrypted, and that is reported.
 ///
 /// # Errors
-/// The system's; then they are partly lost, and the program must not begin.
+/// The errors of the system. Then the variables are partly lost, and the program must not begin.
 ///
 /// # Safety
 /// [`find`] has found them, and the program has no thread but this one.

@@ -35,7 +35,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The paper's: 1 % and 15 %.
+    /// The paper's limits: 1 % and 15 %.
     pub const IR_ORAM: Limits = Limits { space_loss: 0.01, more_evictions: 0.15 };
 }
 

@@ -51,7 +51,7 @@ impl<O: Oram> SubOram for Addressed<O> {
         self.addresses.borrow().free.len()
     }
 
-    /// The blocks that the scheme itself holds are bounded by the scheme.
+    /// The scheme bounds the blocks that it holds itself.
     fn waiting(&self) -> usize {
         0
     }
@@ -87,7 +87,7 @@ impl<O: Oram> SubOram for Addressed<O> {
         Ok(())
     }
 
-    /// The buffers are the scheme's, which counts its own.
+    /// 0, because the scheme counts its own buffers.
     fn take_buffer(&self) -> usize {
         0
     }
@@ -96,7 +96,7 @@ impl<O: Oram> SubOram for Addressed<O> {
         0
     }
 
-    /// The addresses only: the scheme counts its own.
+    /// The bytes of the addresses only. The scheme counts its own memory.
     fn trusted_bytes(&self) -> usize {
         let addresses = self.addresses.borrow();
         addresses.of.len() * size_of::<(BlockId, BlockId)>() + addresses.free.len() * size_of::<BlockId>()

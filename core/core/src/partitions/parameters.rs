@@ -5,7 +5,7 @@ use crate::range::{self, OutOfRange};
 use crate::tree::layout::{Extent, Layout};
 use borsh::{BorshDeserialize, BorshSerialize};
 
-/// The parameters of what is common to schemes of partitions. All of them are public.
+/// The parameters that all schemes of partitions have. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct PartitionsParameters {
     /// N, blocks that the user can address: 1 to 2^31.

@@ -40,7 +40,7 @@ impl Records {
     /// Sorts by a key. Before that, each record is prepared: with its place, in the order of places.
     ///
     /// # Errors
-    /// The store's.
+    /// The errors of the store.
     pub(crate) async fn sort<S: Store, K: Ord>(
         &self,
         store: &S,

@@ -78,7 +78,7 @@ type Plan<P, E> = fn(u64, u32, u64, u32) -> Result<P, E>;
 /// longer: they have these lengths.
 ///
 /// # Panics
-/// If it is not.
+/// If a check fails.
 pub fn check_plans<P: Debug, E: Debug>(
     plan: Plan<P, E>,
     validate: fn(&P) -> Result<(), E>,

@@ -35,7 +35,7 @@ pub struct PathTail {
 }
 
 /// The parameters of a full vault over 2^top untrusted subtrees of this many levels: its tree is half full. They are
-/// not validated, and the bound of the stash is out of the way.
+/// not validated, and the bound of the stash is so high that it has no effect.
 pub fn full_vault(blocks_per_bucket: u32, levels: u32, top: u32) -> PathParameters {
     let leaf_level = top + levels - 1;
     let half = u64::from(blocks_per_bucket) << leaf_level;

@@ -24,13 +24,13 @@ pub trait Frames {
     /// is in the frame or faults.
     ///
     /// # Errors
-    /// The platform's.
+    /// The errors of the platform.
     fn take(&mut self, page: u64, frame: usize) -> Result<TakeOutcome, Self::Error>;
 
     /// Gives an empty frame memory, which holds zeros.
     ///
     /// # Errors
-    /// The platform's.
+    /// The errors of the platform.
     fn prepare(&mut self, frame: usize) -> Result<(), Self::Error>;
 
     /// The memory of a frame that is not empty: exactly one page.
@@ -53,7 +53,7 @@ pub trait Frames {
     /// keeps the old contents.
     ///
     /// # Errors
-    /// The platform's.
+    /// The errors of the platform.
     fn clear_frame(&mut self, frame: usize) -> Result<(), Self::Error> {
         self.bytes(frame).fill(0);
         Ok(())
@@ -62,27 +62,27 @@ pub trait Frames {
     /// Moves a frame's memory to an absent page and wakes all threads that wait for it. The frame is empty then.
     ///
     /// # Errors
-    /// The platform's.
+    /// The errors of the platform.
     fn put(&mut self, frame: usize, page: u64) -> Result<(), Self::Error>;
 
     /// A fault came for a page that should be resident. Wakes all threads that wait for it; if its memory is gone (the
     /// application gave it back to the system), it becomes zeros first.
     ///
     /// # Errors
-    /// The platform's.
+    /// The errors of the platform.
     fn confirm(&mut self, page: u64) -> Result<(), Self::Error>;
 
     /// Discards the contents of a resident page: it reads as zeros. A reader that still references its memory keeps the
     /// old contents.
     ///
     /// # Errors
-    /// The platform's.
+    /// The errors of the platform.
     fn clear(&mut self, page: u64) -> Result<(), Self::Error>;
 
     /// Overwrites a resident page with zeros, also for readers that reference its memory.
     ///
     /// # Errors
-    /// The platform's.
+    /// The errors of the platform.
     fn wipe(&mut self, page: u64) -> Result<(), Self::Error> {
         self.clear(page)
     }

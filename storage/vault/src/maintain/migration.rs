@@ -77,7 +77,8 @@ impl CopyProgress {
 pub struct MirroredVaults {
     old: Vault,
     new: Vault,
-    /// Held shared by every call, and exclusively by a batch of the copier, in the order of arrival.
+    /// The lock between calls and the copier, in the order of arrival. Every call holds it shared, a batch of the
+    /// copier exclusively.
     turns: Arc<RwLock<()>>,
     copied: Arc<AtomicU64>,
 }

@@ -62,7 +62,7 @@ impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
     /// with what the access left in them.
     ///
     /// # Errors
-    /// The store's.
+    /// The errors of the store.
     pub async fn read(&self) -> Result<Vec<(BlockId, Vec<u8>)>, S::Error> {
         let slots: Vec<Slot> =
             (0..self.slots).map(|slot| Slot::only(Bucket(self.first_bucket.0 + slot))).collect();

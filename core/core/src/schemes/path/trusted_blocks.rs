@@ -191,7 +191,8 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
     /// done in between.
     ///
     /// # Errors
-    /// The store's; [`OramError::Contradiction`] if a block is in an impossible place, or its set of the index is full.
+    /// The errors of the store; [`OramError::Contradiction`] if a block is in an impossible place, or its set of the
+    /// index is full.
     pub async fn resume(&self) -> Result<(), OramError<S::Error>> {
         let _guard = self.lock.acquire().await;
         self.poison_flag.check()?;

@@ -118,7 +118,7 @@ impl Memory {
         draw_below(&mut self.random, self.leaves as usize) as u64
     }
 
-    /// The leaf that a block gets although `drawn` was drawn.
+    /// Returns the biased leaf that a block gets in place of `drawn`.
     fn choose(&mut self, bias: Bias, drawn: u64, last: Option<u64>) -> u64 {
         let other = self.draw();
         let min = |cost: &dyn Fn(u64) -> u64| if cost(other) < cost(drawn) { other } else { drawn };

@@ -97,7 +97,7 @@ impl HierarchicalObserver {
         self.levels.len() - 1
     }
 
-    /// The first bucket of a level's table: of that in use, or of the other one.
+    /// The first bucket of a level's table: of the table in use, or of the other one.
     fn table(&self, level: usize, in_use: bool) -> u64 {
         let first: u64 = self.levels[..level].iter().map(|above| above.buckets + above.blocks).sum();
         let is_second =

@@ -60,8 +60,8 @@ impl Patterns<'_> {
         counts
     }
 
-    /// The pattern of a run: for each of the accesses, the first of them whose leaf is in the same subtree. An access
-    /// that shows no leaf of its own counts as a subtree of its own.
+    /// The pattern of a run. For each access, it has the first access whose leaf is in the same subtree. An access that
+    /// shows no leaf of its own counts as a subtree of its own.
     fn of(&self, run: &ObservedRun) -> Vec<usize> {
         let leaves = run.leaf_of_access();
         let subtree = |nth: usize| leaves[self.accesses[nth]].map(self.subtree);

@@ -1,5 +1,5 @@
-//! Draws an access and an eviction of RAW ORAM as waveforms, of a real simulation, and prints the cycles of all that
-//! happens in them. With a folder as its argument it writes the pictures there.
+//! Draws an access and an eviction of RAW ORAM as waveforms from a real simulation. It prints the cycles of all events
+//! in them. With a folder as its argument it writes the pictures there.
 //!
 //! `cargo xtask hardware waves` runs it.
 

@@ -27,8 +27,8 @@ pub struct PublicFacts {
     pub deaths: Vec<u64>,
     /// The first batches, which are not recorded; the vault is closed after them.
     pub unrecorded: usize,
-    /// The number of batches after which the client waits only for its answers; before, it waits until the vault is
-    /// quiet.
+    /// The number of batches after which the client waits only for its answers. Before that, it waits until the vault
+    /// is quiet.
     pub quiet: usize,
     /// The seed for how long requests take, which of them are lost, and how the vault is killed.
     pub seed: u64,

@@ -56,8 +56,8 @@ fn refuse_everywhere(header: &VaultHeader, how: ErrorKind, is_told: impl Fn(&Vau
     println!("{how} after each of {changes} changes in {:?}", began.elapsed());
 }
 
-/// Runs on a disk with a reserve that is full from a change of the second opening on, or never. It has space again in
-/// the third. Returns the changes of the second, and whether writes were refused in it.
+/// Runs on a disk with a reserve. The disk is full from a change of the second opening on, or never. It has space again
+/// in the third opening. Returns the changes of the second opening, and whether writes were refused in it.
 fn run_until_there_is_room(header: &VaultHeader, full_after: Option<u64>) -> (u64, bool) {
     let mut machine = new_machine(header);
     machine.has_reserve = true;

@@ -34,7 +34,7 @@ async fn restore_copy(fixture: &VaultFixture, expect: Option<Receipt>) -> Result
     restore(copy.setup(&disk), options).await
 }
 
-/// A vault that was killed in service, with everything that its store ever held brought back: all deleted objects are
+/// A vault that was killed in service. All objects that its store ever had are back, so all deleted objects are
 /// orphans.
 async fn closed_vault(seed: u64) -> (VaultFixture, Receipt) {
     let fixture = VaultFixture::new().await;
