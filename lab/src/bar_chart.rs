@@ -28,7 +28,7 @@ pub(crate) struct Group {
     pub(crate) name: String,
     /// A bar for each series.
     pub(crate) bars: Vec<Option<Bar>>,
-    /// Drawn as outlines: they are not measured.
+    /// True if the bars are drawn as outlines, because they are not measured.
     pub(crate) quoted: bool,
 }
 

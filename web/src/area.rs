@@ -40,7 +40,8 @@ pub struct Area {
     pub partition: Option<u64>,
     /// The word for such a partition.
     pub part: &'static str,
-    /// The position map whose PosMap blocks are in it, from 1, the largest; `None` if it has those of the scheme.
+    /// The number of the position map whose PosMap blocks are in the area, from 1, the largest map. `None` if the area
+    /// has the scheme's blocks.
     pub map: Option<u32>,
 }
 

@@ -86,7 +86,7 @@ pub enum SettingsError {
         /// The scheme's reason.
         why: String,
     },
-    /// More trusted memory than the machine has.
+    /// The vault needs more trusted memory than the machine has.
     #[error(
         "{name} is {capacity}: such a vault takes up to {needed} of trusted memory, and this machine has {total}; \
          {advice}lower the capacity, or raise {block_name}"

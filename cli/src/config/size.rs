@@ -37,7 +37,7 @@ pub enum SizeError {
         /// The unit in the text, in upper case.
         unit: char,
     },
-    /// More than 2^64 - 1 bytes.
+    /// The size is more than 2^64 - 1 bytes.
     #[error("`{0}` is too large: the maximum is 16EiB less one byte")]
     TooLarge(String),
     /// A number below zero.
@@ -71,7 +71,7 @@ impl FromStr for Size {
     }
 }
 
-/// Written in the largest binary unit of at least one, exactly for whole numbers and otherwise with two digits.
+/// Writes a size in the largest binary unit of at least one, exactly for whole numbers and otherwise with two digits.
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u32, &str); 6] =

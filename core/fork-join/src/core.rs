@@ -56,7 +56,8 @@ struct CachePadded<T>(T);
 
 /// The fields that the caller writes.
 struct CurrentJob {
-    /// Written by the caller that has taken the pool, while no part is offered; read by a thread that holds a part.
+    /// The job. The caller that has taken the pool writes it while no part is offered. A thread that holds a part reads
+    /// it.
     job: UnsafeCell<Job>,
     /// True while a caller uses the pool.
     taken: AtomicBool,

@@ -21,7 +21,7 @@ pub struct Epochs {
     table: Vec<Epoch>,
 }
 
-/// The error that an epoch is not newer than the ones before it, or its salt was used before.
+/// The error for an epoch that is not newer than the ones before it, or whose salt was used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaleEpoch;
 

@@ -108,7 +108,7 @@ impl FaultSwitch {
         self.lock().on = on;
     }
 
-    /// Changes how often they happen.
+    /// Changes the rates of faults.
     ///
     /// # Panics
     /// If a rate is not a probability, or all together exceed 1.

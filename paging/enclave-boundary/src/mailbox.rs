@@ -95,7 +95,7 @@ pub enum RequestError {
     /// An unknown stream or clock.
     #[error("the request names stream or clock {0}, which does not exist")]
     Argument(u32),
-    /// More data than fit.
+    /// The request has more data than fit.
     #[error("the request is for {0} bytes, more than the buffer has")]
     Length(u32),
 }

@@ -15,10 +15,10 @@ pub enum AfterFault {
     /// No listener.
     #[default]
     Nothing,
-    /// Called with the counts, including this fault. A second process may still be working.
+    /// The function gets the counts, including this fault. A second process may still be working.
     Call(FaultListener),
-    /// The function is called as with `Call`, after a second process has finished its jobs: until the function returns,
-    /// the untrusted memory does not change.
+    /// The function gets the counts, after a second process has finished its jobs. Until the function returns, the
+    /// untrusted memory does not change.
     CallWhenQuiescent(FaultListener),
 }
 

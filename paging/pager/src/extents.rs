@@ -37,7 +37,7 @@ enum ExtentContents {
     Pages(u64),
     /// No pages yet. They are assigned at an access.
     OnDemand(OnExhaustion),
-    /// Nothing.
+    /// The extent is reserved: nothing is in it.
     Reserved,
 }
 

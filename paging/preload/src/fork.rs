@@ -42,7 +42,7 @@ pub(crate) fn register() {
     }
 }
 
-/// Called by `pthread_atfork`.
+/// Registers handlers of `fork`. `pthread_atfork` calls this.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __register_atfork(
     before: Handler,

@@ -43,7 +43,7 @@ pub(crate) fn on_thread_exit() {
     }
 }
 
-/// Called before a thread ends by its own system call.
+/// Runs before a thread ends by its own system call.
 pub(crate) fn on_raw_exit(code: c_int) {
     HAS_RAW_EXIT.store(true, Ordering::SeqCst);
     if is_last() {

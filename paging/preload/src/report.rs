@@ -94,7 +94,7 @@ pub(crate) struct FaultWindow {
 }
 
 impl FaultWindow {
-    /// Called after every fault, if there is anything to do after one.
+    /// Returns the function to call after every fault, if there is anything to do then.
     pub(crate) fn after_fault(self) -> Option<FaultListener> {
         let FaultWindow { warm, faults } = self;
         let last = faults.map(|faults| warm.saturating_add(faults));

@@ -46,7 +46,7 @@ fn set(key: pthread_key_t, round: usize) -> bool {
     unsafe { libc::pthread_setspecific(key, round as *const c_void) == 0 }
 }
 
-/// Called in each round, so as to be the last: the program's own destructors may unlock a mutex.
+/// Runs in each round, to be the last one: the program's own destructors may unlock a mutex.
 unsafe extern "C" fn on_thread_end(round: *mut c_void) {
     let round = round as usize;
     match KEY.get() {

@@ -43,7 +43,7 @@ pub enum Class {
     Stores,
     /// Both.
     Both,
-    /// Fewer than one and a half misses in a thousand instructions.
+    /// The program has fewer than one and a half misses in a thousand instructions.
     Silent,
 }
 

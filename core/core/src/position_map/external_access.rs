@@ -100,7 +100,7 @@ pub trait ExternalPositionOram: Oram {
     ) -> Result<bool, OramError<Self::Error>>;
 
     /// Takes a block out of the stash, if it is there, as [`serve_from_stash`](Self::serve_from_stash) finds it.
-    /// Returns the leaf that it keeps.
+    /// Returns the leaf of the block, which does not change.
     ///
     /// # Errors
     /// [`OramError::Poisoned`].

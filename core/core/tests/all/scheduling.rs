@@ -173,7 +173,8 @@ fn oblivistore_parameters() -> ObliviStoreParameters {
     with_large_cache(ObliviStoreParameters::for_capacity(BLOCKS, 4, 1), |of| &mut of.partitions)
 }
 
-/// Returns whether a scheme of partitions is oblivious: these parameters, buckets of a partition, and how it is built.
+/// Returns whether a scheme of partitions is oblivious. The arguments are its parameters, the buckets of a partition,
+/// and a function that builds it.
 macro_rules! partitions_are_oblivious {
     ($parameters:expr, $buckets:expr, $new:ident, $edit:expr, |$oram:ident| $mutant:expr) => {{
         let parameters = $parameters;

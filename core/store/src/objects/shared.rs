@@ -21,7 +21,7 @@ pub(super) struct Shared {
     pub(super) once: Arc<dyn ObjectStore>,
     /// The beginning of every name.
     pub(super) prefix: Path,
-    /// Set if the store is a local folder.
+    /// The folder, if the store is a local one.
     pub(super) folder: Option<Folder>,
     /// The query for the bucket's versioning, where the provider answers one.
     pub(super) versioning: Option<VersioningQuery>,

@@ -11,13 +11,13 @@ pub(crate) struct HiddenWork {
 }
 
 impl HiddenWork {
-    /// Called at the beginning of a fault.
+    /// Records the beginning of a fault.
     pub(crate) fn begin(&mut self, now: u64) {
         self.sum += self.work.min(now.saturating_sub(self.ended));
         self.work = 0;
     }
 
-    /// Called at the end of a fault, with the instructions of its offline work.
+    /// Records the end of a fault, with the instructions of its offline work.
     pub(crate) fn end(&mut self, now: u64, work: u64) {
         (self.ended, self.work) = (now, work);
     }

@@ -35,7 +35,7 @@ pub enum AccessError {
 
 /// A listener to the faults of the program.
 pub trait Listener {
-    /// Called after a fault, when all its work is done.
+    /// Runs after a fault, when all its work is done.
     ///
     /// # Errors
     /// The end of the run.

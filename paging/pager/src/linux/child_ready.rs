@@ -40,7 +40,7 @@ impl ChildReady {
         unsafe { &*self.word }
     }
 
-    /// Called in the child.
+    /// Notifies the parent of the outcome, in the child.
     pub(crate) fn tell(&self, outcome: Result<(), Errno>) {
         let word = outcome.map_or_else(|errno| FAILED | (errno.raw_os_error() as u32) << 8, |()| STANDS);
         self.word().store(word, Ordering::SeqCst);

@@ -105,8 +105,8 @@ impl Pages {
         Ok(false)
     }
 
-    /// Called in a child: its faults are delivered by its own descriptor from now on, and its pages are locked if the
-    /// parent's were.
+    /// Makes the pages the child's own. Its faults are delivered by its own descriptor from now on, and its pages are
+    /// locked if the parent's were.
     pub(crate) fn adopt(&mut self, uffd: Arc<Userfaultfd>) -> Result<(), UserfaultfdError> {
         let unshare_page = self.mapping.span();
         uffd.register(self.mapping.first() as usize, self.mapping.first_bytes())?;

@@ -115,7 +115,7 @@ impl HandlerThread {
         self.doorbell.ring_once();
     }
 
-    /// Called in a child after `fork`, which has no such thread.
+    /// Forgets the thread in a child after `fork`, which has no such thread.
     pub(crate) fn forget_in_child(&mut self) {
         self.thread.take().into_iter().for_each(PrivateStackThread::forget_in_child);
     }

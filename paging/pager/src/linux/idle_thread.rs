@@ -61,7 +61,7 @@ impl IdleThread {
         Ok(IdleThread { sleep_state, thread: Some(thread) })
     }
 
-    /// Called after a fault that left work.
+    /// Wakes the thread after a fault that left work.
     pub(crate) fn wake(&self) {
         let faults_to_skip = self.sleep_state.faults_to_skip.load(Ordering::Relaxed);
         if faults_to_skip > 0 {

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const UNLOCKED: u32 = 0;
 const LOCKED: u32 = 1;
-/// Held, and a thread sleeps until it is free.
+/// The state of a lock that is held while a thread sleeps until it is free.
 const CONTENDED: u32 = 2;
-/// Held beyond the call that took it, by a thread that is about to fork.
+/// The state of a lock that is held beyond the call that took it, by a thread that is about to fork.
 const RETAINED: u32 = 3;
 
 /// Polls before a waiter sleeps: about as long as a fault.

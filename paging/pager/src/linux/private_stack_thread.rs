@@ -56,7 +56,7 @@ impl PrivateStackThread {
         unsafe { libc::pthread_join(self.thread, std::ptr::null_mut()) };
     }
 
-    /// Called in a child after `fork`, which has no such thread: its stack is freed.
+    /// Forgets the thread in a child after `fork`, which has no such thread. The stack is freed.
     pub(crate) fn forget_in_child(self) {}
 }
 

@@ -98,7 +98,7 @@ impl SigbusRegistration {
         Ok(SigbusRegistration { registration })
     }
 
-    /// Called in a child after `fork`: the parent's registration is left as it is.
+    /// Forgets the registration in a child after `fork`. The parent's registration is unchanged.
     pub(crate) fn forget_in_child(self) {
         self.registration.end.store(0, Ordering::SeqCst);
         self.registration.target.store(ptr::null_mut(), Ordering::SeqCst);

@@ -84,7 +84,7 @@ impl HandlerBinding {
         Some(HandlerBinding { binding, allowed_for_handler, here: None, thread: 0, faults: 0 })
     }
 
-    /// Called on the handler thread, for every fault before it is handled.
+    /// Decides about the binding on the handler thread, before each fault is handled.
     pub(crate) fn on_fault(&mut self, thread: u32) {
         if thread != self.thread {
             (self.thread, self.faults) = (thread, 0);

@@ -138,7 +138,7 @@ impl Userfaultfd {
         Ok(Userfaultfd { fd, moves, protects: wanted & FEATURE_PAGEFAULT_FLAG_WP != 0 })
     }
 
-    /// Called in a child after `fork`: the descriptor belongs to the parent's memory.
+    /// Closes the descriptor in a child after `fork`: it belongs to the parent's memory.
     pub(crate) fn close(&self) {
         self.fd.close();
     }

@@ -21,8 +21,8 @@ pub(crate) const WRITES_OF_RANKS: u8 = 8;
 pub(crate) const TWO_BUSES: u8 = 16;
 /// Ramulator: writes that have begun, also because there is no read, continue down to fewer than the low mark.
 pub(crate) const LONG_DRAINS: u8 = 32;
-/// Ramulator: it chooses the oldest request whose next command, of any kind, can be issued. First come the requests for
-/// which a row was opened, of both directions: no other closes that row, and they count no more as queued.
+/// Ramulator: it chooses the oldest request whose next command, of any kind, can be issued. Requests for which a row
+/// was opened come first, in both directions. No other request closes that row, and they no longer count as queued.
 pub(crate) const FIRST_READY: u8 = 64;
 
 /// The capacity of a bank's queue.

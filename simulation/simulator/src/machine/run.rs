@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 
 /// The outcome of waiting for a request.
 enum Received {
-    /// A request came, or the processor waits for one that is there.
+    /// A request came, or the processor waits for an earlier one.
     Request,
     /// The program ended.
     End(Cycle),

@@ -267,9 +267,9 @@ impl EvictionModel {
         LeafBound { age, draw }
     }
 
-    /// The length of the longest beginning that those of `age` paths which let blocks sink share with another one, by
-    /// a draw of 32 bits. Of random paths it is below `l` with a probability of (1 - 2^-l)^age; of e evictions in
-    /// their order, with one of 1 - e·2^-l.
+    /// The number of levels that a path shares at most with any of `age` paths that let blocks sink, drawn with 32
+    /// bits. For random paths it is below `l` with a probability of (1 - 2^-l)^age. For e evictions in their order, the
+    /// probability is 1 - e·2^-l.
     fn deepest(self, age: f64, draw: u32) -> u32 {
         let uniform = (f64::from(draw) + 0.5) / 4_294_967_296.0;
         let shared = match self {

@@ -157,7 +157,7 @@ pub(crate) struct Digests {
 #[derive(Clone, Debug)]
 pub(crate) struct Digested {
     pub(crate) md5: [u8; 16],
-    /// Computed for every body: an object in parts has it if no client requests another checksum.
+    /// The CRC64NVME of every body. An object in parts has it if no client requests another checksum.
     pub(crate) crc64nvme: u64,
     /// The requested checksum.
     pub(crate) checksum: Option<Checksum>,

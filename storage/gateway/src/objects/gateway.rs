@@ -72,7 +72,7 @@ pub(crate) struct Inner {
     pub(crate) next_fragment: AtomicU64,
     /// Bytes of all fragments that were written since the gateway was opened.
     pub(crate) fragment_bytes: AtomicU64,
-    /// Locked during a round of packing.
+    /// The lock of a round of packing.
     pub(crate) packing: tokio::sync::Mutex<()>,
     pub(crate) memory: Arc<Memory>,
     flows: AtomicU64,

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 #[derive(Default)]
 pub(crate) struct Commits {
     pub(super) waiting: Mutex<VecDeque<Box<dyn PlannedChange>>>,
-    /// Locked from the plans of a group until the group is durable and in memory.
+    /// The lock of a group, from its plans until it is durable and in memory.
     pub(super) turn: tokio::sync::Mutex<Option<FailedCommit>>,
 }
 

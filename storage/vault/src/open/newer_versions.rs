@@ -20,7 +20,7 @@ use ameles_seal::sealed::{Sealed, VersionedSlot};
 /// The origin of a newer version without a sign of another gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Written by somebody without the key, for this reason.
+    /// The version was written by somebody without the key, for this reason.
     Planted(&'static str),
     /// A version of an epoch in which this disk has claimed but not written. Either it was planted, or the disk is a
     /// copy that was made between the claim and the first record, and the original continued. No known key can

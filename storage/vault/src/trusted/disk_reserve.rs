@@ -110,7 +110,7 @@ pub(crate) struct DiskReserve {
     sizes: OnceLock<ReserveSizes>,
     held: AtomicU64,
     is_full: AtomicBool,
-    /// Held while the reserve changes.
+    /// The lock that is held while the reserve changes.
     turn: Mutex<()>,
     /// The time of the next check for room.
     next_check: Mutex<Option<Instant>>,

@@ -107,7 +107,7 @@ pub struct Tree<S, R> {
 struct State<R> {
     random: R,
     leaves: BTreeMap<BlockId, Leaf>,
-    /// Blocks of the path that was read, and such as found no room in theirs.
+    /// The blocks of the path that was read, and blocks that found no room in their paths.
     stash: Stash,
     /// The path that was read and not yet written.
     held: Option<Leaf>,

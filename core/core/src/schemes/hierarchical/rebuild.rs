@@ -246,7 +246,7 @@ fn relabel(record: &mut [u8], order: Order) {
     record::label(record, record::block(record), order);
 }
 
-/// The pieces of a range, each of this length but the last.
+/// The pieces of a range, each of this length except the last.
 fn pieces(range: Range<u64>, length: u64) -> impl Iterator<Item = Range<u64>> {
     let next = move |from: u64| (from < range.end).then(|| from..range.end.min(from + length));
     iter::successors(next(range.start), move |piece| next(piece.end))

@@ -16,7 +16,7 @@ const EXTRA: [(u32, u64); 9] =
 pub struct ObliviStoreParameters {
     /// The parameters that all schemes of partitions have.
     pub partitions: PartitionsParameters,
-    /// Each partition; `block_bytes` is that of the partitions.
+    /// The parameters of the partitions. `block_bytes` is the size of a partition's blocks.
     pub partition: PartitionShape,
 }
 

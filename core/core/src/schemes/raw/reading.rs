@@ -1,4 +1,4 @@
-//! The slots that are read at once, and where in the answer everything stands.
+//! The slots that are read at once, and the places of headers and bodies in the answer.
 
 use super::trees::Trees;
 use crate::store::Store;

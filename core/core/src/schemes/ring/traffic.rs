@@ -1,4 +1,4 @@
-//! The traffic of an access, as it is expected, and the objective that a plan makes small of it.
+//! The expected traffic of an access, and the objective that a plan minimises.
 
 use super::parameters::{RingBucket, RingParameters};
 use super::poisson::Threshold;

@@ -1,5 +1,4 @@
-//! The public schedule of a deterministic write-only ORAM, accounted for a second time: slot by slot, without its
-//! formula.
+//! The public schedule of a deterministic write-only ORAM, computed a second time: slot by slot, without its formula.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;

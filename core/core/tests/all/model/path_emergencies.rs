@@ -8,7 +8,7 @@ use ameles_core::schemes::path::{PathOram, PathParameters, PathParametersError};
 use ameles_core::testing::{ArrayModel, ArrayStore, Operation, TraceEntry, TraceStore, finish_now};
 use ameles_core::types::{BlockId, Bucket, Level};
 
-/// More batches than a vault of buckets of two once lived through.
+/// A number of batches above that which a vault of buckets of two once survived.
 const BATCHES: u64 = 2500;
 
 /// A full vault whose stash has room for a largest batch and `spare` blocks that wait.

@@ -19,7 +19,7 @@ pub(crate) const RUNS: u64 = 64;
 pub(crate) const BATCHES: usize = 60;
 /// The runs of a small tree: many, so that what differs from run to run shows.
 pub(crate) const MANY_RUNS: Effort = Effort { runs: RUNS, batches: BATCHES };
-/// The seeds of the simulations in a usual run; more make a thorough one.
+/// The number of seeds of the simulations in a usual run. A thorough run has more.
 const USUAL_SEEDS: u64 = 2000;
 /// The longest batch.
 pub(crate) const MAX_BATCH: u32 = 4;
@@ -278,7 +278,7 @@ pub(crate) fn must_pass_pooled(name: &str, pool: &Pool) {
     assert!(judgement.passes(), "{name}, pooled: {judgement}");
 }
 
-/// The suite as a whole keeps to the number of tests that its false-alarm rate allows.
+/// The whole suite has at most as many tests as its false-alarm rate allows.
 pub(crate) fn count_tests(more: usize) {
     static TESTS: AtomicUsize = AtomicUsize::new(0);
     let all = TESTS.fetch_add(more, Ordering::Relaxed) + more;

@@ -69,7 +69,8 @@ pub(crate) struct WorkerProcess {
 }
 
 impl WorkerProcess {
-    /// Starts it, with a ring of `capacity` jobs, on any processor but `excluded`. `slots` have a key of their own.
+    /// Starts the process with a ring of `capacity` jobs, on any processor except `excluded`. `slots` have a key of
+    /// their own.
     pub(crate) fn start<M: SharedMemory>(
         capacity: usize,
         slots: SealedSlots<M>,

@@ -15,7 +15,7 @@ use std::pin::Pin;
 
 /// The fill byte of the blocks before any test opening.
 const FILL: u8 = 40;
-/// More steps than any opening takes.
+/// A number of steps above that of any opening.
 const MANY: usize = 400;
 
 /// The point at which an opening is cut off.

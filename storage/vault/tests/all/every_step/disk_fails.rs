@@ -9,7 +9,7 @@ use ameles_vault::{VaultError, VaultHeader};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
-/// More than anything here takes, in tokio's time.
+/// A time that is longer than anything here takes, in tokio's time.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 fn new_machine(header: &VaultHeader) -> Machine {

@@ -29,7 +29,7 @@ pub struct Model {
     /// The newest receipt, and a tick before its checkpoint was requested.
     pub receipt: Option<(Receipt, Tick)>,
     pub acknowledged: u64,
-    /// Held by the caller whose commit of rows waits for the store: the model knows no concurrent commits.
+    /// The lock of the caller whose commit of rows waits for the store: the model knows no concurrent commits.
     pub committing: Rc<Mutex<()>>,
     /// No emergency eviction may happen.
     pub has_planned_stash: bool,

@@ -84,7 +84,7 @@ struct PartitionState {
     freed: bool,
     /// True if the access in flight has put here: it must take.
     must_take: bool,
-    /// Evictions of the sweep that the step has still to make here.
+    /// The number of the sweep's evictions that the step must still make in this partition.
     sweeps: u64,
 }
 

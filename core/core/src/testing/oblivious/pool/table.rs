@@ -34,7 +34,7 @@ pub(super) const BITS: usize = 64 * 64;
 pub(super) struct Table {
     family: &'static str,
     rows: Rows,
-    /// Empty where nothing was counted.
+    /// The counts of each row; empty if nothing was counted.
     counts: Vec<Vec<u64>>,
 }
 
