@@ -2,7 +2,7 @@
 //!
 //! A full tree of fewer leaves, as full as the configuration's, is read in its worst order, a scan. The tail of the
 //! waiting blocks is counted, and its logarithm is continued as a straight line. Longer runs count less than this line
-//! further out. The law of a stash hardly depends on the height of the tree (docs/how-it-works/stash.md).
+//! further out. The distribution of a stash hardly depends on the height of the tree (docs/how-it-works/stash.md).
 
 use crate::configuration::{Configuration, Scheme};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};

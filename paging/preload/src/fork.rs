@@ -109,7 +109,7 @@ unsafe extern "C" fn in_child() {
 }
 
 /// # Safety
-/// Called in the child, by its only thread.
+/// Rebuilds the region in the child, on its only thread.
 unsafe fn rebuild_region(pages: &RegionPages, fork: Fork) -> Result<(), String> {
     // SAFETY: the caller's promise.
     let region = unsafe { pages.region_in_child() };

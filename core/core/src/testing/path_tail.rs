@@ -76,7 +76,7 @@ pub fn emergency_log2(parameters: &PathParameters, tail: &PathTail, min: u64) ->
     distribution.last().map(|too_many| libm::log2(*too_many))
 }
 
-/// The law of the sum of two.
+/// The distribution of the sum of two independent numbers.
 fn twice(distribution: &[f64]) -> Vec<f64> {
     let max = distribution.len() - 1;
     let mut sums = vec![0.0; distribution.len()];

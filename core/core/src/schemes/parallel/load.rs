@@ -43,7 +43,7 @@ pub fn routing_overflow_exponent(processors: u32) -> f64 {
 mod tests {
     use super::*;
 
-    /// The binomial law, summed up.
+    /// The binomial distribution, summed up.
     fn exactly(blocks: u64, chance: f64, slots: u64) -> f64 {
         let mut probability = libm::pow(1.0 - chance, blocks as f64);
         let mut above = 1.0 - probability;

@@ -349,7 +349,7 @@ mod tests {
     use alloc::vec;
     use alloc::vec::Vec;
 
-    /// The law of the sum of two independent numbers.
+    /// The distribution of the sum of two independent numbers.
     fn sum(one: &[f64], other: &[f64]) -> Vec<f64> {
         let mut distribution = vec![0.0; one.len() + other.len() - 1];
         for (first, p) in one.iter().enumerate().filter(|(_, p)| **p > 0.0) {
@@ -360,7 +360,7 @@ mod tests {
         distribution
     }
 
-    /// The exact law of the coins of the newest `2A - 1` accesses, and of this many evictions' before.
+    /// The exact distribution of the coins of the newest `2A - 1` accesses, and of this many evictions' before.
     fn coins(rate: u32, subtrees: u32, evictions: u32) -> Vec<f64> {
         let mut distribution = vec![0.0; 2 * rate as usize];
         distribution[2 * rate as usize - 1] = 1.0;

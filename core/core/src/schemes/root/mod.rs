@@ -7,7 +7,7 @@
 //!     otherwise:           position[a] <- UniformRandom(all leaves)
 //! ```
 //!
-//! It was built from the paper's idea and its definition of privacy. The law of the new leaf, with subtrees at level
+//! It was built from the paper's idea and its definition of privacy. The distribution of the new leaf, with subtrees at level
 //! s, and the proof below are ours.
 //!
 //! **What the trace shows** (adversary `Full`): the paths of Path ORAM, which are not independent. The trace of a

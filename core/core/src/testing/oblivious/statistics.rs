@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn the_bound_on_many_successes_is_never_below_their_exact_tail() {
         let (n, p) = (40, 0.05);
-        let distribution = Binomial::new(p, n).expect("a law");
+        let distribution = Binomial::new(p, n).expect("a valid distribution");
         for observed in 0..=n {
             let exact: f64 = (observed..=n).map(|observed| distribution.pmf(observed)).sum();
             let bound = log2_of_many(n, p * n as f64, observed);
@@ -238,8 +238,8 @@ mod tests {
         // All outcomes of two small samples whose ratio is exactly e^ε.
         let (n, m, epsilon) = (30u64, 25u64, 1.1f64);
         for p in [0.01, 0.1, 0.3] {
-            let one = Binomial::new(p * libm::exp(epsilon), n).expect("a law");
-            let other = Binomial::new(p, m).expect("a law");
+            let one = Binomial::new(p * libm::exp(epsilon), n).expect("a valid distribution");
+            let other = Binomial::new(p, m).expect("a valid distribution");
             let mut outcomes = Vec::new();
             for a in 0..=n {
                 for b in 0..=m {

@@ -142,7 +142,7 @@ fn a_table_overflows_as_seldom_as_claimed_for_every_capacity() {
 
 #[test]
 fn the_bound_on_a_table_is_above_the_probability_by_a_small_factor() {
-    // Exactly, for one bucket: the binomial law; for all of them, their sum is the union bound.
+    // Exactly, for one bucket: the binomial distribution; for all of them, their sum is the union bound.
     for (blocks, buckets) in [(12u64, 8u64), (64, 64), (300, 32)] {
         let chance = 1.0 / buckets as f64;
         let mut probability = (1.0 - chance).powi(blocks as i32);

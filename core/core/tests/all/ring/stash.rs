@@ -1,5 +1,5 @@
-//! The filling of the stash, against the room that planned parameters leave. `docs/how-it-works/stash.md` has the law,
-//! `examples/stash_sweep.rs` the long comparison.
+//! The number of blocks in the stash, compared with the room that planned parameters leave.
+//! `docs/how-it-works/stash.md` has the distribution, `examples/stash_sweep.rs` the long comparison.
 
 use super::setup::*;
 use ameles_core::oram::{Access, Oram};
@@ -59,7 +59,7 @@ fn a_stash_with_less_room_overflows_and_is_computed_to() {
         panic!("a stash of nothing is too small");
     };
     let tight = RingParameters { stash_bound: needed, ..planned };
-    assert!(tight.emergency_log2() > -1.0, "the law promises nothing of {tight:?}");
+    assert!(tight.emergency_log2() > -1.0, "the distribution promises nothing of {tight:?}");
     assert!(simulate(&tight, Reads::Scan, 100_000, 3).emergencies > 0, "{tight:?}");
 }
 
@@ -67,7 +67,7 @@ fn a_stash_with_less_room_overflows_and_is_computed_to() {
 fn an_emergency_eviction_of_the_default_vault_is_rarer_than_2_to_the_minus_80() {
     let parameters = RingParameters::for_capacity(16_384, 0, 1024, 16);
     assert!(parameters.emergency_log2() < -80.0);
-    // The exact law of the blocks that wait, and the excess as it is seen, say so too.
+    // The exact distribution of the blocks that wait, and the excess as it is seen, say so too.
     let tail = simulate(&parameters, Reads::Scan, 2_000_000, 5);
     let log2 = emergency_log2(&parameters, &tail.excess, 64).expect("enough samples");
     assert!(log2 < -80.0, "2^{log2:.1}");
