@@ -73,6 +73,6 @@ impl fmt::Debug for Nonces {
     }
 }
 
-/// Fresh randomness of one sealing; zeros where the format needs none.
+/// Fresh randomness of one sealing; zeros if the format needs none.
 #[derive(Clone, Copy)]
 pub(crate) struct Fresh(pub(crate) [u8; 32]);

@@ -29,7 +29,7 @@ pub struct FaultCost {
     pub longest: u64,
     /// The work of the first hart to hand shares over, and to join.
     pub hand_over: u64,
-    /// Nanoseconds by the wall clock; 0 where instructions were counted.
+    /// Nanoseconds by the wall clock; 0 if instructions were counted.
     pub nanos: u64,
 }
 

@@ -24,7 +24,7 @@ pub(super) struct LoggedRun {
     pub(super) over: String,
     /// Blocks of a path in memory, in one direction.
     pub(super) blocks_a_path: u64,
-    /// The mean of Baseline's cycles over its own, as the paper has it.
+    /// The mean of Baseline's cycles over its own, as in the paper.
     pub(super) mean_speedup: f64,
     /// Background evictions as a share of all paths.
     pub(super) mean_evictions: f64,

@@ -62,7 +62,7 @@ pub enum Key {
     DwbLast,
     /// 1 for delayed remapping.
     LlcD,
-    /// Levels of the small tree, where there is one.
+    /// Levels of the small tree, if there is one.
     RhoLevels,
     /// Blocks of its buckets.
     RhoZ,

@@ -136,7 +136,7 @@ impl Published {
         Some([number("reads")?, number("writes")?, number("mb_down")?, number("mb_up")?, number("cost_usd")?])
     }
 
-    /// The overhead and the local memory of a scheme, as Table 3.1 has them.
+    /// The overhead and the local memory of a scheme, as in Table 3.1.
     pub fn asymptotics(&self, scheme: &str) -> Option<(&str, &str)> {
         let line = self.asymptotics.find(|line| line.word("scheme") == Some(scheme))?;
         Some((line.word("overhead")?, line.word("local")?))

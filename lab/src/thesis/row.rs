@@ -83,7 +83,7 @@ impl Row {
         provider.bill(&self.usage()).spent()
     }
 
-    /// The dollars of the run, as a multiple of the baseline's; none where the baseline is free.
+    /// The dollars of the run, as a multiple of the baseline's; none if the baseline is free.
     pub fn times_dollars(&self, provider: &Provider) -> Option<f64> {
         let baseline = provider.bill(&self.baseline.usage).spent();
         (baseline > 0.0).then(|| self.dollars(provider) / baseline)
@@ -252,8 +252,8 @@ mod tests {
             };
             printed_times_dollars(&row, &printed, &ibm).unwrap()
         };
-        // 2541 GETs, 23,270 PUTs and 2541 MB down against 29, 77 and 29.02: 0.34 dollars against 0.0029, which is printed
-        // as 0.01.
+        // 2541 GETs, 23,270 PUTs and 2541 MB down against 29, 77 and 29.02: 0.34 dollars against 0.0029, which is
+        // printed as 0.01.
         let by_hand = (2.541 * 0.0004 + 23.270 * 0.005 + 2541.0 / 1024.0 * 0.09)
             / (0.029 * 0.0004 + 0.077 * 0.005 + 29.02 / 1024.0 * 0.09);
         assert!((of("A", "oblivistore", 1024) / by_hand - 1.0).abs() < 1e-3, "{by_hand}");

@@ -36,7 +36,7 @@ pub struct RunResult {
     pub step_times: [Duration; 4],
     /// Bytes that the trusted side must hold; for CURIOUS and ObliviStore their peak.
     pub local_bytes: u64,
-    /// Accesses between two evictions or rebuilds; 0 where nothing comes later.
+    /// Accesses between two evictions or rebuilds; 0 if nothing comes later.
     pub period: u64,
     /// Emergency evictions.
     pub emergencies: u64,

@@ -16,7 +16,7 @@ pub trait Processor {
     /// Nanoseconds by the machine's timer.
     fn nanos() -> u64;
 
-    /// Instructions of batches that were distributed to harts so far; zeros where they are not counted.
+    /// Instructions of batches that were distributed to harts so far; zeros if they are not counted.
     fn shares() -> DistributedWork {
         DistributedWork::default()
     }

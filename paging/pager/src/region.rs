@@ -205,7 +205,7 @@ impl Region {
     }
 
     /// The addresses of the stack on which threads of the program run functions of the region. There they may hold
-    /// locks that faults need: an allocator must not let them wait for a thread that may fault. Empty where the C
+    /// locks that faults need: an allocator must not let them wait for a thread that may fault. Empty if the C
     /// library cannot change stacks.
     pub fn handler_stack(&self) -> Range<usize> {
         self.paging.handler_stack()

@@ -35,7 +35,7 @@ pub enum Rule {
     WtrSameGroup,
     /// tRTP.
     Rtp,
-    /// tRTW, where the standard has it.
+    /// tRTW, if the standard has it.
     Rtw,
     /// tCCD, between bank groups tCCD_S.
     Ccd,

@@ -45,7 +45,7 @@ impl PartitionsParameters {
         exponent(low).min(0.0)
     }
 
-    /// The least bound that is passed with a probability below 2^-80, by the same bound; or 2^30, where there is none.
+    /// The least bound that is passed with a probability below 2^-80, by the same bound; or 2^30, if there is none.
     pub fn min_cache(&self, puts: u32) -> u32 {
         let is_passed = |bound| self.cache_overflow_log2(puts, bound) > EXPONENT;
         let (mut low, mut high) = (0, 1);

@@ -185,7 +185,7 @@ pub trait IncrementalSnapshot<R>: FullSnapshot<R> {
         self.stash().is_some_and(|stash| stash.is_payload_external(block))
     }
 
-    /// Loads the payload of such a block into memory, as its source has it. Does nothing for any other block.
+    /// Loads the payload of such a block into memory, from its source. Does nothing for any other block.
     fn load_payload(&self, block: BlockId, payload: &[u8]) {
         if let Some(mut stash) = self.stash() {
             stash.load_payload(block, payload);

@@ -221,7 +221,7 @@ impl Stash {
         self.find(block).is_some_and(|handle| !self.payloads.is_resident(handle.0))
     }
 
-    /// Loads the payload of a block into memory, as its source has it.
+    /// Loads the payload of a block into memory, from its source.
     pub fn load_payload(&mut self, block: BlockId, payload: &[u8]) {
         if let Some(handle) = self.find(block).filter(|handle| !self.payloads.is_resident(handle.0)) {
             self.payloads.slot_mut(handle.0).copy_from_slice(payload);

@@ -34,7 +34,7 @@ pub enum PageCipher {
     /// pair of Chakravarty and Panda's Keystone pager, for comparison. A 32-byte tag. By RustCrypto.
     ChaCha20HmacSha256,
     /// AEGIS-256X2 with a 128-bit tag (RFC 10032): the fastest where AES instructions take 128 bits. By libaegis, or
-    /// in Rust where there is no C compiler.
+    /// in Rust if there is no C compiler.
     Aegis256X2,
     /// AEGIS-256X4, of the same RFC and by the same libraries: the fastest where AES instructions take 256 or 512
     /// bits (VAES).
@@ -68,7 +68,7 @@ impl PageCipher {
         }
     }
 
-    /// Returns the most pages that one key seals; `None` where no bound is within reach.
+    /// Returns the most pages that one key seals; `None` if no bound is within reach.
     ///
     /// Nonces do not limit it: they are counted, not drawn. For AES-GCM the block size does: after σ blocks an
     /// adversary distinguishes it from randomness with an advantage of about σ²/2^129, here at most 2^-33 (2^48 blocks,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Names on one page of a list, as S3 has it.
+/// Names on one page of a list, as in S3.
 const PAGE: u64 = 1000;
 
 /// The counts of a meter. The provider knows all of them.

@@ -30,7 +30,7 @@ pub(super) struct Trace {
     pub(super) job: Job,
     /// The sums of the steps.
     pub(super) traffic_by_step: [StepTraffic; 4],
-    /// The sums as the head of the recording has them.
+    /// The sums as in the head of the recording.
     pub(super) stated: [StepTraffic; 4],
 }
 

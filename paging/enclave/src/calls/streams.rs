@@ -16,7 +16,7 @@ use linux_raw_sys::general::{AT_EMPTY_PATH, POLLIN, POLLNVAL, POLLOUT, S_IFIFO, 
 
 /// The maximum number of bytes that a call moves. A program that wants more calls again.
 const MAX_BYTES: u64 = ameles_enclave_boundary::map::MAX_DATA_BYTES as u64;
-/// The maximum number of buffers of one call, as Linux has it.
+/// The maximum number of buffers of one call, as in Linux.
 const MAX_BUFFERS: u64 = 1024;
 /// The maximum number of descriptors of `poll`.
 const MAX_POLLED: u64 = 64;

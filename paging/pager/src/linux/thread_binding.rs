@@ -78,7 +78,7 @@ pub(crate) struct HandlerBinding {
 }
 
 impl HandlerBinding {
-    /// Does nothing where threads cannot be bound.
+    /// Does nothing if threads cannot be bound.
     pub(crate) fn new(binding: Arc<ThreadBinding>) -> Option<Self> {
         let allowed_for_handler = sched_getaffinity(None).ok()?;
         Some(HandlerBinding { binding, allowed_for_handler, here: None, thread: 0, faults: 0 })

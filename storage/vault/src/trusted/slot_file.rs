@@ -151,7 +151,7 @@ enum Advice {
     DisableReadAhead,
 }
 
-/// Gives the operating system advice on a file, where there is such a call.
+/// Gives the operating system advice on a file, if there is such a call.
 #[cfg(target_os = "linux")]
 fn advise(file: &File, offset: u64, bytes: Option<NonZeroU64>, advice: Advice) {
     let advice = match advice {

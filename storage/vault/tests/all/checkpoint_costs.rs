@@ -115,7 +115,7 @@ async fn a_part_of_the_state_that_was_changed_or_removed_is_noticed() {
             assert!(is_noticed(&copy).await, "{name} {key:?} was changed");
         }
     }
-    // The newest delta, where there is one: without it the state would be an older one.
+    // The newest delta, if there is one: without it the state would be an older one.
     let copy = fixture.copy(&fixture.store.snapshot());
     let deltas: Part = TableDefinition::new("deltas");
     change(&copy, |transaction| {

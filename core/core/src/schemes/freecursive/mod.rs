@@ -46,9 +46,9 @@
 //! except with a probability below 2^-80 for each group remap. Should it happen, the others move at once, and count as
 //! [emergencies](Oram::emergencies). No block ever gets a counter twice.
 //!
-//! A caller that drives the lines calls [`remap_straggler`](FreecursiveOram::remap_straggler) before each of them. Every group
-//! has its turn then, and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without turns, line 11 ends in
-//! [`OramError::Backlogged`].
+//! A caller that drives the lines calls [`remap_straggler`](FreecursiveOram::remap_straggler) before each of them.
+//! Every group has its turn then, and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without turns, line 11 ends
+//! in [`OramError::Backlogged`].
 //!
 //! # Tags (PMMAC, section 6)
 //!
@@ -88,7 +88,7 @@
 //! - 1 accesses to a group: 0.4 % with β = 14. A path computes two positions, of one block of AES each, and two tags of
 //! ℓ + 1.
 //!
-//! **Errors**: those of [`OramError`], as Path ORAM has them, and those above.
+//! **Errors**: those of [`OramError`], as in Path ORAM, and those above.
 
 mod address_space;
 mod backend;

@@ -24,7 +24,7 @@ pub struct FreecursiveParameters {
     pub trusted_positions: u64,
     /// PosMap blocks of the look-aside buffer: 1 to 2^20.
     pub look_aside: u32,
-    /// The ways of its sets: a divisor of its blocks; 1 for a direct-mapped one, as the paper has it.
+    /// The ways of its sets: a divisor of its blocks; 1 for a direct-mapped one, as in the paper.
     pub look_aside_ways: u32,
     /// The place of the positions.
     pub positions: PositionStorage,
@@ -215,7 +215,7 @@ pub enum FreecursiveParametersError {
     /// Blocks with tags are to be served without their paths, and so without a new counter.
     #[error("blocks with tags need a path for each access: choose TrustedHits::ReadThePath, or no tags")]
     Tags,
-    /// The tree top has an index by block that is not used, or none where one is needed.
+    /// The tree top has an index by block that is not used, or none if one is needed.
     #[error("only a tree top with an index answers hits at once: set both, or neither")]
     Index,
 }

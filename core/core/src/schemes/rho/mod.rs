@@ -26,7 +26,7 @@
 //!
 //! **Costs** of an access: one path of the small tree; without a tag, none.
 //!
-//! **Errors**: those of [`OramError`], as Path ORAM has them.
+//! **Errors**: those of [`OramError`], as in Path ORAM.
 
 mod parameters;
 

@@ -7,7 +7,7 @@ pub(super) const SCALES: [f64; 8] = [1.0, 1.02, 1.08, 1.2, 1.4, 1.8, 2.5, 4.0];
 const NEAR: u32 = 40;
 
 /// The least bound on `E[e^(θ max(y, 0))] - 1`. `moment` gives a bound on `E[e^(θ y)]`. For y >= 0, `e^(θ y) - 1` is at
-/// most `κ e^(θ' y)`, with κ = 1 if θ' = θ. Infinite where there is none.
+/// most `κ e^(θ' y)`, with κ = 1 if θ' = θ. Infinite if there is none.
 pub(super) fn scaled(theta: f64, moment: impl Fn(f64) -> f64) -> f64 {
     let with = |times: f64| {
         let scaled = ScaledExponent::new(times, theta);

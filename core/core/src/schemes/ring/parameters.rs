@@ -27,7 +27,7 @@ pub struct RingBucket {
 pub struct RingParameters {
     /// N: blocks that the user can address; at most 2^31 - 1.
     pub capacity: u64,
-    /// Bytes of a block; 0 where only the trace matters; at most 2^24.
+    /// Bytes of a block; 0 if only the trace matters; at most 2^24.
     pub block_bytes: u32,
     /// L, the level of the leaves: at most 30. The tree has 2^L leaves.
     pub leaf_level: Level,

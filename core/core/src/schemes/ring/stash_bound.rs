@@ -20,7 +20,7 @@
 //! one turn of the subtrees. h of them are to blocks that were not requested again. The bound is the greatest one over
 //! all h. If only leaf buckets are in the store, a coin makes up for every block that is read instead of a dummy, and
 //! the third part is nothing. This is a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and
-//! what is assumed where there are inner buckets.
+//! what is assumed if there are inner buckets.
 
 use super::exponents::{SCALES, ScaledExponent, exponents, min, scaled};
 use super::parameters::{RingBucket, RingParameters};

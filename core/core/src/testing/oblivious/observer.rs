@@ -47,7 +47,7 @@ pub struct Observations {
 /// leaf the result is a uniform leaf.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownLeaf {
-    /// The access whose leaf it is, counted from the first of the run; `None` where it may be one of several.
+    /// The access whose leaf it is, counted from the first of the run; `None` if it may be one of several.
     pub access: Option<usize>,
     /// The leaf.
     pub leaf: u64,

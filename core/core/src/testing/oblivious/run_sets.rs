@@ -139,7 +139,7 @@ impl ObservedRun {
         ObservedRun { observations, requested: blocks, kinds, begins, before: befores, writes: written }
     }
 
-    /// The leaf that each access showed; `None` where it may be one of several.
+    /// The leaf that each access showed; `None` if it may be one of several.
     pub(super) fn leaf_of_access(&self) -> Vec<Option<u64>> {
         let mut leaves = alloc::vec![None; self.requested.len()];
         for shown in &self.observations.leaves {

@@ -3,7 +3,7 @@
 use ameles_core::schemes::write_schedule::WriteSchedule;
 use proptest::prelude::*;
 
-/// Main slots that a write refreshes, as some account of the order has them.
+/// Main slots that a write refreshes, by some account of the order.
 type Account<'a> = &'a dyn Fn(u64) -> Vec<u64>;
 
 /// Checks the properties that a write-only ORAM needs, for `writes` writes from `first` on. It computes everything in
@@ -113,7 +113,7 @@ fn a_rounded_ratio_is_caught_by_the_same_check() {
 
 #[test]
 fn bounds_that_are_reduced_as_a_pair_are_caught_by_the_same_check() {
-    // As Algorithm 1 has it: from s mod N to e mod N, which is nothing where e has wrapped.
+    // As in Algorithm 1: from s mod N to e mod N, which is nothing if e has wrapped.
     let paired = |write: u64| {
         let bound = |write: u64| write * 10 / 3 % 10;
         (bound(write)..bound(write + 1)).collect()

@@ -59,7 +59,7 @@ fn a_plan_costs_least_of_what_it_is_made_for() {
 
 #[test]
 fn planned_vaults_move_no_more_than_is_told_of_them() {
-    // Slots and requests an access, as the documentation has them, for 4096 and 131,072 blocks.
+    // Slots and requests an access, as in the documentation, for 4096 and 131,072 blocks.
     for (capacity, part, slots, requests) in
         [(4096, 8, 13.7, 4.9), (4096, 4, 7.1, 1.8), (1 << 17, 8, 8.9, 3.1), (1 << 17, 4, 4.8, 1.6)]
     {

@@ -51,7 +51,7 @@ impl fmt::Display for Lane {
     }
 }
 
-/// The names of states and purposes, as the RTL has them.
+/// The names of states and purposes, as in the RTL.
 pub(crate) struct Names {
     states: Vec<String>,
     streams: Vec<String>,
