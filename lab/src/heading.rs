@@ -29,7 +29,7 @@ impl Heading {
         FIRST + LINE * (self.title.len() + self.what.len()) as f64
     }
 
-    /// Draws them from `left` on.
+    /// Draws the lines from `left` on.
     pub(crate) fn draw(&self, left: f64, drawn: &mut Drawing) {
         let lines = self.title.iter().map(|line| (" class=\"title\"", line));
         let lines = lines.chain(self.what.iter().map(|line| ("", line)));

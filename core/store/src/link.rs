@@ -78,7 +78,7 @@ impl<S> Link<S> {
             sleep_until(due).await;
             return;
         }
-        /// Tokio may be late by its grain; so much is left to the precise sleep.
+        /// The time by which Tokio may be late. The precise sleep waits for it.
         const GRAIN: Duration = Duration::from_millis(2);
         if due.saturating_duration_since(Instant::now()) > GRAIN {
             sleep_until(due - GRAIN).await;

@@ -16,7 +16,7 @@ use ameles_core::types::{Bucket, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// Accesses of which a tail is counted.
+/// The number of accesses after which the tail is counted.
 const ACCESSES: u64 = 1_000_000;
 
 /// The fewest samples that a value must have to count, as the core's tools have them: samples of neighbouring moments

@@ -11,7 +11,7 @@ pub(crate) struct Resident {
     pub(crate) peak: u64,
 }
 
-/// Reads it; `None` if there is no `/proc`.
+/// Reads the resident memory. Returns `None` if there is no `/proc`.
 pub(crate) fn resident_memory() -> Option<Resident> {
     parse(&fs::read_to_string("/proc/self/status").ok()?)
 }

@@ -101,7 +101,7 @@ pub enum RequestError {
 }
 
 impl Request {
-    /// Encodes it.
+    /// Encodes the request.
     pub fn encode(&self) -> [u8; REQUEST_BYTES] {
         let (kind, argument, length, at, more): (u32, u32, u32, u64, u64) = match *self {
             Request::Write { stream: Stream::Output, bytes } => (WRITE, 1, bytes, 0, 0),
@@ -196,7 +196,7 @@ const DONE: u64 = 1;
 const TIME: u64 = 2;
 
 impl Answer {
-    /// Encodes it.
+    /// Encodes the answer.
     pub fn encode(&self) -> [u8; ANSWER_BYTES] {
         let (kind, first, second) = match *self {
             Answer::Failed { errno } => (FAILED, errno.into(), 0),

@@ -23,7 +23,8 @@ pub struct Stack {
     pub bytes: Vec<u8>,
 }
 
-/// Builds it to end at an address, which is a multiple of 16. The random bytes are for the program's stack protector.
+/// Builds the stack to end at an address, which is a multiple of 16. The random bytes are for the program's stack
+/// protector.
 pub fn build(
     end: u64,
     image: &Image<'_>,

@@ -26,7 +26,7 @@ impl OwnDescriptor {
         Ok(OwnDescriptor { fd: ManuallyDrop::new(fd), what })
     }
 
-    /// Closes it, if it is still the pager's. It is not used again.
+    /// Closes the descriptor, if it is still the pager's. It is not used again.
     pub(crate) fn close(&self) {
         if identity(self.fd.as_fd()) == Ok(self.what) {
             // SAFETY: the descriptor is open. A second call finds another one or none, and does not close it.

@@ -53,7 +53,7 @@ impl PrivateMapping {
         self.start as usize..self.start as usize + self.bytes
     }
 
-    /// Locks both parts or none: pages move between them.
+    /// Locks both parts of the mapping or none: pages move between them.
     pub(crate) fn lock(&self) {
         // SAFETY: locking changes no contents.
         let lock = |(start, bytes): (*mut u8, usize)| unsafe {
@@ -71,7 +71,7 @@ impl PrivateMapping {
         [(self.start, self.first_bytes), (self.at(self.second_at), self.bytes - self.second_at)]
     }
 
-    /// Unlocks both parts.
+    /// Unlocks both parts of the mapping.
     pub(crate) fn unlock(&self) {
         for (start, bytes) in self.parts() {
             // SAFETY: unlocking changes no contents. What was not locked need not be unlocked.

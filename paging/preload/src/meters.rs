@@ -7,10 +7,10 @@ use std::sync::OnceLock;
 
 static METERS: OnceLock<Meters> = OnceLock::new();
 
-/// Makes them. Called before the region is made.
+/// Makes the meters, before the region is made.
 ///
 /// # Errors
-/// If there is no memory for them.
+/// If there is no memory for the meters.
 pub(crate) fn make() -> std::io::Result<Meters> {
     let bytes = size_of::<[PageMeter; 2]>();
     let protection = libc::PROT_READ | libc::PROT_WRITE;

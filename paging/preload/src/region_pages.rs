@@ -111,7 +111,7 @@ impl RegionPages {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports it on standard error, once.
+    /// Reports once on standard error that the region is full.
     pub(crate) fn warn_full(&self, wanted: usize) {
         if !self.warned.swap(true, Ordering::Relaxed) {
             let (wanted, room) = (wanted.to_string(), format_size(self.len as u64));

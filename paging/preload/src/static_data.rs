@@ -51,7 +51,7 @@ pub(crate) unsafe fn find() -> Vec<Range<usize>> {
     found
 }
 
-/// Replaces them by pages of the region. If they do not fit, they stay unencrypted, and that is reported.
+/// Replaces the variables by pages of the region. If they do not fit, they stay unencrypted, and this is reported.
 ///
 /// # Errors
 /// The errors of the system. Then the variables are partly lost, and the program must not begin.

@@ -184,7 +184,7 @@ impl LaunchFlags {
 }
 
 impl LaunchableProgram {
-    /// Creates it from parts that the caller has found.
+    /// Creates the setup from parts that the caller has found.
     pub(super) fn new(runtime: Runtime, image: Image, arguments: Vec<Vec<u8>>) -> Self {
         LaunchableProgram { runtime, image, arguments, environment: Vec::new() }
     }

@@ -82,7 +82,7 @@ impl<'a> Task<'a> {
         Task { future: Some(Box::pin(future)), woken: Arc::new(Woken(AtomicBool::new(true))) }
     }
 
-    /// Polls it if it is new or was woken; says whether it did.
+    /// Polls the task if it is new or was woken. Returns whether it was polled.
     pub fn poll(&mut self) -> bool {
         let Some(future) = &mut self.future else {
             return false;

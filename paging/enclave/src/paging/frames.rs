@@ -71,7 +71,7 @@ impl<P: Processor> ProgramFrames<P> {
         self.home_of[page as usize] = at;
     }
 
-    /// Unmaps it there. The fault path discards its contents.
+    /// Unmaps the page from its own address. The fault path discards its contents.
     pub(crate) fn clear_home(&mut self, page: u32) {
         self.home_of[page as usize] = NO_HOME;
     }

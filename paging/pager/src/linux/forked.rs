@@ -72,7 +72,7 @@ impl Pages {
         self.spans().into_iter().try_for_each(|span| advise(span, Advice::LinuxDoFork))
     }
 
-    /// Keeps them from every other child.
+    /// Keeps the pages from every other child.
     pub(crate) fn hide_from_children(&self) {
         // Memory that the program has unmapped by its own system call is in no child either.
         self.spans().into_iter().for_each(|span| {

@@ -39,7 +39,7 @@ pub(crate) struct NaiveBayes {
 }
 
 impl NaiveBayes {
-    /// Trains it with runs whose secret is known.
+    /// Trains the classifier with runs whose secret is known.
     pub(crate) fn train(runs: &[(u64, Transcript)]) -> Self {
         let mut counts: BTreeMap<Feature, [f64; 2]> = BTreeMap::new();
         let mut runs_of = [0.0; 2];

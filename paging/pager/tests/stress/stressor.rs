@@ -73,7 +73,7 @@ impl Stressor {
         Self::yield_times(many);
     }
 
-    /// Resumes both, on any processor.
+    /// Resumes the victim and its worker, on any processor.
     pub(crate) fn stop(&self) {
         for process in [Some(&self.victim), self.worker.as_ref()].into_iter().flatten() {
             process.signal(Signal::CONT);

@@ -101,7 +101,7 @@ impl TreeCopy {
         TreeCopy(parts)
     }
 
-    /// Makes it equal to its original again.
+    /// Makes the copy equal to its original again.
     pub fn reset(&mut self, original: &FilledTree) {
         self.0.slots.reset(&original.0.slots);
         self.0.positions.reset(&original.0.positions);

@@ -128,7 +128,7 @@ impl Tls {
         Ok(Tls { acceptor: TlsAcceptor::from(Arc::new(config)), current })
     }
 
-    /// Reads both files again. New connections get the new certificate; existing ones keep theirs.
+    /// Reads the certificate and the key again. New connections get the new certificate; existing ones keep theirs.
     ///
     /// # Errors
     /// [`TlsError`]: the certificate in use stays.

@@ -81,7 +81,7 @@ pub struct Figures {
 pub struct Costs {
     /// Requests.
     pub requests: u64,
-    /// Bytes both ways.
+    /// The bytes in both directions.
     pub bytes: u64,
     /// US dollars.
     pub dollars: f64,

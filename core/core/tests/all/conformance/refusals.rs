@@ -200,7 +200,7 @@ impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
         (oram, progress)
     }
 
-    /// An access that waits behind another one whose store operation fails is refused.
+    /// An access is refused if it waits behind another one whose store operation fails.
     fn refuses_those_that_wait_for_a_failure(&self) {
         check(self.with(|_| any::<u64>()), |(parameters, seed)| {
             let (oram, store) = self.new_oram(&parameters, seed);

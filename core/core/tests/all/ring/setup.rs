@@ -83,7 +83,7 @@ pub(crate) fn with_batches(
 /// The order in which things happen.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
-    /// The choices of the next of the possible things.
+    /// The choices of the next event among the possible ones.
     pub(crate) choices: Vec<u8>,
     /// The side whose store operations end only when nothing else can continue.
     pub(crate) held: Option<Held>,

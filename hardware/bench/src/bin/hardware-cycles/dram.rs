@@ -8,7 +8,7 @@ use std::error::Error;
 /// The clock of the controller, in MHz: a beat of 512 bits a cycle is what a channel of DDR3-1600 moves.
 const MHZ: u32 = 200;
 
-/// Prints them with the share of the channel that was used, with its lower bound.
+/// Prints the cycles with the share of the channel that was used, and its lower bound.
 pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     let latency = Pace::IDEAL.read_latency;
     println!(

@@ -9,7 +9,7 @@ use std::error::Error;
 /// tool computed it for four fifths of Z blocks per leaf, rounded down.
 const PAIRS: [(u32, u32); 7] = [(2, 1), (3, 3), (4, 4), (5, 5), (6, 7), (7, 8), (8, 10)];
 
-/// Prints them relative to Path ORAM with Z = 4.
+/// Prints the bandwidths relative to Path ORAM with Z = 4.
 pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     println!(
         "Blocks that a bucket costs in an access, counted (beats on the bus, blocks of AES) and by the paper's model; L = 20, blocks"

@@ -5,7 +5,7 @@ use super::measure::{LONG, Means, mean_latency, means, one_at_a_time, random_rea
 use ameles_hardware_bench::{Configuration, DesignBuilder, Scheme};
 use std::error::Error;
 
-/// Prints them with the paper's figures and the lower bound of the bus.
+/// Prints the cycles with the paper's figures and the lower bound of the bus.
 pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     println!(
         "Ideal memory: 512 bits a cycle, 30 cycles to the first beat. L = 20, blocks of 64 bytes, without tags"

@@ -92,7 +92,7 @@ impl FragileDisk {
         TrustedDisk::with_backends(self.backend(mount, DATABASE), self.backend(mount, SLOTS))
     }
 
-    /// Opens it; its work begins only after the caller has yielded some times.
+    /// Opens the database. Its work begins only after the caller has yielded some times.
     pub fn mount_yielding(&self) -> Result<TrustedDisk, VaultError> {
         self.mount().map(TrustedDisk::yielding)
     }

@@ -112,7 +112,7 @@ impl TwoGateways {
         TwoGateways { header, shared, scheduler, first, second, origin, since: 0 }
     }
 
-    /// Runs both until one of them is to continue.
+    /// Runs both gateways until one of them should continue.
     async fn live(&mut self, rng: &mut TestRng) {
         self.first.open().await;
         let registers = self.first.registers.clone();
@@ -153,7 +153,7 @@ impl TwoGateways {
         self.since = self.first.registers.borrow_mut().tick();
     }
 
-    /// Has both check the store, and checks the errors that they get; returns the one that continues.
+    /// Lets both gateways check the store, and checks the errors that they get. Returns the one that continues.
     async fn check_both(&mut self) -> Option<GatewayId> {
         futures::join!(self.first.check_store(), self.second.check_store());
         // Two that check at once may both have checked too early.
