@@ -43,7 +43,8 @@ pub fn run() -> Result<i32> {
     Ok(usage.status.code().unwrap_or_else(|| 128 + usage.status.signal().unwrap_or_default()))
 }
 
-/// Runs a command to its end. Returns the resources that it and the processes it waited for used.
+/// Runs a command to its end. Returns the resources that were used by the command and by the processes for which it
+/// waited.
 pub fn run_measured(command: &mut Command) -> Result<ResUse> {
     let program = command.get_program().to_owned();
     let child = command.spawn().with_context(|| format!("`{}` cannot be started", program.display()))?;

@@ -58,7 +58,7 @@ impl RetiredWords {
         Ok(RetiredWords(retired.collect::<Result<_>>()?))
     }
 
-    /// Tells whether a file has words to check.
+    /// Returns whether a file has words to check.
     pub fn apply_to(file: &str) -> bool {
         file != LIST && ENDINGS.iter().any(|ending| file.ends_with(ending))
     }

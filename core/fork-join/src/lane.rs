@@ -70,7 +70,7 @@ impl Lane {
         first >= end
     }
 
-    /// Tells whether there are parts, without taking one.
+    /// Returns whether there are parts, without taking one.
     pub(crate) fn has_work(&self) -> bool {
         !self.is_empty(Ordering::Relaxed)
     }
@@ -93,7 +93,7 @@ impl Lane {
         may_sleep
     }
 
-    /// Tells whether the owner is to be woken now, and marks it as awake.
+    /// Returns whether the owner is to be woken now, and marks it as awake.
     ///
     /// Waking costs the caller microseconds, and on a busy machine its processor too. So an owner that found no part the
     /// last times it was woken is skipped for 1, 3, 7, … jobs. Jobs that are too rare for it to help, and machines
@@ -110,7 +110,7 @@ impl Lane {
         self.asleep.swap(false, Ordering::SeqCst)
     }
 
-    /// Tells whether the owner still sleeps.
+    /// Returns whether the owner still sleeps.
     pub(crate) fn is_asleep(&self) -> bool {
         self.asleep.load(Ordering::SeqCst)
     }

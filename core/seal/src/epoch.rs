@@ -65,7 +65,7 @@ impl Epochs {
         self.table.len()
     }
 
-    /// Tells whether no epoch has begun.
+    /// Returns whether no epoch has begun.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }

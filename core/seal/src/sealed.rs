@@ -100,7 +100,7 @@ pub struct Sealed<U> {
 /// The versions that this opening may seal.
 #[derive(Default)]
 struct Opening {
-    /// Tells whether the newest epoch was begun here. An epoch that is replayed from a journal was not begun here.
+    /// True if the newest epoch was begun here. An epoch that is replayed from a journal was not begun here.
     began: bool,
     /// Counters that were assigned here and not sealed yet.
     unsealed: BTreeSet<u64>,

@@ -86,7 +86,7 @@ pub enum BlobError {
 }
 
 impl BlobError {
-    /// Tells whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     pub fn is_unavailable(&self) -> bool {
         matches!(self, BlobError::Store(UntrustedError::Unavailable(_)))
     }

@@ -62,7 +62,7 @@ struct Recorded {
     events: Vec<Event>,
     calls: u64,
     round: u64,
-    /// Tells whether some call was answered since the last request went out.
+    /// True if some call was answered since the last request went out.
     answered: bool,
     /// The number of times that the trace was taken: an answer to a request that was taken before changes nothing.
     takes: u64,
@@ -95,7 +95,7 @@ impl Trace {
         self.lock().events.len()
     }
 
-    /// Tells whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.lock().events.is_empty()
     }

@@ -25,7 +25,7 @@ const AFTER_FAULT: u32 = 6;
 
 /// Linux's largest error number.
 const MAX_ERRNO: u64 = 4095;
-/// The bound of a clock's seconds, exclusive: what fits a signed number of nanoseconds.
+/// The exclusive bound of a clock's seconds. Seconds below it fit a signed number of nanoseconds.
 const MAX_SECONDS: u64 = 1 << 33;
 
 /// An output stream.
@@ -158,7 +158,7 @@ impl Request {
         }
     }
 
-    /// Tells whether a partial result is invalid.
+    /// Returns whether a partial result is invalid.
     fn is_whole(&self) -> bool {
         matches!(self, Request::Store { .. } | Request::Load { .. })
     }

@@ -58,7 +58,7 @@ impl Access {
         Access(self.0 | other.0)
     }
 
-    /// Tells whether an access is legal.
+    /// Returns whether an access is legal.
     pub fn allows(self, touch: Touch) -> bool {
         let needed = match touch {
             Touch::Load => READ,
@@ -68,7 +68,7 @@ impl Access {
         self.0 & needed != 0
     }
 
-    /// Tells whether instructions may be fetched.
+    /// Returns whether instructions may be fetched.
     pub fn executes(self) -> bool {
         self.allows(Touch::Fetch)
     }

@@ -63,7 +63,7 @@ impl<M: Mailbox> Host<M> {
         self.done(Request::Read { max: max as u32 }, &[], &mut into[..max])
     }
 
-    /// Tells whether the program may read the time.
+    /// Returns whether the program may read the time.
     pub fn allows_clock(&self) -> bool {
         self.allows_clock
     }

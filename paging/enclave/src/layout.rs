@@ -59,7 +59,7 @@ pub const fn mappings(mode: PagingMode, kernel_end: u64) -> Range<u64> {
     kernel_end..stack(mode).start - STACK_GAP
 }
 
-/// Tells whether an image may be there.
+/// Returns whether an image may be there.
 pub fn is_free_for_programs(addresses: &Range<u64>, kernel: &Range<u64>) -> bool {
     addresses.start >= LOWEST && addresses.end <= kernel.start
 }

@@ -81,7 +81,7 @@ impl Space {
         self.pages - self.committed
     }
 
-    /// Tells whether more pages were requested than there were.
+    /// Returns whether more pages were requested than there were.
     pub fn has_run_out(&self) -> bool {
         self.has_run_out
     }
@@ -121,7 +121,7 @@ impl Space {
     /// Changes the access rights of pages.
     ///
     /// # Errors
-    /// [`OutOfPages`]; nothing has changed then but where areas end.
+    /// [`OutOfPages`]; then only the ends of areas may have changed.
     pub fn protect(&mut self, pages: Range<u64>, access: Access) -> Result<(), OutOfPages> {
         let starts = self.cut(&pages);
         let mut committed = self.committed;
@@ -170,7 +170,7 @@ impl Space {
         self.committed -= pages;
     }
 
-    /// Tells whether no area is there.
+    /// Returns whether no area is there.
     pub fn is_free(&self, pages: &Range<u64>) -> bool {
         self.areas.range(..pages.end).next_back().is_none_or(|(_, area)| area.end <= pages.start)
     }

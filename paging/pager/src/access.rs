@@ -27,12 +27,12 @@ impl Access {
         self.0
     }
 
-    /// Tells whether the memory may be written.
+    /// Returns whether the memory may be written.
     pub fn writes(self) -> bool {
         self.0 & libc::PROT_WRITE != 0
     }
 
-    /// Tells whether the memory may be executed.
+    /// Returns whether the memory may be executed.
     pub fn executes(self) -> bool {
         self.0 & libc::PROT_EXEC != 0
     }

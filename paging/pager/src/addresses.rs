@@ -28,7 +28,7 @@ pub enum SpanState {
 }
 
 impl SpanState {
-    /// Tells whether it belongs to the region, and may have been written.
+    /// Returns whether it belongs to the region, and may have been written.
     pub fn is_paged(self) -> bool {
         matches!(self, SpanState::Paged | SpanState::Open)
     }
@@ -184,7 +184,7 @@ impl Region {
         self.paging().with(move |state| state.release_own(span))
     }
 
-    /// Tells whether a span is whole pages of the region's own addresses.
+    /// Returns whether a span is whole pages of the region's own addresses.
     fn is_own(&self, span: &Range<usize>) -> bool {
         let own = self.as_ptr() as usize..self.as_ptr() as usize + self.bytes();
         let whole = span.start.is_multiple_of(PAGE_BYTES) && span.end.is_multiple_of(PAGE_BYTES);

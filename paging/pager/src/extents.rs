@@ -62,7 +62,7 @@ pub(crate) struct ExtentPart {
 }
 
 impl ExtentPart {
-    /// Tells whether pages are mapped there, or will be.
+    /// Returns whether pages are mapped there, or will be.
     pub(crate) fn is_paged(&self) -> bool {
         self.pages.is_some() || self.on_demand.is_some()
     }

@@ -325,7 +325,7 @@ mod tests {
         })
     }
 
-    /// Tells whether a word may be part of a key: many of its bytes differ, and neither half can be an address.
+    /// Returns whether a word may be part of a key: many of its bytes differ, and neither half can be an address.
     ///
     /// Two adjacent addresses often have twelve different bytes, and a child may have the same two. One in 2^15 random
     /// words is skipped for its zeros.

@@ -101,7 +101,7 @@ impl PrivateMapping {
         self.bytes - self.second_at
     }
 
-    /// Tells whether it is kept out of swap.
+    /// Returns whether it is kept out of swap.
     pub(crate) fn is_locked(&self) -> bool {
         self.locked.load(Ordering::Relaxed)
     }

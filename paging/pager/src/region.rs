@@ -242,7 +242,7 @@ impl Region {
         resident + self.scheme_bytes + self.paging.with(bookkeeping)
     }
 
-    /// Tells whether its resident pages are locked. They are if the limit on locked memory allows it.
+    /// Returns whether its resident pages are locked. They are if the limit on locked memory allows it.
     pub fn is_locked(&self) -> bool {
         self.mapping.is_locked()
     }

@@ -62,7 +62,7 @@ unsafe extern "C" fn note(info: *mut dl_phdr_info, _: size_t, found: *mut c_void
 }
 
 impl LoadedObject {
-    /// Tells whether an address lies in its code.
+    /// Returns whether an address lies in its code.
     pub(crate) fn has_code_at(&self, address: usize) -> bool {
         self.loads(libc::PF_X).any(|(span, _)| span.contains(&address))
     }
@@ -97,7 +97,7 @@ impl LoadedObject {
         needed.filter_map(|[_, offset]| self.text(*offset as usize))
     }
 
-    /// Tells whether a library name means this one.
+    /// Returns whether a library name means this one.
     pub(crate) fn is_called(&self, name: &CStr) -> bool {
         let file = self.path.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let own_name = self.value(DT_SONAME).and_then(|offset| self.text(offset as usize));

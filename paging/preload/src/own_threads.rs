@@ -44,7 +44,7 @@ pub(crate) fn contains(thread: libc::pid_t) -> bool {
     own().is_some_and(|own| own.contains(&thread))
 }
 
-/// Tells whether the program has threads besides the calling one, or that is unknown.
+/// Returns whether the program has threads besides the calling one, or that is unknown.
 pub(crate) fn has_other_threads() -> bool {
     let own = self::own().map_or(0, Vec::len);
     list_threads().map_or(true, |all| all.len() > own + 1)

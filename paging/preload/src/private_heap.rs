@@ -193,12 +193,12 @@ impl<A: Allocator> Heap<A> {
     }
 }
 
-/// Tells whether no thread holds the heap: a signal handler may run during an allocation.
+/// Returns whether no thread holds the heap: a signal handler may run during an allocation.
 pub(crate) fn is_free() -> bool {
     FIRST.try_lock().is_some()
 }
 
-/// Tells whether the calling thread must not wait for threads of the program.
+/// Returns whether the calling thread must not wait for threads of the program.
 fn must_not_wait() -> bool {
     // In this order: on the pager's own stack its lock is held, and a thread's own variables may be paged.
     is_on_handler_stack() || is_own()

@@ -72,12 +72,12 @@ impl RegionPages {
         unsafe { &mut *self.region.get() }
     }
 
-    /// Tells whether the address lies in the region.
+    /// Returns whether the address lies in the region.
     pub(crate) fn contains(&self, at: *const u8) -> bool {
         (at as usize).wrapping_sub(self.base) < self.len
     }
 
-    /// Tells whether some of these addresses are the heap's.
+    /// Returns whether some of these addresses are the heap's.
     pub(crate) fn is_heap(&self, span: Range<usize>) -> bool {
         span.start < self.base + self.len && self.base < span.end
     }

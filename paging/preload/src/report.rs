@@ -299,7 +299,7 @@ fn write_name(file: &CStr) {
     }
 }
 
-/// Tells whether this process is the paged one: a child of `vfork` has its memory too.
+/// Returns whether this process is the paged one: a child of `vfork` has its memory too.
 fn is_program() -> bool {
     FIXED_FIGURES.get().is_some_and(|fixed| fixed.process == std::process::id())
 }

@@ -90,7 +90,7 @@ fn mark_held_mutexes() {
     }
 }
 
-/// Tells whether the entry is left to the kernel.
+/// Returns whether the entry is left to the kernel.
 ///
 /// # Safety
 /// The entry is one of the list, in a live mutex.

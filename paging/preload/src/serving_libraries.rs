@@ -19,7 +19,7 @@ pub(crate) enum Role {
     Serves,
 }
 
-/// The role of each object. `None` if a library that this one needs is not found by its name.
+/// The role of each object. `None` if a library that Ameles's own needs is not found by its name.
 ///
 /// # Safety
 /// The program has not begun.

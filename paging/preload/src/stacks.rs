@@ -31,7 +31,7 @@ thread_local! {
     static PAGED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// Tells whether a thread that is made with these attributes gets its stack from the C library.
+/// Returns whether a thread that is made with these attributes gets its stack from the C library.
 ///
 /// # Safety
 /// Attributes of a thread, or null.

@@ -60,7 +60,7 @@ fn is_fault(answer: isize) -> bool {
     answer == -(libc::EFAULT as isize)
 }
 
-/// Tells whether the operation is on two futexes.
+/// Returns whether the operation is on two futexes.
 fn has_two_futexes(operation: c_int) -> bool {
     let operation = operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
     [

@@ -17,7 +17,7 @@ pub struct Size {
     pub variables: u32,
     /// Clauses, each of three different variables.
     pub clauses: u32,
-    /// Tells whether an assignment is drawn first, and every clause kept only if that satisfies it.
+    /// True if an assignment is drawn first, and every clause kept only if that satisfies it.
     pub planted: bool,
     /// Seed of assignment and clauses.
     pub seed: u64,
@@ -66,7 +66,7 @@ impl Formula {
         Ok(())
     }
 
-    /// Tells whether every clause holds if the variables 1, 2, … have the values of `assignment`.
+    /// Returns whether every clause holds if the variables 1, 2, … have the values of `assignment`.
     pub fn is_satisfied_by(&self, assignment: &[bool]) -> bool {
         assignment.len() == self.variables as usize
             && self.clauses.iter().all(|clause| satisfies(assignment, clause))

@@ -132,7 +132,7 @@ impl Meter {
         self.done += 1;
     }
 
-    /// The counts up to and without `now`, before which all has been worked through.
+    /// The counts before `now`. Everything before `now` must have been simulated.
     pub(crate) fn counts(&self, now: Cycle) -> Counts {
         let of = |kind: Kind| self.commands[kind as usize];
         let (reads, writes) = (of(Kind::Read), of(Kind::Write));

@@ -60,7 +60,7 @@ pub struct TriedSizes {
     pub evictions: f64,
     /// Cycles of the random trace.
     pub cycles: u64,
-    /// Returns whether evictions stayed within the limit.
+    /// True if evictions stayed within the limit.
     pub is_allowed: bool,
 }
 

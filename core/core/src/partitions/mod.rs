@@ -149,8 +149,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         &self.parameters
     }
 
-    /// Blocks on the trusted side now: the eviction cache, and what waits in sub-ORAMs. Secret: it depends on what
-    /// was asked.
+    /// Blocks on the trusted side now: the eviction cache, and the blocks that wait in sub-ORAMs. Secret: it depends on
+    /// the requests.
     pub fn cached_blocks(&self) -> usize {
         self.state.borrow().cache.len() + self.waiting.get()
     }

@@ -63,7 +63,7 @@ pub trait PageWorker<M>: Send {
     /// Lets the caller do the next job that nobody has claimed; without one it returns soon.
     fn help(&self, slots: &SealedSlots<M>);
 
-    /// Tells whether the worker leaves the machine to others. The caller then submits no more jobs, and moves pages
+    /// Returns whether the worker leaves the machine to others. The caller then submits no more jobs, and moves pages
     /// itself. The answer must depend on the load of the machine only.
     fn has_backed_off(&self) -> bool;
 
@@ -102,7 +102,7 @@ impl WorkMode {
         self != WorkMode::Eager
     }
 
-    /// Tells whether pages are prefetched. If caller and worker both work, each must fetch the pages that the other has
+    /// Returns whether pages are prefetched. If caller and worker both work, each must fetch the pages that the other has
     /// opened from the other's cache. That costs as much as to open them.
     fn prefetches(self) -> bool {
         self == WorkMode::Eager
@@ -129,7 +129,7 @@ struct InFlightJob {
 }
 
 impl InFlightJob {
-    /// Tells whether it uses the slot. Two jobs that only open a slot could be done at once. They are not, so that the
+    /// Returns whether it uses the slot. Two jobs that only open a slot could be done at once. They are not, so that the
     /// last one stands for all before it.
     fn uses(&self, slot: u32) -> bool {
         [self.opens, self.seals].iter().flatten().any(|id| id.slot == slot)
@@ -151,7 +151,7 @@ impl<M> WorkQueue<M> {
         self.worker.capacity() / 2
     }
 
-    /// Tells whether there is room for all jobs of a write, and a worker to do them.
+    /// Returns whether there is room for all jobs of a write, and a worker to do them.
     pub(crate) fn accepts(&self, carried: &PageMoves<'_>) -> bool {
         carried.to.len() <= self.max_in_flight() && !self.worker.has_backed_off()
     }

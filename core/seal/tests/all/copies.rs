@@ -48,7 +48,7 @@ fn difference(one: &[u8], other: &[u8]) -> Vec<u8> {
     one.iter().zip(other).map(|(one, other)| one ^ other).collect()
 }
 
-/// Tells whether the difference of the two texts appears in the sealed bytes, as under a repeated nonce.
+/// Returns whether the difference of the two texts appears in the sealed bytes, as under a repeated nonce.
 fn shows_the_difference(format: SlotFormat, sealed: [&[u8]; 2], plain: [&[u8; 120]; 2]) -> bool {
     (0..3).any(|index| {
         let [one, other] = sealed.map(|sealed| ciphertext(format, sealed, index));

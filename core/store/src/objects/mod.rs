@@ -78,7 +78,7 @@ impl Objects {
         Objects { layout: Arc::new(layout), shared: self.shared.clone() }
     }
 
-    /// Tells whether the provider keeps deleted objects. This takes a request, to S3 only; a folder keeps nothing.
+    /// Returns whether the provider keeps deleted objects. This takes a request, to S3 only; a folder keeps nothing.
     pub async fn versioning(&self) -> Versioning {
         match &self.shared.versioning {
             Some(query) => query.send().await,

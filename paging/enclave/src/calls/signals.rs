@@ -74,7 +74,7 @@ impl Signals {
         self.block(self.blocked | mask | signal.map_or(0, bit));
     }
 
-    /// Tells whether a handler may be entered at once.
+    /// Returns whether a handler may be entered at once.
     pub(super) fn can_handle(&self, signal: u64) -> bool {
         self.blocked & bit(signal) == 0 && ![DEFAULT, IGNORE].contains(&self.actions[action_index(signal)][0])
     }
@@ -113,7 +113,7 @@ pub(super) struct AlternateStack {
 }
 
 impl AlternateStack {
-    /// Tells whether a stack pointer is in it.
+    /// Returns whether a stack pointer is in it.
     pub(super) fn holds(self, pointer: u64) -> bool {
         pointer > self.start && pointer <= self.end
     }

@@ -69,7 +69,7 @@ impl HartWait {
         });
     }
 
-    /// Tells whether the hart must be interrupted.
+    /// Returns whether the hart must be interrupted.
     pub(super) fn is_asleep(&self) -> bool {
         self.asleep.load(Ordering::SeqCst)
     }

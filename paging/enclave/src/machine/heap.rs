@@ -11,7 +11,7 @@ static HEAP: TalcLock<RawSpinlock, Manual> = TalcLock::new(Manual);
 
 static IS_THERE: AtomicBool = AtomicBool::new(false);
 
-/// Tells whether there is a heap.
+/// Returns whether there is a heap.
 pub(super) fn is_there() -> bool {
     IS_THERE.load(Ordering::Relaxed)
 }

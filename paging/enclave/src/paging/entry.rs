@@ -50,17 +50,17 @@ impl Entry {
         address >> 12 << NUMBER | VALID | GLOBAL | ACCESSED | DIRTY | 0b111 << RIGHTS
     }
 
-    /// Tells whether the address is mapped.
+    /// Returns whether the address is mapped.
     pub(crate) fn is_resident(self) -> bool {
         self.0 & VALID != 0
     }
 
-    /// Tells whether there is a page here.
+    /// Returns whether there is a page here.
     pub(crate) fn has_page(self) -> bool {
         self.0 & HAS_PAGE != 0
     }
 
-    /// Tells whether it was committed at its first access.
+    /// Returns whether it was committed at its first access.
     pub(crate) fn at_touch(self) -> bool {
         self.0 & AT_TOUCH != 0
     }

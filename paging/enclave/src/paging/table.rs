@@ -163,7 +163,7 @@ impl PageTable {
 
 const _: () = assert!(GIGABYTE * crate::layout::PAGE == 1 << 30);
 
-/// Tells whether an entry points to a node: valid, without rights.
+/// Returns whether an entry points to a node: valid, without rights.
 fn is_table(entry: u64) -> bool {
     entry & 0b1111 == 1
 }

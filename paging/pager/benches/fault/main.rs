@@ -95,7 +95,7 @@ impl Row {
         }
     }
 
-    /// Tells whether the program and the handler thread share a processor.
+    /// Returns whether the program and the handler thread share a processor.
     fn is_bound(&self) -> bool {
         self.helper != Helper::Thread
     }

@@ -12,7 +12,7 @@ use rand_chacha::rand_core::SeedableRng;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-/// Tells whether the offline work of one fault is worth waking another thread, which may then delay the next fault.
+/// Returns whether the offline work of one fault is worth waking another thread, which may then delay the next fault.
 pub(crate) fn offline_work(options: &Options) -> Result<OfflineWork, Error> {
     Ok(match options.scheme {
         _ if options.work_mode().is_some() => OfflineWork::Nothing,

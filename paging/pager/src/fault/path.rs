@@ -98,7 +98,7 @@ impl<O: Oram> FaultPath<O> {
         self.resident.len()
     }
 
-    /// Tells whether a page is mapped in the application.
+    /// Returns whether a page is mapped in the application.
     pub fn is_mapped(&self, page: u64) -> bool {
         page < self.resident.pages() && self.resident.place(page) == Residence::Mapped
     }

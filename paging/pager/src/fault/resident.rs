@@ -134,7 +134,7 @@ impl Resident {
         if self.follows && self.has_been_full { self.mapped().next() } else { None }
     }
 
-    /// Tells whether too many are resident.
+    /// Returns whether too many are resident.
     pub(super) fn is_over_limit(&self) -> bool {
         self.len() > self.max()
     }
@@ -166,12 +166,12 @@ impl Resident {
         self.unmapped.iter().map(|(_, frame)| *frame)
     }
 
-    /// Tells whether the oldest page is moved to a frame before its eviction.
+    /// Returns whether the oldest page is moved to a frame before its eviction.
     pub(super) fn has_second_chance(&self) -> bool {
         self.max_unmapped > 0
     }
 
-    /// Tells whether too many are mapped.
+    /// Returns whether too many are mapped.
     pub(super) fn has_too_many_mapped(&self) -> bool {
         self.mapped.len() + self.pinned.len() > self.max() - self.max_unmapped
     }
@@ -262,7 +262,7 @@ impl Resident {
         self.pages[page as usize] |= DISCARDED;
     }
 
-    /// Tells whether the contents of the page were discarded; it has new ones from now on.
+    /// Returns whether the contents of the page were discarded; it has new ones from now on.
     pub(super) fn take_discarded(&mut self, page: u64) -> bool {
         let state = &mut self.pages[page as usize];
         let discarded = *state & DISCARDED != 0;
@@ -270,7 +270,7 @@ impl Resident {
         discarded
     }
 
-    /// Tells whether the page held nothing before; it holds something from now on.
+    /// Returns whether the page held nothing before; it holds something from now on.
     pub(super) fn mark_held(&mut self, page: u64) -> bool {
         let state = &mut self.pages[page as usize];
         let begins = *state & HELD == 0;
@@ -278,7 +278,7 @@ impl Resident {
         begins
     }
 
-    /// Tells whether the page held something; it does not any more.
+    /// Returns whether the page held something; it does not any more.
     pub(super) fn unmark_held(&mut self, page: u64) -> bool {
         let state = &mut self.pages[page as usize];
         let ends = *state & HELD != 0;

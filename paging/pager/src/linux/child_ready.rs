@@ -73,7 +73,7 @@ impl ChildReady {
     }
 }
 
-/// Tells whether a child has ended and is still to be waited for.
+/// Returns whether a child has ended and is still to be waited for.
 fn has_ended(child: libc::pid_t) -> bool {
     let mut about = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
     let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;

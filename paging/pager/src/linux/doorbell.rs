@@ -75,7 +75,7 @@ impl Doorbell {
         debug_assert_eq!(gone, Ok(()));
     }
 
-    /// Tells whether a fault is at this page.
+    /// Returns whether a fault is at this page.
     pub(super) fn is_at(&self, address: usize) -> bool {
         (address ^ self.page.first() as usize) < PAGE_BYTES
     }

@@ -20,7 +20,7 @@ impl Paging {
         })
     }
 
-    /// Tells whether a thread has the region locked.
+    /// Returns whether a thread has the region locked.
     pub(crate) fn is_retained(&self) -> bool {
         self.state.is_retained()
     }

@@ -80,7 +80,7 @@ impl Pages {
         });
     }
 
-    /// Tells whether, in a child that handles no faults yet, an absent page was accessed. It was read as zeros then.
+    /// Returns whether, in a child that handles no faults yet, an absent page was accessed. It was read as zeros then.
     pub(crate) fn has_stray_pages(&self, fault_path: &dyn DynFaultPath) -> Result<bool, Errno> {
         // On-demand pages read as zeros before their first access.
         let parts = self.extents.paged().flat_map(|span| self.extents.parts(span));

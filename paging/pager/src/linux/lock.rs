@@ -76,7 +76,7 @@ impl<T> Lock<T> {
         unsafe { &mut *self.value.get() }
     }
 
-    /// Tells whether it is retained now.
+    /// Returns whether it is retained now.
     pub(crate) fn is_retained(&self) -> bool {
         self.state.load(Ordering::Relaxed) == RETAINED
     }

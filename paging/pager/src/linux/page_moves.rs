@@ -163,7 +163,7 @@ unsafe fn release_page_memory(page: *mut u8) -> Result<(), MoveError> {
         .map_err(failed("MADV_DONTNEED_LOCKED"))
 }
 
-/// Tells whether a page is in memory. A page in swap is not.
+/// Returns whether a page is in memory. A page in swap is not.
 fn is_resident(page: *mut u8) -> bool {
     let mut resident = 0;
     // SAFETY: the call fills one byte for one page.

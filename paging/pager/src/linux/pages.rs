@@ -158,7 +158,7 @@ impl Pages {
         }
     }
 
-    /// Tells whether stores to a page can be made to wait.
+    /// Returns whether stores to a page can be made to wait.
     pub(super) fn can_protect(&self) -> bool {
         self.uffd.protects()
     }

@@ -71,7 +71,7 @@ impl PagingState {
         }
     }
 
-    /// Tells whether the last step of offline work failed.
+    /// Returns whether the last step of offline work failed.
     pub(super) fn has_step_failed(&self) -> bool {
         self.step_error.is_some()
     }

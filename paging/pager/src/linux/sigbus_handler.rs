@@ -107,7 +107,7 @@ impl SigbusRegistration {
         std::mem::forget(self);
     }
 
-    /// Tells whether faults still reach our handler.
+    /// Returns whether faults still reach our handler.
     pub(crate) fn is_installed() -> bool {
         current_action().sa_sigaction == our_handler()
     }

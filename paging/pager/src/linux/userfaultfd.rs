@@ -143,12 +143,12 @@ impl Userfaultfd {
         self.fd.close();
     }
 
-    /// Tells whether pages are moved; otherwise they are write-protected.
+    /// Returns whether pages are moved; otherwise they are write-protected.
     pub(crate) fn moves(&self) -> bool {
         self.moves
     }
 
-    /// Tells whether stores to pages can be made to fault.
+    /// Returns whether stores to pages can be made to fault.
     pub(crate) fn protects(&self) -> bool {
         self.protects
     }

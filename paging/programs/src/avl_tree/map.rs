@@ -31,7 +31,7 @@ impl Map {
         self.len
     }
 
-    /// Tells whether there is no entry.
+    /// Returns whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

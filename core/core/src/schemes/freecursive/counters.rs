@@ -13,7 +13,7 @@
 /// Bytes of the group counter.
 const GROUP_COUNTER_BYTES: usize = 8;
 
-/// The maximum number of bits of an entry: with the bits before it in its first byte it lies in 5 bytes.
+/// The maximum number of bits of an entry. An entry may begin within a byte, and must fit into 5 bytes.
 pub(super) const MAX_BITS: u32 = 32;
 
 /// The counter of a block that was never mapped.

@@ -87,7 +87,7 @@ impl Reading {
         self.headers.iter().map(|start| &self.bytes[*start..][..self.header_bytes])
     }
 
-    /// The payload in a place of the body so far down the path that was named after this many others.
+    /// The payload in a place of a body, by the order of the planned paths and the level of the body on its path.
     pub(super) fn payload(&self, path: usize, depth: usize, place: usize) -> &[u8] {
         let body = self.bodies[path * self.levels + depth];
         &self.bytes[body + place * self.block_bytes..][..self.block_bytes]

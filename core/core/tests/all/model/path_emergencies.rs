@@ -1,5 +1,5 @@
-//! Path ORAM where the stash fills up: every planned bucket size lives, and a bound that is too tight costs background
-//! evictions, never an answer.
+//! Path ORAM when the stash fills up. Every planned bucket size keeps working. A bound that is too tight costs
+//! background evictions, never an answer.
 
 use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};

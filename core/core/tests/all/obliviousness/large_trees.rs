@@ -1,5 +1,5 @@
-//! Trees of 2^12 leaves, on which a path that comes again tells: by chance that is rare. The schemes as they are, and
-//! schemes whose choices each look uniform but depend on one another now and then.
+//! Trees of 2^12 leaves. In these, a path rarely comes again by chance, so a repeated path reveals a flaw. The schemes
+//! as they are, and schemes whose choices each look uniform but depend on one another now and then.
 
 use super::setup::*;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};

@@ -66,7 +66,8 @@ fn bar_height(lane: &Lane) -> f64 {
     full(lane) - 6.0
 }
 
-/// A span with its name, if that fits; a short one has it upright, if it is far enough from the upright name before.
+/// A span with its name, if the name fits. A short span has an upright name, if it is far enough from the upright name
+/// before.
 fn bar(svg: &mut String, span: &Span, y: f64, height: f64, pixels: f64, upright: &mut f64) {
     let (x, width) = (LEFT + span.from as f64 * pixels, (span.to - span.from) as f64 * pixels);
     let (class, label) = (class(span.shade), &span.label);

@@ -51,7 +51,7 @@ pub(super) trait Runner {
     /// it had not.
     fn complete_interrupted(&mut self, ticket: Ticket, job: &PageJob) -> bool;
 
-    /// Tells whether the other side has ended.
+    /// Returns whether the other side has ended.
     fn has_peer_ended(&self) -> bool;
 }
 

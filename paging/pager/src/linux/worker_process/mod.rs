@@ -141,7 +141,7 @@ impl WorkerProcess {
         }
     }
 
-    /// Tells whether the process has ended, which happens only if it was killed.
+    /// Returns whether the process has ended, which happens only if it was killed.
     fn has_ended(&self) -> bool {
         if !self.ended.get() {
             // SAFETY: the process is our child.

@@ -26,7 +26,7 @@ pub struct Fast {
     thresholds: Queues,
     is_draining: bool,
     refresh: Refresh,
-    /// Returns whether a row is continued as long as possible.
+    /// True if a row is continued as long as possible.
     allows_row_runs: bool,
 }
 

@@ -13,7 +13,8 @@ impl TestRng {
         TestRng(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// Draws a seed for another generator, so that how much one generator draws does not shift what others draw.
+    /// Draws a seed for another generator. So the number of draws of one generator does not change the numbers of
+    /// others.
     pub fn seed(&mut self) -> u64 {
         self.0.next_u64()
     }
