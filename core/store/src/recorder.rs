@@ -64,7 +64,7 @@ struct Recorded {
     round: u64,
     /// True if some call was answered since the last request went out.
     answered: bool,
-    /// The number of times that the trace was taken: an answer to a request that was taken before changes nothing.
+    /// The number of times that the trace was taken. An answer to a request that was taken before changes nothing.
     takes: u64,
 }
 

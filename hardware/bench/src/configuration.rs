@@ -308,7 +308,7 @@ impl Configuration {
         self.header_beats() + self.places(level) as usize * self.block_beats() + self.tag_beats()
     }
 
-    /// Beats of the largest bucket: each has room for as many in memory.
+    /// The beats of the largest bucket. Each bucket has room for as many in memory.
     pub fn max_bucket_beats(&self) -> usize {
         self.header_beats() + self.blocks_per_bucket as usize * self.block_beats() + self.tag_beats()
     }

@@ -31,8 +31,8 @@ pub(super) struct Plan {
     pub(super) setting: Setting,
     pub(super) configurations: Vec<Configuration>,
     pub(super) rounds: u64,
-    /// Further rounds, in which ciphers and copies are timed one by one. That takes time itself: they count for nothing
-    /// else.
+    /// Further rounds, in which ciphers and copies are timed one by one. Timing takes time itself, so these rounds
+    /// count for no other figure.
     pub(super) metered_rounds: u64,
 }
 

@@ -310,7 +310,8 @@ fn set_scheme_number(key: Key, number: u32, scheme: &mut TreeScheme) {
     }
 }
 
-/// Changes Fork Path. Of the cached levels the other end stays, or is the same level.
+/// Changes Fork Path. A new end of the cached levels keeps the other end. If there are no cached levels yet, both ends
+/// become this level.
 fn set_fork_number(key: Key, number: u32, fork_path: &mut ForkPathConfiguration) {
     match (key, fork_path.cached_levels) {
         (Key::ForkQueue, _) => fork_path.queue = number,

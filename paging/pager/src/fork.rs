@@ -60,7 +60,7 @@ struct Parts {
 pub struct ChildReady(child_ready::ChildReady);
 
 impl ChildReady {
-    /// Waits until it is ready. If the child's memory could not be made, it has ended then, and was waited for.
+    /// Waits until the child is ready. If the child's memory could not be made, it has ended then, and was waited for.
     ///
     /// # Errors
     /// The system's reason.

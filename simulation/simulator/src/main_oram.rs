@@ -151,7 +151,7 @@ impl MainOram {
         Ok(PathKind::PosMap(level))
     }
 
-    /// Reads the path to a leaf for nothing.
+    /// Reads the path to a leaf for no block.
     pub(crate) fn dummy_at(&self, leaf: Leaf) -> Result<(), Failure> {
         expect_ready(self.oram.tree().dummy_at(leaf))
     }

@@ -64,7 +64,7 @@ pub(crate) trait TreeBackend {
 
     fn store(&self) -> &TreeStore;
 
-    /// Reads a path for nothing, or for an eviction if one comes first.
+    /// Reads a path for no block, or for an eviction if one comes first.
     fn dummy(&self) -> Result<Step, Failure> {
         if self.must_evict() {
             return self.evict();

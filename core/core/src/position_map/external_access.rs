@@ -81,7 +81,7 @@ pub trait ExternalPositionOram: Oram {
     /// none of the tree's. Nothing is changed then.
     fn put_in(&self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Result<(), OramError<Self::Error>>;
 
-    /// Reads a path that was drawn for nothing else.
+    /// Reads a path that was drawn only for this.
     ///
     /// # Errors
     /// The errors of [`Oram::access`].

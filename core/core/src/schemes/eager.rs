@@ -66,8 +66,8 @@ use core::cell::{Cell, RefCell};
 pub struct EagerParameters {
     /// Pages, areas, batches.
     pub areas: DetWoParameters,
-    /// The maximum number of pages that one step moves: at least 1. Of ⌈N/M⌉ + 1 or more, a step is all there is to
-    /// unload, or all there is to preload.
+    /// The maximum number of pages that one step moves: at least 1. With ⌈N/M⌉ + 1 or more, one step unloads
+    /// everything, or preloads everything.
     pub step_pages: u32,
 }
 

@@ -122,7 +122,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Ok(0)
     }
 
-    /// The host tells it, if the program may ask; the time never goes back.
+    /// The host gives the time, if the program may ask for it. The time never goes back.
     fn time(&mut self, clock: u64) -> Result<(u64, u64), CallError> {
         let clock = match u32::try_from(clock) {
             Ok(CLOCK_REALTIME | CLOCK_REALTIME_COARSE) => Clock::Realtime,

@@ -215,7 +215,7 @@ impl Object {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// Returns the number of blocks of its own, padding included.
+    /// Returns the number of the segment's own blocks, padding included.
     pub fn blocks(&self) -> u64 {
         self.segments.iter().map(|segment| segment.blocks()).sum()
     }

@@ -150,7 +150,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         self.as_path().map_or(Ok(false), |tree| tree.put_in_tree_top(block, leaf))
     }
 
-    /// Reads a path that was drawn for nothing else.
+    /// Reads a path that was drawn only for this.
     ///
     /// # Errors
     /// The errors of [`Oram::access`].

@@ -32,7 +32,7 @@ impl Tags {
         tag.copy_from_slice(&self.mac(block, counter, payload).finalize().into_bytes());
     }
 
-    /// Tells, in constant time, whether a tag fits. A block that was never mapped has none.
+    /// Returns in constant time whether a tag matches. A block that was never mapped has none.
     ///
     /// # Panics
     /// As [`write`](Self::write).

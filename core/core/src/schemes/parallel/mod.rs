@@ -78,7 +78,8 @@ use sub_oram::SubOram;
 /// An oblivious parallel RAM over a store for each processor, a network between them, and a position map and randomness
 /// that stand for those of all.
 ///
-/// A batch is a round: its n-th access is the request of the n-th processor. Processors without one ask for nothing.
+/// A batch is a round: its n-th access is the request of the n-th processor. Processors without an access make no
+/// request.
 pub struct ParallelOram<S, N, P, R> {
     parameters: ParallelParameters,
     stores: Vec<S>,

@@ -234,7 +234,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         Ok(found)
     }
 
-    /// Reads a path that was drawn for nothing else.
+    /// Reads a path that was drawn only for this.
     ///
     /// # Errors
     /// The errors of [`Oram::access`].

@@ -238,8 +238,8 @@ where
         self.poison_flag.wait_until(|| !meets.is_some_and(lasts)).await
     }
 
-    /// Plans to read one slot of every bucket of each path, but of those that were never written or are in flight.
-    /// Returns the round of reads that is met, too.
+    /// Plans to read one slot of every bucket of each path, except of buckets that were never written or are in flight.
+    /// Also returns the round of reads that one of these buckets is in.
     fn plan_reads(&self, lookups: &[Lookup]) -> (Vec<Fetch>, Option<Round>) {
         let (mut fetches, mut meets) = (Vec::new(), None);
         let state = &mut *self.state.borrow_mut();

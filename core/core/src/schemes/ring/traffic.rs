@@ -45,7 +45,7 @@ impl RingObjective {
     /// The bytes moved, either way.
     pub const BYTES: Self = RingObjective { get: 0.0, put: 0.0, slot_read: 1.0, slot_written: 1.0 };
 
-    /// The requests; a slot counts as a twentieth of one, so that few bytes are moved for nothing.
+    /// The requests. A slot counts as a twentieth of a request, so that a plan does not move many bytes without need.
     pub const REQUESTS: Self = RingObjective { get: 1.0, put: 2.0, slot_read: 0.05, slot_written: 0.05 };
 
     /// The cost of such an access.

@@ -71,7 +71,7 @@ pub(super) fn of_cell(n: u64, cells: usize, alarm: f64) -> Option<Limit> {
     Some(Limit { share: limit.share, of: "of the draws in one cell" })
 }
 
-/// The limit for n trials that should succeed `mean` times at most: the share of further successes.
+/// The limit for n trials that should succeed at most `mean` times. It is the share of trials that succeed in addition.
 pub(super) fn of_many(n: u64, mean: f64) -> Option<Limit> {
     of_many_beyond(n, mean, ALARM_LOG2)
 }
