@@ -115,7 +115,7 @@ fn highest_top(
         path.stash_bound =
             path.waiting_bound() + 2 * BATCH * path.blocks_per_bucket * (path.leaf_level.0 + 1 - top.0);
         let paths = f64::from(BATCH) * path.blocks_on_path();
-        // Fewer never wait than one in four of the subtrees' roots would hold.
+        // At least as many blocks wait as a quarter of the subtrees' roots would hold.
         if paths + 0.25 * f64::from(top.0).exp2() > trusted as f64 {
             continue;
         }

@@ -173,7 +173,7 @@ impl<I: Iterator<Item = Miss>, T: Fn() -> I> Search<'_, T> {
         let mut fastest: Option<TriedSizes> = None;
         for sizes in candidates {
             let is_known = self.tried.contains_key(sizes);
-            // Buckets that are no larger than those of sizes with too many evictions have as many.
+            // If buckets of some sizes cause too many evictions, buckets that are not larger do so too.
             let has_too_many_evictions =
                 self.tried.values().any(|tried| !tried.is_allowed && sizes.is_within(&tried.sizes));
             if is_known || has_too_many_evictions || self.space_loss(sizes) > self.limits.space_loss {

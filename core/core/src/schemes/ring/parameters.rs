@@ -159,9 +159,9 @@ impl RingParameters {
         u32::from(is_compacted(self.leaf)) + if is_compacted(self.inner) { self.inner_levels() } else { 0 }
     }
 
-    /// Checks the ranges, and Z and A against the paper's analysis (Ring ORAM, section 4.2: the stash stays bounded
-    /// if `Z ln(2Z/A) + A/2 - Z - ln 4 > 0`; its premise about N and L is here the leaf bucket's own check, because
-    /// leaf buckets may be larger than the others).
+    /// Checks the ranges. Checks Z and A against the paper's analysis (Ring ORAM, section 4.2): the stash stays bounded
+    /// if `Z ln(2Z/A) + A/2 - Z - ln 4 > 0`. The paper also has a premise about N and L. Here the leaf bucket has its
+    /// own check instead, because leaf buckets may be larger than the others.
     ///
     /// # Errors
     /// The first range that does not hold, with what to do.

@@ -200,9 +200,9 @@ impl StashBound {
     /// - A probability of C is at most the mean of the absolute value of its characteristic function. For a coin p,
     ///   that is `√(1 - 2 p (1 - p) (1 - cos t)) <= e^(-p (1 - p) (1 - cos t))`; for all coins, it is `e^(-v (1 - cos
     ///   t))`. The mean of that over t is `e^-v I0(v)`, and `√v e^-v I0(v)` is nowhere above 0.46883.
-    /// - For whole numbers n, `E[max(C - n, 0)] <= m E[e^(θ C)] Σ_(c > n) (c - n) e^(-θ c)`, and that sum is `e^(-θ
-    ///   n) e^-θ / (1 - e^-θ)²`. A convex function of C and other parts is greatest in the mean where they are
-    ///   independent, as parts that hinder each other here are; so `E[max(C + X - n, 0)]` is at most the same for `n
+    /// - For whole numbers n, `E[max(C - n, 0)] <= m E[e^(θ C)] Σ_(c > n) (c - n) e^(-θ c)`, and that sum is `e^(-θ n)
+    ///   e^-θ / (1 - e^-θ)²`. The mean of a convex function of C and other parts is greatest if they are independent.
+    ///   Parts that hinder each other have a smaller mean. So `E[max(C + X - n, 0)]` is at most the same for `n
     ///   - X`, which has `E[e^(θ X)]` as a factor.
     /// - For a whole k, `P(C + X >= r) <= E[max(C + X - (r - k), 0)] / k`: the best k is near 1/θ.
     fn log_waiting(&self, theta: f64, part: f64) -> f64 {
@@ -237,8 +237,8 @@ impl StashBound {
         (2.0 * self.rate - 1.0) * theta + self.rate * (self.subtrees * integral + (last - theta) / 2.0)
     }
 
-    /// The sum over the sets of buckets below and with a bucket that lies this many levels above the leaves: a set
-    /// below a bucket is empty or has its root.
+    /// The sum over the connected sets that have a given bucket as their root. The bucket is this many levels above the
+    /// leaves. Below it, a set is empty or has the root of the subtree.
     fn sets(&self, theta: f64, repeats: f64, levels: u32) -> f64 {
         let leaf = self.leaf.weight(theta, self.leaf.load);
         (0..levels).fold(leaf, |sets, _| self.sets_above(sets, theta, repeats))

@@ -224,8 +224,8 @@ impl<'a> EditingStore<'a> {
         let numbered: Vec<(usize, Slot)> = slots.iter().copied().enumerate().collect();
         let mut paths: Vec<&[(usize, Slot)]> =
             numbered.chunk_by(|(_, one), (_, other)| one.bucket < other.bucket).collect();
-        // Until every bucket was written, it does not show where a path ends: at one of the last half of
-        // the buckets.
+        // A path ends at a bucket in the last half of the buckets. Before every bucket was written, the end of a path
+        // does not show.
         let first_leaf = self.store.layout().buckets() / 2 - 1;
         let ends = |path: &&[(usize, Slot)]| path.last().is_some_and(|(_, slot)| slot.bucket.0 >= first_leaf);
         if paths.iter().all(ends) {
