@@ -326,7 +326,7 @@ package ameles_pkg;
     return bucket * ((64'd2 << c.leaf_level) - (64'd1 << c.top_levels));
   endfunction
 
-  // The impossible choices: `ameles_check` has a sentence for each.
+  // The impossible choices. `ameles_check` has an error message for each.
   typedef enum int unsigned {
     NoProblem,
     LeafLevelOver,

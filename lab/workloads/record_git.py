@@ -67,7 +67,7 @@ class Recording:
             return self.in_flight
 
     def end(self, together: int, verb: str, name: str | None, first: int, moved: int, size: int) -> None:
-        """Notes a request that was answered; `size` is of the object now, 0 if there is none."""
+        """Notes a request that was answered; `size` is the object's size now, or 0 if there is no object."""
         with self.lock:
             self.in_flight -= 1
             if self.step is None:

@@ -79,7 +79,7 @@ pub struct Instance {
     pub code: Code,
     /// The instance's processors, if it has several.
     pub processors: Option<Processors>,
-    /// The ORAMs of its position map, the largest first, if that is recursive.
+    /// The ORAMs of its position map, the largest first. Empty if the map is not recursive.
     pub maps: Vec<MapShape>,
 }
 

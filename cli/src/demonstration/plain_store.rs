@@ -106,7 +106,7 @@ impl<S: Blobs> BareStore<S> {
 
     fn version(&self, block: u64) -> Result<&Mutex<u64>, DeviceError> {
         let found = usize::try_from(block).ok().and_then(|block| self.versions.get(block));
-        found.ok_or_else(|| DeviceError::Unavailable("there is no such block".into()))
+        found.ok_or_else(|| DeviceError::Unavailable("the block does not exist".into()))
     }
 }
 

@@ -62,7 +62,7 @@ impl fmt::Display for Cipher {
 
 /// The error for an unknown cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such cipher; choose aes-256-gcm, chacha20-poly1305, aegis-128l or aegis-256")]
+#[error("unknown cipher; choose aes-256-gcm, chacha20-poly1305, aegis-128l or aegis-256")]
 pub struct UnknownCipher;
 
 impl FromStr for Cipher {

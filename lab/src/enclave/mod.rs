@@ -123,7 +123,7 @@ mod tests {
     impl Machine for SmallMachine {
         fn run(&self, task: &Task, _: Clock) -> Result<RunOutcome, Refusal> {
             if task.setting.resident > 32 {
-                return Err("there is no such machine".into());
+                return Err("unknown machine".into());
             }
             Ok(RunOutcome::Counted(FaultCost {
                 faults: task.window.faults,

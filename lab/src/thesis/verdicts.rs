@@ -266,7 +266,7 @@ fn attachments(rows: &[Row], printed: &Published) -> Sheet {
     sheet
 }
 
-/// The best run of each scheme, with the printed one of the same blocks.
+/// The best run of each scheme, with the published run of the same block size, if there is one.
 fn best_of_each(
     rows: &[Row],
     letters: &[&str],

@@ -102,7 +102,7 @@ impl Region {
         self.paging().with(move |state| act().inspect(|_| state.forget(span)))
     }
 
-    /// Discards the contents of the region's pages there: they read as zeros. An observer sees nothing of it.
+    /// Discards the contents of the region's pages there: they read as zeros. An observer cannot see this.
     ///
     /// # Safety
     /// No other thread reads there meanwhile and relies on the old contents.

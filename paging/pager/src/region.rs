@@ -248,7 +248,7 @@ impl Region {
     }
 
     /// Discards the contents of whole pages, numbered from 0 while they are mapped in a row: they read as zeros from
-    /// now on. An observer of the untrusted memory sees nothing of it.
+    /// now on. An observer of the untrusted memory cannot see this.
     ///
     /// # Panics
     /// If the pages lie beyond the region.

@@ -75,5 +75,5 @@ named_enum! {
     Scheme,
     /// The error for an unknown scheme.
     UnknownScheme,
-    "there is no such scheme; choose plain, detworam, eager, parallel, eager-parallel, path or opam"
+    "unknown scheme; choose plain, detworam, eager, parallel, eager-parallel, path or opam"
 }

@@ -56,7 +56,7 @@ pub trait Device: Send + Sync + 'static {
         writes: Vec<(u64, Bytes)>,
     ) -> impl Future<Output = Result<(), DeviceError>> + Send;
 
-    /// Returns all rows, in any order. The watcher sees nothing of it.
+    /// Returns all rows, in any order. The watcher cannot see this.
     fn load_rows(&self) -> impl Future<Output = Result<Vec<Row>, DeviceError>> + Send;
 
     /// Changes rows, all of them or none, durable when this returns. A later change of a key wins over an earlier one.

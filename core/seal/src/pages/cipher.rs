@@ -91,9 +91,7 @@ impl fmt::Display for PageCipher {
 
 /// The error of a name that is not a cipher of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "there is no such cipher of pages; choose aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 or aegis-256x4"
-)]
+#[error("unknown page cipher; choose aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 or aegis-256x4")]
 pub struct UnknownPageCipher;
 
 impl FromStr for PageCipher {

@@ -43,7 +43,7 @@ pub trait Frames {
         let _ = frame;
     }
 
-    /// The page that was taken into this frame is written, and no other follows: the frame is empty. Called only where
+    /// Releases a frame: its page has been written, and no other page comes into it. The fault path calls this only if
     /// more pages [may be resident](Self::may_exceed).
     fn release(&mut self, frame: usize) {
         self.renew(frame);

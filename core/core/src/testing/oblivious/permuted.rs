@@ -51,9 +51,11 @@ struct Memory {
     max_batch: u32,
     /// True if the shelter follows the permuted memory in the store.
     sheltered_in_store: bool,
-    /// Runs of a rebuild, the length of each, and the sorts of them.
+    /// The runs of a rebuild.
     runs: u64,
+    /// The blocks of a run.
     run_blocks: u32,
+    /// The sorts of the runs.
     sorts: u32,
 }
 
