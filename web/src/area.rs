@@ -27,9 +27,9 @@ pub struct Area {
     pub first_slot: u64,
     /// The number of buckets.
     pub buckets: u64,
-    /// Slots of each bucket.
+    /// The number of slots of each bucket.
     pub slots: u32,
-    /// Blocks in each slot that is not empty.
+    /// The number of blocks in each slot that is not empty.
     pub entries: u32,
     /// The number of its first block, if all slots are full: the sum over all parts before it.
     pub first_entry: u64,
@@ -116,7 +116,7 @@ pub fn hierarchy(layout: &Layout) -> Vec<Area> {
     areas
 }
 
-/// Partitions, each a tree whose levels have this many buckets of one slot.
+/// Returns the partitions, each a tree whose levels have this many buckets of one slot.
 pub fn trees(partitions: u64, buckets: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
     partitioned(Shape::Tree, partitions, 0, buckets)
 }
@@ -129,7 +129,7 @@ pub fn subtrees(processors: u32, top: Level, buckets: impl Iterator<Item = u64> 
     areas
 }
 
-/// Partitions, each of levels of this many slots that fill and empty.
+/// Returns the partitions, each of levels of this many slots that fill and empty.
 pub fn levels(partitions: u64, slots: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
     let mut areas = partitioned(Shape::Row, partitions, 0, slots);
     for (nth, area) in areas.iter_mut().enumerate() {

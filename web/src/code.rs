@@ -39,7 +39,7 @@ struct Rule {
     stages: &'static [Stage],
     /// The beginning of the name of the part of memory, or of the phase of messages; empty for any.
     area: &'static str,
-    /// Lines, each named by a part of it that no other line has.
+    /// The lines, each named by a part of it that no other line has.
     lines: &'static [&'static str],
 }
 

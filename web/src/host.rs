@@ -23,7 +23,7 @@ pub enum Request {
     Make {
         /// The name of the simulation's scheme.
         scheme: String,
-        /// Blocks.
+        /// The number of blocks.
         capacity: u64,
         /// The seed of all that is drawn.
         seed: u64,

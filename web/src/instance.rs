@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// The size of a scheme, and its randomness.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Blocks.
+    /// The number of blocks.
     pub capacity: u64,
     /// The seed of all that is drawn.
     pub seed: u64,

@@ -66,7 +66,7 @@ impl SchemeParameters for CircuitParameters {
 pub(crate) struct Tree {
     /// The tree's memory, an extent for each level.
     pub(crate) layout: Layout,
-    /// Blocks in each slot.
+    /// The number of blocks in each slot.
     pub(crate) blocks: u32,
     /// The pseudocode of the scheme.
     pub(crate) code: Code,

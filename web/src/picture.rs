@@ -16,7 +16,7 @@ pub const EMPTY: i64 = -1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Picture {
-    /// Steps so far.
+    /// The number of steps so far.
     pub step: u64,
     /// The block in each entry of each slot, slot by slot; [`EMPTY`] if there is none.
     pub blocks: Vec<i64>,

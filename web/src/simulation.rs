@@ -38,7 +38,7 @@ struct Running {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepResult {
-    /// Steps so far.
+    /// The number of steps so far.
     pub step: u64,
     /// The work that the step belongs to; `None` if there was nothing to do.
     pub work: Option<Work>,
@@ -108,7 +108,7 @@ impl Simulation {
         self.is_outdated
     }
 
-    /// Steps so far.
+    /// Returns the number of steps so far.
     pub fn steps(&self) -> u64 {
         self.steps
     }

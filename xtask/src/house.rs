@@ -18,7 +18,7 @@ const MAX_FIELDS: usize = 15;
 const WIDE: &str = "// Wide: ";
 /// The maximal number of words of the README.
 const MAX_README_WORDS: usize = 500;
-/// Words with which no comment may begin: they stand for a noun that the reader must guess.
+/// The words with which no comment may begin: they stand for a noun that the reader must guess.
 const OPENINGS: [&str; 21] = [
     "Who", "Whoever", "What", "Whatever", "One", "None", "Nobody", "Whether", "How", "Where", "Why", "When",
     "Which", "That", "It", "Its", "They", "Their", "Those", "So", "Of",

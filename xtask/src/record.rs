@@ -87,7 +87,7 @@ pub fn add(path: &Path, line: &Line) -> Result<()> {
 /// The processor time of a thing.
 #[derive(Clone, Copy, Default)]
 pub struct ProcessorTime {
-    /// Seconds of processor time.
+    /// The number of seconds of processor time.
     pub seconds: f64,
     /// The processor time divided by that of a calibration, which also takes longer while the machine is slow.
     pub calibrations: f64,

@@ -61,11 +61,11 @@ pub struct Settings {
 pub struct SchemeSettings {
     /// The algorithm.
     pub scheme: Scheme,
-    /// Slots for real blocks in a bucket.
+    /// The number of slots for real blocks in a bucket.
     pub z: Option<u32>,
-    /// Slots for dummy blocks in a bucket.
+    /// The number of slots for dummy blocks in a bucket.
     pub s: Option<u32>,
-    /// Accesses from one eviction to the next.
+    /// The number of accesses from one eviction to the next.
     pub a: Option<u32>,
     /// The maximum number of accesses in one batch.
     pub max_batch: Option<u32>,

@@ -27,7 +27,7 @@ pub struct VaultSummary {
     pub store: String,
     /// The maximum number of bytes at the provider.
     pub stored: Size,
-    /// Bytes moved in both directions, per byte that the user reads or writes.
+    /// The number of bytes moved in both directions, per byte that the user reads or writes.
     pub moved_per_byte: f64,
     /// The memory of the vault.
     #[serde(flatten)]
@@ -67,11 +67,11 @@ pub struct JournalSummary {
 pub struct PaceSummary {
     /// The interval, in readable form.
     pub turn: String,
-    /// Accesses in each interval.
+    /// The number of accesses in each interval.
     pub batch: u32,
     /// Bytes that can be read or written per second.
     pub per_second: Size,
-    /// Requests per day.
+    /// The number of requests per day.
     pub requests: u64,
     /// Bytes moved per day, in both directions.
     pub bytes: Size,

@@ -16,7 +16,7 @@ pub(crate) struct Lane {
     asleep: AtomicBool,
     /// Times in a row, up to a bound, that the owner was woken and found no part.
     wasted_wakeups: AtomicU32,
-    /// Jobs that do not wake the owner from now on.
+    /// The number of jobs that do not wake the owner from now on.
     jobs_to_skip: AtomicU32,
 }
 
@@ -75,8 +75,8 @@ impl Lane {
         !self.is_empty(Ordering::Relaxed)
     }
 
-    /// Announces that the owner is about to sleep. `false` if it must not, because there is work. `did_work` says whether
-    /// it has done any part since it was woken.
+    /// Announces that the owner is about to sleep. `false` if it must not, because there is work. `did_work` says
+    /// whether it has done any part since it was woken.
     pub(crate) fn prepare_to_sleep(&self, did_work: bool) -> bool {
         let wasted_wakeups = if did_work {
             0
@@ -95,8 +95,8 @@ impl Lane {
 
     /// Returns whether the owner is to be woken now, and marks it as awake.
     ///
-    /// Waking costs the caller microseconds, and on a busy machine its processor too. So an owner that found no part the
-    /// last times it was woken is skipped for 1, 3, 7, … jobs. Jobs that are too rare for it to help, and machines
+    /// Waking costs the caller microseconds, and on a busy machine its processor too. So an owner that found no part
+    /// the last times it was woken is skipped for 1, 3, 7, … jobs. Jobs that are too rare for it to help, and machines
     /// without a free processor, then cost almost nothing.
     pub(crate) fn take_wakeup(&self) -> bool {
         if !self.asleep.load(Ordering::SeqCst) {

@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Seconds of one call in the best round of each measurement; the rounds alternate.
+/// Returns the seconds of one call in the best round of each measurement; the rounds alternate.
 fn best(measurements: &mut [Box<dyn FnMut() + '_>]) -> Vec<f64> {
     let mut best = vec![f64::MAX; measurements.len()];
     for _ in 0..ROUNDS {

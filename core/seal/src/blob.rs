@@ -48,7 +48,7 @@ pub enum BlobError {
     },
 }
 
-/// Bytes of a blob whose text has `text_bytes`.
+/// Returns the number of bytes of a blob whose text has `text_bytes`.
 pub fn sealed_bytes(text_bytes: usize) -> usize {
     HEADER_BYTES + text_bytes + TAG_BYTES * text_bytes.div_ceil(CHUNK_BYTES).max(1)
 }

@@ -48,9 +48,9 @@ pub enum SealError {
     /// The trusted versions belong to another layout.
     #[error("the trusted versions are for {found} buckets, but the store has {expected}")]
     OtherLayout {
-        /// Buckets in the trusted versions.
+        /// The number of buckets in the trusted versions.
         found: u64,
-        /// Buckets in the store's layout.
+        /// The number of buckets in the store's layout.
         expected: u64,
     },
     /// The store's slots are too small to hold a tag.

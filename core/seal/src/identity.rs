@@ -7,7 +7,7 @@ use crate::cipher::NONCE_BYTES;
 use crate::slot_format::SlotFormat;
 use ameles_core::store::Place;
 
-/// Bytes that are authenticated with each slot and not stored.
+/// The number of bytes that are authenticated with each slot and not stored.
 pub const ASSOCIATED_BYTES: usize = 28;
 
 /// The slot's nonce: the counter of its bucket's write, then its index, both big-endian.

@@ -16,7 +16,7 @@ pub struct EarlierKey {
 }
 
 impl EarlierKey {
-    /// Bytes of an encoded one.
+    /// The number of bytes of an encoded one.
     pub const BYTES: usize = 4 + MASTER_KEY_BYTES;
 
     /// The encoded bytes, which are as secret as the key. Wiped when dropped.

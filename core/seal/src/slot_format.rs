@@ -6,7 +6,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use core::fmt;
 use rand_core::CryptoRng;
 
-/// Bytes of a slot's salt.
+/// The number of bytes of a slot's salt.
 pub const SALT_BYTES: usize = 16;
 
 /// The format of sealed slots. Public, and fixed when a vault is made.
@@ -25,7 +25,7 @@ pub enum SlotFormat {
 }
 
 impl SlotFormat {
-    /// Bytes that sealing adds to a slot.
+    /// Returns the number of bytes that sealing adds to a slot.
     pub const fn overhead_bytes(self) -> usize {
         match self {
             SlotFormat::Counted => TAG_BYTES,

@@ -37,9 +37,9 @@ impl FaultRates {
 /// The faults that happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounts {
-    /// Errors without effect.
+    /// The number of errors without effect.
     pub errors_before: u64,
-    /// Errors with effect.
+    /// The number of errors with effect.
     pub errors_after: u64,
     /// Time-outs, with effect or without.
     pub time_outs: u64,

@@ -44,8 +44,8 @@ pub struct Event {
     pub at: Option<Duration>,
     /// The request itself.
     pub request: Request,
-    /// Bytes of payload that it moves: up for writes, down for reads. Lists and removals count none, and a blob that
-    /// was read counts once it is there.
+    /// The number of bytes of payload that it moves: up for writes, down for reads. Lists and removals count none, and
+    /// a blob that was read counts once it is there.
     pub bytes: Bytes,
     /// SHA-256 of the payload of a write, if that is recorded.
     pub digest: Option<[u8; 32]>,

@@ -15,9 +15,9 @@ pub enum BenchError {
     /// Nothing has moved for too long, or there was no end.
     #[error("the run has not ended after {cycles} cycles; it is at request {request} and answer {answer}")]
     Stuck {
-        /// Cycles.
+        /// The number of cycles.
         cycles: u64,
-        /// Requests that the controller accepted.
+        /// The number of requests that the controller accepted.
         request: usize,
         /// Answers that were given.
         answer: usize,
@@ -28,9 +28,9 @@ pub enum BenchError {
     /// DRAM has no room for the tree.
     #[error("the tree has {tree} bytes and DRAM {dram}: choose a lower tree, or more DRAM")]
     NoRoom {
-        /// Bytes of the tree.
+        /// The number of bytes of the tree.
         tree: u64,
-        /// Bytes of DRAM.
+        /// The number of bytes of DRAM.
         dram: u64,
     },
     /// An answer differs from the expected one.
@@ -52,7 +52,7 @@ pub enum BenchError {
 /// The cycles of a run, its answers and its traffic.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Cycles from the first request to the last beat.
+    /// The number of cycles from the first request to the last beat.
     pub cycles: u64,
     /// The cycle in which each request was accepted.
     pub requests: Vec<u64>,
@@ -64,11 +64,11 @@ pub struct Run {
     pub traffic: Traffic,
     /// The cycle in which each slot of the front end began, and whether it was a dummy.
     pub slots: Vec<(u64, bool)>,
-    /// Blocks of AES that had begun when each answer ended.
+    /// For each answer, the number of blocks of AES that had begun when it ended.
     pub aes_chunks: Vec<u32>,
-    /// Evictions outside of the schedule.
+    /// The number of evictions outside of the schedule.
     pub emergencies: u32,
-    /// Cycles in which the controller signalled a stall of memory.
+    /// The number of cycles in which the controller signalled a stall of memory.
     pub stalled: u64,
 }
 
@@ -80,11 +80,11 @@ pub struct Bench {
     inputs: Inputs,
     cycle: u64,
     answer_contents: Vec<Vec<u8>>,
-    /// Cycles as they were recorded, if they are.
+    /// The cycles as they were recorded, if they are.
     samples: Option<Vec<PortSample>>,
 }
 
-/// Cycles without any movement after which a controller counts as stuck.
+/// The number of cycles without any movement after which a controller counts as stuck.
 const MAX_IDLE_CYCLES: u64 = 20_000;
 
 /// The cycles for each request after which a controller counts as stuck, even if beats still move. Four times the
@@ -285,7 +285,7 @@ impl Bench {
         self.memory.is_idle()
     }
 
-    /// Cycles for each request after which a run counts as endless.
+    /// Returns the number of cycles for each request after which a run counts as endless.
     fn max_cycles(&self) -> u64 {
         let slot_cycles = self.configuration.front_end.map_or(0, |front_end| front_end.slot_cycles);
         MAX + 4 * self.configuration.beats_of_access() as u64 + 10 * u64::from(slot_cycles)
@@ -337,7 +337,7 @@ fn check_bursts(
     }
 }
 
-/// Words of 32 bits, the lowest byte first; those beyond the bytes are zero.
+/// Returns the words of 32 bits, the lowest byte first; those beyond the bytes are zero.
 fn words<const N: usize>(bytes: &[u8]) -> [u32; N] {
     let mut words = [0; N];
     for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
@@ -356,7 +356,7 @@ struct User<'a> {
     aes_chunks: Vec<u32>,
     /// The answer that is coming.
     answering: Vec<u8>,
-    /// Beats that the user sends, of all requests in sequence.
+    /// The beats that the user sends, of all requests in sequence.
     data: Vec<[u32; 16]>,
     sent: usize,
     /// The first cycle in which the next of them may be sent.

@@ -15,16 +15,16 @@ use std::rc::Rc;
 pub struct Dram {
     model: Memory<Fast, CountingObserver>,
     done: Rc<RefCell<HashMap<u64, u64>>>,
-    /// Requests of the model so far: they are numbered from 0.
+    /// The number of requests of the model so far: they are numbered from 0.
     submitted: u64,
     /// Requested beats, in order, with the cycle of the controller in which each may pass.
     reads: VecDeque<(RequestId, Option<u64>)>,
-    /// Beats that wait for DRAM to write them.
+    /// The beats that wait for DRAM to write them.
     writes: Vec<RequestId>,
     counts: Counts,
-    /// Cycles of DRAM in one of the controller.
+    /// The number of cycles of DRAM in one of the controller.
     ratio: u64,
-    /// Cycles of the controller from the last of a burst to its beat on the bus.
+    /// The number of cycles of the controller from the last of a burst to its beat on the bus.
     interface_cycles: u64,
 }
 
@@ -86,7 +86,7 @@ impl Dram {
         self.model.specification().geometry.bytes().0
     }
 
-    /// Bytes of a burst: those that a beat of the bus must have.
+    /// Returns the number of bytes of a burst: those that a beat of the bus must have.
     pub(crate) fn burst_bytes(&self) -> u64 {
         self.model.specification().geometry.block_bytes.0
     }

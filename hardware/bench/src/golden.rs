@@ -30,9 +30,9 @@ struct State {
     plaintexts: HashMap<u64, Vec<u8>>,
     /// The times that each bucket's body was written (RAW ORAM).
     body_writes: HashMap<u64, u64>,
-    /// Buckets that were written (Path ORAM).
+    /// The buckets that were written (Path ORAM).
     written: HashSet<u64>,
-    /// Paths that were written.
+    /// The number of paths that were written.
     paths: u64,
     reads: Vec<(u64, usize)>,
     /// The buckets that were read.
@@ -55,7 +55,7 @@ impl GoldenMemory {
         })))
     }
 
-    /// Buckets that were read so far.
+    /// Returns the number of buckets that were read so far.
     pub(crate) fn reads(&self) -> usize {
         self.0.borrow().reads.len()
     }
@@ -218,7 +218,7 @@ impl State {
         bytes
     }
 
-    /// Blocks as in a body, followed by their tags, each within a beat.
+    /// Returns the blocks as in a body, followed by their tags, each within a beat.
     fn body<'a>(&self, blocks: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
         let shape = self.configuration;
         let tag_bytes = shape.tag_bits() as usize / 8;
@@ -348,7 +348,7 @@ impl Golden {
         self.memory.take_session_traffic(std::mem::take(&mut self.session))
     }
 
-    /// Evictions outside of the schedule so far.
+    /// Returns the number of evictions outside of the schedule so far.
     pub fn emergencies(&self) -> u64 {
         self.tree.emergencies()
     }

@@ -16,7 +16,7 @@ pub struct GoldenFrontEnd {
     memory: GoldenMemory,
     oram: FreecursiveOram<GoldenMemory, ChaCha8Rng>,
     keys: Vec<[u8; 16]>,
-    /// Blocks that have a counter.
+    /// The blocks that have a counter.
     mapped: HashSet<BlockId>,
     /// The requests that have begun or will begin: the block of each, and the contents for a write.
     pending: VecDeque<(BlockId, Option<Vec<u8>>)>,

@@ -15,9 +15,9 @@ use std::collections::{HashMap, VecDeque};
 /// The pace of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// Cycles from the request of a read to its first beat.
+    /// The number of cycles from the request of a read to its first beat.
     pub read_latency: u64,
-    /// Cycles from the last beat of a write to its answer.
+    /// The number of cycles from the last beat of a write to its answer.
     pub write_latency: u64,
 }
 
@@ -94,9 +94,9 @@ pub struct Traffic {
     pub reads: Vec<Burst>,
     /// Bursts that were written.
     pub writes: Vec<Burst>,
-    /// Cycles in which a beat that was written passed.
+    /// The cycles in which a written beat passed.
     pub write_beats: Vec<u64>,
-    /// Cycles in which a beat that was read passed.
+    /// The cycles in which a read beat passed.
     pub read_beats: Vec<u64>,
 }
 
@@ -129,14 +129,14 @@ pub struct Memory {
     offered: Option<(Beat, u32)>,
     /// Bursts whose beats have not all come.
     writing: VecDeque<(u64, u32)>,
-    /// Beats whose burst has not come, and whether each is marked as the last.
+    /// The beats whose burst has not come, and whether each is marked as the last.
     arrived: VecDeque<(Beat, bool)>,
     written: Vec<(u64, Beat)>,
     answers: VecDeque<Answer>,
     is_answering: bool,
     read_beats: u64,
     reads: u64,
-    /// Writes that were answered.
+    /// The number of writes that were answered.
     answered: u64,
     traffic: Traffic,
     /// The first word of each burst that was written, of 64 bits: the IV of a header.

@@ -73,10 +73,12 @@ pub struct Session {
     pub drawn: Vec<Leaf>,
     /// Dummy paths, which a pacer takes in this order; it has no more slots after the last.
     pub spare: Vec<Leaf>,
-    /// Cycles for which the user waits after each answer. Without a wait it sends requests before it has the answer.
+    /// The number of cycles for which the user waits after each answer. Without a wait it sends requests before it has
+    /// the answer.
     pub wait: u64,
-    /// Cycles for which the user waits after each beat of data that it sends.
+    /// The number of cycles for which the user waits after each beat of data that it sends.
     pub beat_wait: u64,
-    /// Requests in a chain: each but the first waits for the answer of the one before. Below 2, none waits.
+    /// The number of requests in a chain: each but the first waits for the answer of the one before. Below 2, none
+    /// waits.
     pub chain: usize,
 }

@@ -41,9 +41,9 @@ const LOG2_PROBABILITY: f64 = -80.0;
 /// The bound of what waits in the stash of a configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct StashBound {
-    /// Blocks beyond which more wait with a probability below 2^-80.
+    /// The number of blocks beyond which more wait with a probability below 2^-80.
     pub blocks: u32,
-    /// Bits by which each further block reduces the probability.
+    /// The number of bits by which each further block reduces the probability.
     pub slope: f64,
 }
 

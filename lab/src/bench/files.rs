@@ -23,7 +23,7 @@ const MAX_DRIFT: f64 = 0.01;
 pub struct FilesOptions {
     /// The vault.
     pub vault: VaultOptions,
-    /// Accesses of one call. Each call is made when the one before is answered.
+    /// The number of accesses of one call. Each call is made when the one before is answered.
     pub accesses_per_call: usize,
     /// The maximum number of windows.
     pub max_windows: usize,
@@ -174,7 +174,7 @@ struct Window {
     store: Usage,
     disk: DiskUsage,
     seconds: f64,
-    /// Seconds for one access to plain files.
+    /// The number of seconds for one access to plain files.
     plain_seconds: f64,
 }
 

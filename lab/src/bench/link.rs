@@ -30,13 +30,13 @@ pub struct LinkOptions {
     pub vault: VaultOptions,
     /// The link.
     pub speed: LinkSpeed,
-    /// Clients of the throughput figure, each with one access at a time.
+    /// The number of clients of the throughput figure, each with one access at a time.
     pub clients: usize,
     /// The number of times that throughput and latency are measured, in turns.
     pub repetitions: usize,
     /// The time that the clients are measured each time.
     pub time: Duration,
-    /// Reads of the lone client each time, one right after the other.
+    /// The number of reads of the lone client each time, one right after the other.
     pub reads: usize,
     /// The bound on the throughput, in parts of a sixteenth of the link.
     pub goal_share: Option<f64>,

@@ -36,7 +36,7 @@ pub struct Bar {
 pub struct SizeSelector {
     /// The number of units.
     pub selector: Selector,
-    /// Bytes of a unit. COSBench's units are decimal: a KB is 1000 bytes.
+    /// The number of bytes of a unit. COSBench's units are decimal: a KB is 1000 bytes.
     pub unit_bytes: u64,
 }
 

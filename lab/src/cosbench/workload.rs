@@ -64,11 +64,11 @@ pub struct Work {
 /// The end of a work: the first of these that is reached. 0 means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limit {
-    /// Seconds.
+    /// The number of seconds.
     pub runtime_seconds: u64,
     /// Operations.
     pub operations: u64,
-    /// Bytes moved.
+    /// The number of bytes moved.
     pub bytes: u64,
 }
 

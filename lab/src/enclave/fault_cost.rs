@@ -21,7 +21,7 @@ pub struct FaultCost {
     pub system_calls: u64,
     /// Ciphers.
     pub ciphers: u64,
-    /// Copies between private and untrusted memory, and to where a page is sealed.
+    /// The number of copies between private and untrusted memory, and to where a page is sealed.
     pub copies: u64,
     /// The shares of all harts in sealing and opening.
     pub shared: u64,
@@ -29,7 +29,7 @@ pub struct FaultCost {
     pub longest: u64,
     /// The work of the first hart to hand shares over, and to join.
     pub hand_over: u64,
-    /// Nanoseconds by the wall clock; 0 if instructions were counted.
+    /// The number of nanoseconds by the wall clock; 0 if instructions were counted.
     pub nanos: u64,
 }
 

@@ -43,7 +43,7 @@ pub(super) struct Figure {
     pub(super) total_slowdown: f64,
     /// The slowdown by the wall clock, if it was measured.
     pub(super) wall_clock_slowdown: Option<f64>,
-    /// Milliseconds from fault to fault by the wall clock: the median over the rounds.
+    /// The number of milliseconds from fault to fault by the wall clock: the median over the rounds.
     pub(super) millis: Option<f64>,
 }
 

@@ -28,18 +28,18 @@ pub struct Options {
     pub sweep: bool,
     /// The cipher that seals pages.
     pub cipher: PageCipher,
-    /// Pages that are resident.
+    /// The number of pages that are resident.
     pub resident: u32,
     /// Untrusted memory in bytes. The default is 64 MiB, or 16 MiB with `quick`.
     pub untrusted_bytes: Option<u64>,
     /// The schemes to compare with plain; all if it is empty.
     pub schemes: Vec<Scheme>,
-    /// Names of programs that cannot be run here.
+    /// The names of programs that cannot be run here.
     pub left_out: Vec<&'static str>,
-    /// Faults that are counted in each run. The default is 500, or 40 with `quick`.
+    /// The number of faults that are counted in each run. The default is 500, or 40 with `quick`.
     pub faults: Option<u64>,
-    /// Faults before the counted ones. The default is 1500, or 40 with `quick`: the programs have created their data
-    /// by then.
+    /// The number of faults before the counted ones. The default is 1500, or 40 with `quick`: the programs have created
+    /// their data by then.
     pub warm: Option<u64>,
     /// Rounds by the wall clock: 0 for none.
     pub rounds: u64,

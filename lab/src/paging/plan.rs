@@ -20,7 +20,7 @@ pub struct Options {
     pub resident: u64,
     /// Rounds. The default is 7, or 1 with `quick`.
     pub rounds: Option<u64>,
-    /// Faults that are measured in each run. The default is 5000, or 1000 with `quick`.
+    /// The number of faults that are measured in each run. The default is 5000, or 1000 with `quick`.
     pub faults: Option<u64>,
     /// The faults before the measured ones. The default is the number of measured faults.
     pub warm: Option<u64>,

@@ -31,13 +31,13 @@ pub type VaultMemory<'a> = &'a (dyn Fn(&VaultParameters) -> u64 + Sync);
 pub struct Choice {
     /// The scheme.
     pub scheme: &'static str,
-    /// Bytes of a block.
+    /// The size of a block in bytes.
     pub block_bytes: u64,
     /// The scheme's parameters, in its paper's letters.
     pub parameters: String,
     /// The figures.
     pub figures: Figures,
-    /// Bytes of trusted memory.
+    /// The number of bytes of trusted memory.
     pub memory: u64,
     /// The flags of `ameles init` for it; `None` if no vault runs the scheme.
     pub flags: Option<String>,
@@ -48,7 +48,7 @@ pub struct Choice {
 pub struct Rejected {
     /// The scheme.
     pub scheme: &'static str,
-    /// Bytes of a block.
+    /// The size of a block in bytes.
     pub block_bytes: u64,
     /// The reason.
     pub why: String,

@@ -5,7 +5,7 @@ use super::work::{BATCH, Work};
 use ameles_store::{Bill, BitsPerSecond, Usage};
 use std::time::Duration;
 
-/// Requests in flight at most.
+/// The number of requests in flight at most.
 const IN_FLIGHT: f64 = 64.0;
 /// The part of a round trip in which the line is idle, fitted to runs of the lab.
 const IDLE: f64 = 0.75;
@@ -17,7 +17,7 @@ pub struct Figures {
     pub bill: Bill,
     /// The mean time of a read of an object, in a row of such.
     pub time: Duration,
-    /// Bytes of the store.
+    /// The number of bytes of the store.
     pub stored: u64,
     /// Requests of a month, and bytes each way.
     pub month: Flow,

@@ -30,7 +30,7 @@ impl Order {
 #[derive(Debug)]
 pub struct Plan {
     order: Order,
-    /// Bytes of trusted memory.
+    /// The number of bytes of trusted memory.
     pub(super) trusted: u64,
     /// The offers, one at each of the prices.
     pub offers: Vec<Offer>,

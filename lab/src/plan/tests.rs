@@ -7,7 +7,7 @@ use ameles_vault::{SchemeParameters, VaultParameters};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Bytes of trusted memory.
+/// The number of bytes of trusted memory.
 const TRUSTED: u64 = 4 << 30;
 
 fn work() -> Work {

@@ -3,7 +3,7 @@
 use rand_core::RngCore;
 use serde::Deserialize;
 
-/// Bytes of a KiB.
+/// The number of bytes of a KiB.
 const KIB: f64 = 1024.0;
 
 /// A mixture of parts.

@@ -50,7 +50,7 @@ pub enum ThesisError {
     TooSmall {
         /// The blocks of the ORAM.
         capacity: u64,
-        /// Bytes of a block.
+        /// The size of a block in bytes.
         block_bytes: u64,
     },
     /// There is no such workload, scheme or block size.

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use futures::TryStreamExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Accesses of a batch of the device, as those of a vault.
+/// The number of accesses of a batch of the device, as those of a vault.
 const BATCH: usize = DriverSettings::CONCURRENT.batch as usize;
 const CONTAINER: &str = "lab";
 

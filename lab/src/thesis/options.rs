@@ -71,7 +71,7 @@ pub struct Options {
     pub workloads: Vec<String>,
     /// The schemes. The default is all but those that must be named.
     pub schemes: Vec<String>,
-    /// Bytes of a block. The default is the thesis's three sizes for each workload.
+    /// The block sizes in bytes. The default is the thesis's three sizes for each workload.
     pub block_bytes: Vec<u64>,
     /// True if each workload is run with its largest blocks only, and its first 30 steps.
     pub quick: bool,
@@ -94,8 +94,8 @@ pub struct Options {
     pub filling: CountFilling,
     /// The providers in whose dollars the workloads are given, in addition to the thesis's.
     pub prices: Vec<Provider>,
-    /// Bytes of the ORAM of runs in real time. The default is an ORAM that the objects fill to half or less, with the
-    /// first 30 steps of a workload.
+    /// The number of bytes of the ORAM of runs in real time. The default is an ORAM that the objects fill to half or
+    /// less, with the first 30 steps of a workload.
     pub oram_bytes: Option<u64>,
     /// Makes the gateway's device of a vault, for runs of the whole gateway in real time.
     pub device: Option<fn(Vault) -> AnyDevice>,

@@ -13,9 +13,9 @@ use rand_chacha::ChaCha12Rng;
 use rand_core::RngCore;
 use std::rc::Rc;
 
-/// Accesses that the thesis's proxy has in flight at most.
+/// The number of accesses that the thesis's proxy has in flight at most.
 const PROXY_BATCH: u32 = 64;
-/// Slots of the proxy's log: this many for each partition and each power of two of partitions.
+/// The number of slots of the proxy's log: this many for each partition and each power of two of partitions.
 const LOG: u64 = 4;
 /// The evictions of the proxy's sweep, and the accesses for which the proxy makes them. Its code makes 1.25 evictions
 /// for each access, without the one of the partition that was read. It rounds up three times in four.

@@ -47,7 +47,7 @@ struct Conclusions {
 pub struct HomeUser {
     /// GB of a free offer.
     pub free_gb: f64,
-    /// Bytes stored, as a multiple of those of the ORAM.
+    /// The number of bytes stored, as a multiple of those of the ORAM.
     pub external_overhead: f64,
     /// The response time, as a multiple of that without an ORAM.
     pub relative_response: f64,

@@ -7,7 +7,7 @@ use crate::prices::{self, Provider};
 use ameles_store::Usage;
 use std::time::Duration;
 
-/// Bytes of a MB in the thesis.
+/// The number of bytes of a MB in the thesis.
 pub(super) const MEGA: f64 = (1u64 << 20) as f64;
 
 /// The thesis's provider, whose costs it prints.

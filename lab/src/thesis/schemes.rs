@@ -113,7 +113,7 @@ pub(super) fn by_name(name: &str) -> Option<&'static Scheme> {
     all().find(|scheme| scheme.name.eq_ignore_ascii_case(name))
 }
 
-/// Bytes of the runs that a scheme sorts at once; the trusted side holds two.
+/// The number of bytes of the runs that a scheme sorts at once; the trusted side holds two.
 const RUN_BYTES: u64 = 64 << 20;
 
 fn run_blocks(trial: &Trial<'_>) -> u32 {

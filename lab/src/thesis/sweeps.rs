@@ -25,7 +25,7 @@ const BLOCK_SWEEP_SCHEMES: [&str; 3] = ["blocks-together", "path", "ring"];
 const LINK_SWEEP_SCHEMES: [&str; 2] = ["path", "ring"];
 /// The size of blocks of the sweep of links, in KiB.
 const LINK_BLOCKS_KIB: u64 = 256;
-/// Bytes of a segment of TCP over Ethernet.
+/// The number of bytes of a segment of TCP over Ethernet.
 const SEGMENT: f64 = 1460.0;
 
 /// A link of the sweep.

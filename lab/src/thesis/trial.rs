@@ -19,18 +19,18 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Bytes that sealing adds to a slot: the tag of AES-GCM.
+/// The number of bytes that sealing adds to a slot: the tag of AES-GCM.
 pub(super) const SEALING_BYTES: u64 = 16;
-/// Bytes of the ORAM of the thesis: 5 GB of 2^30 bytes, for every block size.
+/// The number of bytes of the ORAM of the thesis: 5 GB of 2^30 bytes, for every block size.
 pub(super) const ORAM_BYTES: u64 = 5 << 30;
 
 /// A job, and the circumstances in which a scheme does it.
 #[derive(Clone, Copy)]
 pub(super) struct Trial<'a> {
     pub(super) job: &'a Job,
-    /// Bytes of the ORAM, for every block size.
+    /// The number of bytes of the ORAM, for every block size.
     pub(super) oram_bytes: u64,
-    /// Bytes of a block, as the thesis counts them.
+    /// The size of a block in bytes, as the thesis counts them.
     pub(super) block_bytes: u64,
     /// The link, with its greatest number of requests in flight.
     pub(super) model: LinkModel,
@@ -52,7 +52,7 @@ pub(super) struct PreparedOram<O> {
     pub(super) oram: O,
     /// The trusted side of the ORAM.
     pub(super) trusted_side: TrustedSide<O>,
-    /// Accesses between two evictions or rebuilds.
+    /// The number of accesses between two evictions or rebuilds.
     pub(super) period: u64,
     /// The state from which it is measured.
     pub(super) initial_state: InitialState,
@@ -97,7 +97,7 @@ impl<'a> Trial<'a> {
         self.oram_bytes / self.block_bytes
     }
 
-    /// Bytes of a block's payload.
+    /// Returns the size of a block's payload in bytes.
     pub(super) fn payload(&self) -> u32 {
         let overhead = if self.has_proxy_slots { HEADER_BYTES as u64 + SEALING_BYTES } else { 0 };
         u32::try_from(self.block_bytes - overhead).unwrap_or(u32::MAX)

@@ -35,7 +35,7 @@ Dollars are those of IBM in the thesis's Table 4.5. \"ring\", \"serve\" and \"pa
 #[derive(Clone, Debug)]
 struct Run {
     name: String,
-    /// Bytes stored, as a multiple of the ORAM's.
+    /// The number of bytes stored, as a multiple of the ORAM's.
     stored: f64,
     response: f64,
     slowdown: f64,

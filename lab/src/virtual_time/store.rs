@@ -21,7 +21,7 @@ pub enum Requests {
     /// record is read three times and written once. Where several slots of a bucket are read, the bucket and its record
     /// are read whole.
     ProxyRing {
-        /// Bytes of the record of a bucket.
+        /// The number of bytes of the record of a bucket.
         record_bytes: u64,
     },
 }
@@ -33,7 +33,7 @@ pub struct StoreShape {
     pub empty: Layout,
     /// The layout of real blocks, with the same extents.
     pub real: Layout,
-    /// Bytes that sealing adds to a slot.
+    /// The number of bytes that sealing adds to a slot.
     pub sealing_bytes: u64,
     /// True if every bucket counts as written from the beginning. Otherwise no request is sent for one that was never
     /// written, as below Ameles's sealing layer.
@@ -43,7 +43,7 @@ pub struct StoreShape {
 }
 
 impl StoreShape {
-    /// Bytes of the whole store.
+    /// Returns the number of bytes of the whole store.
     pub fn bytes(&self) -> u64 {
         self.real.bytes().0 + self.real.slots() * self.sealing_bytes
     }

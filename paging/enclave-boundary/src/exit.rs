@@ -23,8 +23,8 @@ pub struct ExitRecord {
     pub faults: Faults,
     /// Counts of instructions.
     pub instructions: Instructions,
-    /// Nanoseconds by the machine's timer, within the window if there is one. Where instructions are counted, the timer
-    /// follows their number.
+    /// The number of nanoseconds by the machine's timer, within the window if there is one. Where instructions are
+    /// counted, the timer follows their number.
     pub nanos: u64,
     /// Memory.
     pub memory: Memory,
@@ -81,11 +81,11 @@ pub enum Failure {
 /// Counts of paging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Faults {
-    /// Pages that were paged in through the scheme.
+    /// The number of pages that were paged in through the scheme.
     pub faults: u64,
-    /// Pages that were written through the scheme to make room.
+    /// The number of pages that were written through the scheme to make room.
     pub evictions: u64,
-    /// Steps of the scheme's offline work.
+    /// The number of steps of the scheme's offline work.
     pub idle_steps: u64,
     /// Faults during loading, before the program's first instruction: they are not counted in the others.
     pub loading: u64,
@@ -134,15 +134,15 @@ pub struct Instructions {
 /// Memory of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Memory {
-    /// Pages that the program could use.
+    /// The number of pages that the program could use.
     pub pages: u64,
     /// The maximum number of pages that the program used at a time.
     pub max_held_pages: u64,
-    /// Pages that were resident.
+    /// The number of pages that were resident.
     pub resident: u64,
-    /// Bytes of untrusted memory that sealed pages took.
+    /// The number of bytes of untrusted memory that sealed pages took.
     pub untrusted_bytes: u64,
-    /// Bytes on the trusted side, without the resident pages: position map, stash, versions, key.
+    /// The number of bytes on the trusted side, without the resident pages: position map, stash, versions, key.
     pub trusted_bytes: u64,
 }
 

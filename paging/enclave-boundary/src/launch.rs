@@ -12,7 +12,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// The first bytes of a package; the last of them is its format.
 pub const MAGIC: [u8; 8] = *b"AMELESP\x01";
-/// Bytes before the options.
+/// The number of bytes before the options.
 const HEADER_BYTES: usize = 20;
 /// The maximum number of bytes of the options, most of which are arguments and environment.
 pub const MAX_OPTION_BYTES: u32 = 1 << 20;
@@ -52,9 +52,9 @@ pub struct Paging {
     pub resident: u32,
     /// The sealing layer's name of the cipher.
     pub cipher: String,
-    /// Bytes of untrusted memory for sealed pages, without the mailbox.
+    /// The number of bytes of untrusted memory for sealed pages, without the mailbox.
     pub untrusted_bytes: u64,
-    /// Pages of the program's memory; `None` for as many as the untrusted memory holds.
+    /// The number of pages of the program's memory; `None` for as many as the untrusted memory holds.
     pub pages: Option<u64>,
     /// The place of the sealed pages.
     pub storage: SealedStorage,
@@ -63,7 +63,7 @@ pub struct Paging {
     /// True if each slot of untrusted memory is written before the program begins, as after a long run. It is for
     /// measurements.
     pub filled: bool,
-    /// Harts that seal and open pages: at least 1; more than 1 requires a parallel scheme.
+    /// The number of harts that seal and open pages: at least 1; more than 1 requires a parallel scheme.
     pub harts: u32,
 }
 
@@ -110,7 +110,7 @@ pub struct Instrumentation {
 /// A window of faults. The program is ended after its last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct FaultWindow {
-    /// Faults of the program before it.
+    /// The number of faults of the program before it.
     pub warm: u64,
     /// Counted faults: at least 1.
     pub faults: u64,
@@ -144,9 +144,9 @@ pub enum LaunchError {
     /// The package is truncated.
     #[error("the launch package should have {needed} bytes, but there are {found}")]
     Short {
-        /// Bytes that it should have.
+        /// The number of bytes that it should have.
         needed: u64,
-        /// Bytes that it has.
+        /// The number of bytes that it has.
         found: u64,
     },
     /// The options cannot be decoded.
@@ -157,7 +157,7 @@ pub enum LaunchError {
         "arguments, environment and other options have {found} bytes: at most {MAX_OPTION_BYTES} are allowed"
     )]
     TooLong {
-        /// Bytes that they have.
+        /// The number of bytes that they have.
         found: u64,
     },
     /// An argument with a zero byte, or no argument at all.

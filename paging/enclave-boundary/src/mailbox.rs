@@ -7,9 +7,9 @@
 
 use crate::map::{ANSWER_NUMBER_OFFSET, ANSWER_OFFSET, EXIT_LENGTH_OFFSET, MAX_DATA_BYTES, REQUEST_OFFSET};
 
-/// Bytes of a request.
+/// The number of bytes of a request.
 pub const REQUEST_BYTES: usize = 32;
-/// Bytes of an answer.
+/// The number of bytes of an answer.
 pub const ANSWER_BYTES: usize = 32;
 
 // Each fits its place in untrusted memory.
@@ -53,7 +53,7 @@ pub enum Request {
     Write {
         /// The stream.
         stream: Stream,
-        /// Bytes of the data.
+        /// The number of bytes of the data.
         bytes: u32,
     },
     /// Reads from standard input: the answer's bytes are the data; 0 at its end.
@@ -67,7 +67,7 @@ pub enum Request {
     Store {
         /// The offset of the first byte.
         at: u64,
-        /// Bytes of the data.
+        /// The number of bytes of the data.
         bytes: u32,
     },
     /// Loads stored data.
@@ -79,9 +79,9 @@ pub enum Request {
     },
     /// Reports another fault, after all its work is done. The runtime waits meanwhile.
     AfterFault {
-        /// Faults so far, including those during loading.
+        /// The number of faults so far, including those during loading.
         faults: u64,
-        /// Pages that were written through the scheme so far.
+        /// The number of pages that were written through the scheme so far.
         evictions: u64,
     },
 }
@@ -174,9 +174,9 @@ pub enum Answer {
     },
     /// The time.
     Time {
-        /// Seconds since the clock's beginning.
+        /// The number of seconds since the clock's beginning.
         seconds: u64,
-        /// Nanoseconds of the second, below 10^9.
+        /// The number of nanoseconds of the second, below 10^9.
         nanos: u32,
     },
     /// The host could not serve the request.

@@ -38,10 +38,10 @@ pub const MAX_DATA_BYTES: u32 = 0x1_0000;
 /// Offset of the sealed pages, after everything else.
 pub const PAGES_OFFSET: u64 = 0x4_0000;
 
-/// Bytes at the end of untrusted memory for a program that runs on the host's own hart.
+/// The number of bytes at the end of untrusted memory for a program that runs on the host's own hart.
 pub const HOST_BYTES: u64 = 0x1_0000;
 
-/// Bytes of untrusted memory for this many bytes of sealed pages; `None` if they are too many.
+/// Returns the number of bytes of untrusted memory for this many bytes of sealed pages; `None` if they are too many.
 pub const fn untrusted_bytes(pages: u64) -> Option<u64> {
     match pages.checked_add(PAGES_OFFSET + HOST_BYTES) {
         Some(bytes) => bytes.checked_next_multiple_of(GRAIN),

@@ -20,7 +20,7 @@ pub struct Host<M> {
     allows_clock: bool,
     /// The latest times that the program got, in nanoseconds: of the real-time clock, and of the monotonic clock.
     latest: [u64; 2],
-    /// Calls so far.
+    /// The number of calls so far.
     pub calls: u64,
     /// Times that would have gone back, and were clamped.
     pub clamped_times: u64,

@@ -13,7 +13,7 @@ pub trait Processor {
     /// Instructions retired so far, without those that waited for the host.
     fn retired_instructions() -> u64;
 
-    /// Nanoseconds by the machine's timer.
+    /// Returns the number of nanoseconds by the machine's timer.
     fn nanos() -> u64;
 
     /// Instructions of batches that were distributed to harts so far; zeros if they are not counted.
@@ -25,16 +25,16 @@ pub trait Processor {
 /// Instructions of batches that were distributed to harts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DistributedWork {
-    /// Instructions of all shares of all harts.
+    /// The number of instructions of all shares of all harts.
     pub shared: u64,
     /// The part of `shared` in the longest share of each batch.
     pub longest: u64,
-    /// Instructions of distributing: offering work, waking harts, joining.
+    /// The number of instructions of distributing: offering work, waking harts, joining.
     pub handing_over: u64,
 }
 
 impl DistributedWork {
-    /// Instructions that take no time when the shares run in parallel.
+    /// Returns the number of instructions that take no time when the shares run in parallel.
     pub fn saved(&self) -> u64 {
         self.shared - self.longest
     }

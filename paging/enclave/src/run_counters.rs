@@ -16,7 +16,7 @@ pub enum Work {
     Fault,
     /// A system call.
     Call {
-        /// Instructions of the faults during the run.
+        /// The number of instructions of the faults during the run.
         of_faults: u64,
     },
 }

@@ -20,11 +20,11 @@ const MAX_UNTRUSTED: u64 = 1 << 36;
 pub struct Settings {
     /// The scheme, sealing and the fault path.
     pub assembly: Assembly,
-    /// Bytes of untrusted memory for sealed pages.
+    /// The number of bytes of untrusted memory for sealed pages.
     pub untrusted_bytes: usize,
     /// The addresses reserved for the runtime.
     pub kernel: Range<u64>,
-    /// Harts that seal and open pages.
+    /// The number of harts that seal and open pages.
     pub harts: usize,
 }
 

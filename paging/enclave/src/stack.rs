@@ -8,7 +8,7 @@ use linux_raw_sys::auxvec::{
     AT_PAGESZ, AT_PHDR, AT_PHENT, AT_PHNUM, AT_RANDOM, AT_SECURE, AT_UID,
 };
 
-/// Bytes of a program header.
+/// The number of bytes of a program header.
 const HEADER_BYTES: u64 = 56;
 /// The extensions i, m, a, f, d and c of the processor, one bit for each letter.
 const EXTENSIONS: u64 = 1 << 8 | 1 << 12 | 1 | 1 << 5 | 1 << 3 | 1 << 2;

@@ -133,7 +133,7 @@ impl Extents {
         self.pages
     }
 
-    /// Pages that are not mapped.
+    /// Returns the number of pages that are not mapped.
     pub(crate) fn free_pages(&self) -> usize {
         self.free_pages
     }

@@ -69,7 +69,7 @@ pub struct ResidentSizing {
 /// The options of a region. None of them is secret: the adversary may know them.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Pages of the region: 1 to 2^32 - 1.
+    /// The number of pages of the region: 1 to 2^32 - 1.
     pub pages: u64,
     /// The maximum number of resident pages: at least 1. Default 64.
     pub resident: usize,
@@ -90,7 +90,8 @@ pub struct Options {
     pub trap: Trap,
     /// The way in which a page is taken from the application at its eviction.
     pub eviction: Eviction,
-    /// Threads that seal and open pages in parallel, including the faulting one, under the parallel schemes; at least
+    /// The number of threads that seal and open pages in parallel, including the faulting one, under the parallel
+    /// schemes; at least
     /// 1. By default it is the number of processors, at most K + 1. It is 1 if a short trial shows that threads cost
     /// more than they save on this machine: while they run, each move of a page interrupts their processors.
     /// [`Region::threads`](crate::region::Region::threads) returns the number.
@@ -99,8 +100,8 @@ pub struct Options {
     /// interrupts it. False by default. The process is a copy of this one when the region is made, so a program with
     /// much memory should make its regions early.
     pub second_process: bool,
-    /// Pages that an eager scheme moves in one step between two faults: at least 1. A fault may have to wait for a
-    /// step. By default 4, or all at once if it is parallel too.
+    /// The number of pages that an eager scheme moves in one step between two faults: at least 1. A fault may have to
+    /// wait for a step. By default 4, or all at once if it is parallel too.
     pub step_pages: Option<u32>,
     /// The handler thread, under [`Trap::HandlerThread`].
     pub handler: Handler,

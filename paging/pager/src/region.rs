@@ -163,7 +163,7 @@ impl Region {
         self.mapping.first()
     }
 
-    /// Bytes of the region: whole pages.
+    /// Returns the number of bytes of the region: whole pages.
     pub fn bytes(&self) -> usize {
         self.mapping.first_bytes()
     }
@@ -178,7 +178,8 @@ impl Region {
         (self.scheme_bytes, self.threads) = (scheme_bytes, threads);
     }
 
-    /// Threads that share the work of a fault: more than 1 only under the parallel schemes, and only if that is faster.
+    /// Returns the number of threads that share the work of a fault: more than 1 only under the parallel schemes, and
+    /// only if that is faster.
     pub fn threads(&self) -> usize {
         self.threads
     }

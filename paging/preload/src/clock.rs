@@ -5,7 +5,7 @@ use std::time::Instant;
 
 static BEGIN: OnceLock<Instant> = OnceLock::new();
 
-/// Nanoseconds since the first call.
+/// Returns the number of nanoseconds since the first call.
 pub(crate) fn nanos() -> u64 {
     BEGIN.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }

@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use std::ops::Range;
 use std::slice;
 
-/// Tags of the dynamic section, elf(5).
+/// The number of tags of the dynamic section, elf(5).
 const DT_NEEDED: u64 = 1;
 const DT_PLTRELSZ: u64 = 2;
 const DT_PLTGOT: u64 = 3;
@@ -16,11 +16,11 @@ const DT_SYMTAB: u64 = 6;
 const DT_SONAME: u64 = 14;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
 
-/// Bytes of one relocation of a procedure linkage table, and of one of its entries.
+/// The number of bytes of one relocation of a procedure linkage table, and of one of its entries.
 const RELOCATION_BYTES: usize = 24;
 const ENTRY_BYTES: usize = size_of::<usize>();
 
-/// Entries of a procedure linkage table that are reserved for the loader.
+/// The number of entries of a procedure linkage table that are reserved for the loader.
 const RESERVED_ENTRIES: usize = 3;
 
 /// A program or library. It was loaded with the program, and so is never unloaded.

@@ -14,7 +14,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Faults between two updates.
+/// The number of faults between two updates.
 const FAULTS_PER_UPDATE: u64 = 64;
 
 /// The page that `ameles` reads: words of eight bytes in native byte order, in this order.
@@ -30,7 +30,7 @@ struct ReportPage {
     children: AtomicU64,
     /// Children by `fork`, which are paged too, and their children.
     forks: AtomicU64,
-    /// Faults of those that have ended.
+    /// The number of faults of those that have ended.
     faults_of_forks: AtomicU64,
     /// The evictions of the forks.
     evictions_of_forks: AtomicU64,
@@ -87,7 +87,7 @@ impl Snapshot {
 /// The faults that are counted. By default all.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct FaultWindow {
-    /// Faults before counting begins.
+    /// The number of faults before counting begins.
     pub(crate) warm: u64,
     /// Counted faults. After the last of them the program is ended.
     pub(crate) faults: Option<u64>,

@@ -13,7 +13,7 @@ use d3q19::{Populations, VELOCITIES, WEIGHTS, opposite};
 pub struct Size {
     /// Cells along x (the way the lid slides), y and z (from the bottom to the lid). A cell takes 152 bytes twice.
     pub cells: [usize; 3],
-    /// Steps in time.
+    /// The number of steps in time.
     pub steps: u32,
     /// Rate of relaxation towards equilibrium, a step: between 0 and 2, higher for thinner fluids.
     pub relaxation: f64,
@@ -39,7 +39,7 @@ struct Cavity {
     lid_speed: f64,
     now: Vec<Populations>,
     next: Vec<Populations>,
-    /// Places between a cell and the neighbour that a velocity leads to.
+    /// The places between a cell and the neighbour that a velocity leads to.
     strides: [isize; 19],
 }
 

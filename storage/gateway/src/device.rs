@@ -26,19 +26,20 @@ pub struct Flow(pub u64);
 /// and the gateway writes the block again before a row does. A device that keeps two copies need not agree on such a
 /// block.
 pub trait Device: Send + Sync + 'static {
-    /// Bytes of a block.
+    /// Returns the size of a block in bytes.
     fn block_bytes(&self) -> usize;
 
-    /// Blocks that can be addressed: `0..blocks`.
+    /// Returns the number of blocks that can be addressed: `0..blocks`.
     fn blocks(&self) -> u64;
 
     /// The largest number of blocks of one `read` or `write`: a public parameter, at least 1.
     fn max_batch(&self) -> usize;
 
-    /// Bytes of the table of rows: keys and values together.
+    /// Returns the number of bytes of the table of rows: keys and values together.
     fn rows_bytes(&self) -> u64;
 
-    /// Bytes of the table of rows that are free now. A row takes at most 64 bytes in addition to its key and its value.
+    /// Returns the number of bytes of the table of rows that are free now. A row takes at most 64 bytes in addition to
+    /// its key and its value.
     fn rows_free(&self) -> u64;
 
     /// Reads blocks in the order given, each exactly one block long. A block that was never written reads as zeros.

@@ -98,7 +98,7 @@ pub enum Error {
     /// The metadata or the headers are too long. Nothing was changed.
     #[error("the metadata has {bytes} bytes, names and values together: at most {max} are allowed")]
     MetadataTooLarge {
-        /// Bytes given.
+        /// The number of bytes given.
         bytes: usize,
         /// The largest number of bytes that is accepted.
         max: usize,
@@ -106,17 +106,17 @@ pub enum Error {
     /// The body is shorter or longer than announced.
     #[error("the body has {got} bytes instead of the announced {declared}")]
     WrongLength {
-        /// Bytes announced.
+        /// The number of bytes announced.
         declared: u64,
-        /// Bytes received. If the body was too long, the number received when the gateway noticed it.
+        /// The number of bytes received. If the body was too long, the number received when the gateway noticed it.
         got: u64,
     },
     /// The parts of a completion have another size together than announced.
     #[error("the parts have {got} bytes together instead of the announced {declared}")]
     WrongSize {
-        /// Bytes announced.
+        /// The number of bytes announced.
         declared: u64,
-        /// Bytes of the parts.
+        /// The number of bytes of the parts.
         got: u64,
     },
     /// The body does not match the digest that came with it.
@@ -138,9 +138,9 @@ pub enum Error {
         "{needed} blocks are needed and {free} are free: delete objects, or grow the vault with `ameles migrate --capacity SIZE`"
     )]
     Full {
-        /// Blocks that the object takes, padding included.
+        /// The number of blocks that the object takes, padding included.
         needed: u64,
-        /// Blocks that are free.
+        /// The number of blocks that are free.
         free: u64,
     },
     /// The memory for transfers is in use. Nothing was started.
@@ -175,7 +175,7 @@ pub enum OpenError {
         "the device has blocks of {block_bytes} bytes and batches of {max_batch} blocks: both must be at least 1"
     )]
     Shape {
-        /// Bytes of a block.
+        /// The size of a block in bytes.
         block_bytes: usize,
         /// The largest number of blocks of a batch.
         max_batch: usize,
@@ -195,9 +195,9 @@ pub enum OpenError {
         "the catalogue was written for blocks of {found} bytes, but the device has blocks of {block_bytes}"
     )]
     BlockBytes {
-        /// Bytes of a block when the catalogue was created.
+        /// The size of a block in bytes when the catalogue was created.
         found: u64,
-        /// Bytes of a block of the device.
+        /// The size of a block of the device in bytes.
         block_bytes: u64,
     },
     /// A row of the catalogue is invalid.

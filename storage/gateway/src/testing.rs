@@ -35,13 +35,14 @@ pub enum CommitFault {
 /// The operations at which the device fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Blocks that can still be read before every read fails.
+    /// The number of blocks that can still be read before every read fails.
     pub reads_left: Option<u64>,
-    /// Blocks that can still be written before every write fails. A batch that fails writes its first blocks.
+    /// The number of blocks that can still be written before every write fails. A batch that fails writes its first
+    /// blocks.
     pub writes_left: Option<u64>,
     /// The outcome of commits.
     pub commits: CommitFault,
-    /// Commits that succeed before that outcome.
+    /// The number of commits that succeed before that outcome.
     pub commits_left: u64,
 }
 

@@ -111,9 +111,9 @@ pub enum VaultError {
         "the table of rows is full: {needed} bytes are needed and {max} are reserved; delete something first"
     )]
     RowsFull {
-        /// Bytes needed.
+        /// The number of bytes needed.
         needed: u64,
-        /// Bytes reserved.
+        /// The number of bytes reserved.
         max: u64,
     },
     /// The stash is at its bound; the access was refused before anything changed.

@@ -69,12 +69,12 @@ impl Vault {
         &self.shared.header
     }
 
-    /// Bytes of a block.
+    /// Returns the size of a block in bytes.
     pub fn block_bytes(&self) -> usize {
         self.shared.header.parameters.scheme.block_bytes() as usize
     }
 
-    /// Blocks that can be addressed.
+    /// Returns the number of blocks that can be addressed.
     pub fn capacity(&self) -> u64 {
         self.shared.header.parameters.scheme.capacity()
     }

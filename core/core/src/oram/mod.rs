@@ -37,9 +37,9 @@ impl Access<'_> {
 /// The bounds of a batch: public parameters of every scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Blocks that the user can address: `0..capacity`.
+    /// The number of blocks that the user can address: `0..capacity`.
     pub capacity: u64,
-    /// Bytes of a block; may be 0 (simulators move no payload).
+    /// The size of a block in bytes; may be 0 (simulators move no payload).
     pub block_bytes: usize,
     /// The maximum number of accesses in one batch.
     pub max_batch: usize,
@@ -82,7 +82,7 @@ pub enum OramError<E: core::error::Error + 'static> {
     /// The stash is at its hard bound. The access was refused before anything changed; run `step` and retry.
     #[error("the stash holds {held} of at most {max} blocks: the access was refused before anything changed")]
     StashFull {
-        /// Blocks in the stash.
+        /// The number of blocks in the stash.
         held: usize,
         /// The hard bound.
         max: usize,
@@ -126,12 +126,12 @@ pub trait Oram {
     /// The bounds of every batch.
     fn bounds(&self) -> Bounds;
 
-    /// Blocks that the user can address: `0..capacity`.
+    /// Returns the number of blocks that the user can address: `0..capacity`.
     fn capacity(&self) -> u64 {
         self.bounds().capacity
     }
 
-    /// Bytes of a block; may be 0 (simulators move no payload).
+    /// Returns the size of a block in bytes; may be 0 (simulators move no payload).
     fn block_bytes(&self) -> usize {
         self.bounds().block_bytes
     }
@@ -144,8 +144,8 @@ pub trait Oram {
     /// Serves a batch, in order: a read sees the writes before it in the same batch.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<Self::Error>>;
 
-    /// Steps that are pending now: none, in a scheme that does all its work on line. A function of the public
-    /// count of accesses only.
+    /// Returns the number of steps that are pending now: none, in a scheme that does all its work on line. A function
+    /// of the public count of accesses only.
     fn pending_steps(&self) -> u64 {
         0
     }
@@ -160,7 +160,7 @@ pub trait Oram {
         Ok(())
     }
 
-    /// Steps that gain from being in flight together.
+    /// Returns the number of steps that gain from being in flight together.
     fn max_concurrent_steps(&self) -> usize {
         1
     }

@@ -66,7 +66,7 @@ pub struct Partitions<P, R> {
     step_lock: FifoLock,
     /// The partitions with takes, planned or made, that no put has followed yet.
     pending_puts: RefCell<BTreeSet<usize>>,
-    /// Blocks that wait in sub-ORAMs, and those in the buffers of takes and puts under way.
+    /// The blocks that wait in sub-ORAMs, and those in the buffers of takes and puts under way.
     waiting: Cell<usize>,
     buffered: Cell<usize>,
     /// The maximum number of blocks that were ever on the trusted side.
@@ -91,8 +91,9 @@ struct State<R> {
     positions: Positions,
     /// The eviction cache, by partition.
     cache: Stash,
-    /// Accesses so far, and evictions of the sweep.
+    /// The number of accesses so far.
     accesses: u64,
+    /// The number of evictions of the sweep so far.
     swept: u64,
     emergencies: u64,
 }
@@ -149,8 +150,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         &self.parameters
     }
 
-    /// Blocks on the trusted side now: the eviction cache, and the blocks that wait in sub-ORAMs. Secret: it depends on
-    /// the requests.
+    /// Returns the number of blocks on the trusted side now: the eviction cache, and the blocks that wait in sub-ORAMs.
+    /// Secret: it depends on the requests.
     pub fn cached_blocks(&self) -> usize {
         self.state.borrow().cache.len() + self.waiting.get()
     }
@@ -319,7 +320,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         self.cached_blocks() + self.max_batch() <= self.parameters.cache_bound as usize
     }
 
-    /// Evictions of the sweep that are due.
+    /// Returns the number of evictions of the sweep that are due.
     fn due(&self) -> u64 {
         let state = self.state.borrow();
         self.parameters.swept_after(state.accesses).saturating_sub(state.swept)

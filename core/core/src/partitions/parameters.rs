@@ -10,11 +10,11 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct PartitionsParameters {
     /// N, blocks that the user can address: 1 to 2^31.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// m, partitions: 1 to 2^20; √N in the papers.
     pub partitions: u32,
-    /// Evictions of the sweep for each `sweep_accesses` accesses: 0 to 2^16.
+    /// The number of evictions of the sweep for each `sweep_accesses` accesses: 0 to 2^16.
     pub sweep_evictions: u32,
     /// The accesses that the sweep counts by: 1 to 2^16.
     pub sweep_accesses: u32,
@@ -53,7 +53,7 @@ impl PartitionsParameters {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
 
-    /// Evictions that the sweep has made after this many accesses.
+    /// Returns the number of evictions that the sweep has made after this many accesses.
     pub fn swept_after(&self, accesses: u64) -> u64 {
         accesses * u64::from(self.sweep_evictions) / u64::from(self.sweep_accesses)
     }

@@ -35,7 +35,8 @@ pub trait PositionMap {
     /// The bytes that the map occupies on the trusted side.
     fn trusted_bytes(&self) -> usize;
 
-    /// Steps of [`step`](Self::step) that are pending now, for a map that has off-line work of its own. Public.
+    /// Returns the number of steps of [`step`](Self::step) that are pending now, for a map that has off-line work of
+    /// its own. Public.
     fn pending_steps(&self) -> u64 {
         0
     }

@@ -43,7 +43,7 @@ const WORD_BYTES: usize = size_of::<u32>();
 /// The parameters of a recursive position map. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct RecursiveParameters {
-    /// Blocks whose positions it keeps: 1 to 2^32 - 1.
+    /// The number of blocks whose positions it keeps: 1 to 2^32 - 1.
     pub blocks: u64,
     /// X, positions in a PosMap block: 2 to 2^20.
     pub entries_per_block: u32,

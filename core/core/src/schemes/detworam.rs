@@ -56,7 +56,8 @@ pub struct DetWoParameters {
     pub capacity: u64,
     /// M, slots of the holding area: 1 to N. A write refreshes N/M main slots.
     pub holding: u64,
-    /// Bytes of a page: 0 to 2^24 (simulators move no payload). Position map and buffer must fit the address space.
+    /// The size of a page in bytes: 0 to 2^24 (simulators move no payload). Position map and buffer must fit the
+    /// address space.
     pub block_bytes: u32,
     /// The maximum number of accesses in one batch: at least 1. Nothing grows with it.
     pub max_batch: u32,
@@ -121,7 +122,7 @@ impl DetWoParameters {
         Layout::new(vec![Extent { buckets, slots: 1, slot_bytes: self.block_bytes }])
     }
 
-    /// Pages that a write moves at most: ⌈N/M⌉ refreshed, and one into the holding area.
+    /// Returns the number of pages that a write moves at most: ⌈N/M⌉ refreshed, and one into the holding area.
     pub(crate) fn max_pages(schedule: &WriteSchedule) -> usize {
         schedule.max_refreshes() as usize + 1
     }
@@ -183,7 +184,7 @@ impl<S: Store> DetWoOram<S> {
         self.writes.get()
     }
 
-    /// Bytes on the trusted side: position map, buffer, counter.
+    /// Returns the number of bytes on the trusted side: position map, buffer, counter.
     pub fn trusted_bytes(&self) -> usize {
         let pages = DetWoParameters::max_pages(&self.schedule);
         let lists = (pages - 1) * size_of::<Slot>() + pages * size_of::<Bucket>();

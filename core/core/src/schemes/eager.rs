@@ -171,7 +171,7 @@ impl<S: Store> EagerOram<S> {
         buffer.write + u64::from(matches!(buffer.progress, Progress::Flush { .. }))
     }
 
-    /// Bytes on the trusted side: position map, preload buffer, counters.
+    /// Returns the number of bytes on the trusted side: position map, preload buffer, counters.
     pub fn trusted_bytes(&self) -> usize {
         let pages = DetWoParameters::max_pages(&self.schedule);
         let lists = (pages - 1) * size_of::<Slot>() + pages * size_of::<Bucket>();

@@ -66,7 +66,7 @@ use rand_core::RngCore;
 pub struct OpamParameters {
     /// N, pages that the user can address: 1 to 2^32 - 1, and no more than three quarters of the tree's slots.
     pub capacity: u64,
-    /// Bytes of a page: 0 to 2^24 (simulators move no payload).
+    /// The size of a page in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// L, the level of the leaves: 0 to 24. The tree has 2^L leaves.
     pub leaf_level: Level,
@@ -126,7 +126,7 @@ impl OpamParameters {
         Layout::new(vec![Extent { buckets: self.slots(), slots: 1, slot_bytes: self.block_bytes }])
     }
 
-    /// Slots of the tree.
+    /// Returns the number of slots of the tree.
     fn slots(&self) -> u64 {
         u64::from(self.slots_per_bucket) * ((2 << self.leaf_level.0) - 1)
     }
@@ -212,7 +212,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         self.state.borrow().stash.len()
     }
 
-    /// Bytes on the trusted side: position map, page table, stash, buffers.
+    /// Returns the number of bytes on the trusted side: position map, page table, stash, buffers.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         let levels = self.parameters.leaf_level.0 as usize + 1;

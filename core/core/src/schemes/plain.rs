@@ -24,7 +24,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct PlainParameters {
     /// N, pages that the user can address, and slots: at least 1.
     pub capacity: u64,
-    /// Bytes of a page: 0 to 2^24 (simulators move no payload).
+    /// The size of a page in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// The maximum number of accesses in one batch: at least 1. Nothing grows with it.
     pub max_batch: u32,
@@ -71,7 +71,7 @@ impl<S: Store> Plain<S> {
         &self.parameters
     }
 
-    /// Bytes on the trusted side: the parameters.
+    /// Returns the number of bytes on the trusted side: the parameters.
     pub fn trusted_bytes(&self) -> usize {
         size_of::<Self>() - size_of::<S>()
     }

@@ -34,7 +34,7 @@ use core::mem;
 pub struct TrivialParameters {
     /// N, blocks that the user can address: at least 1.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// C, blocks that are read, and written back, together: at least 1. The trusted side holds one chunk.
     pub chunk_blocks: u32,

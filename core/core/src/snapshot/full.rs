@@ -33,10 +33,10 @@ pub trait FullSnapshot<R>: Oram + Sized {
     /// Replaces the randomness: a restored state must not draw what it drew before.
     fn reseed(&self, random: R);
 
-    /// Blocks in the stash now, the trusted top included. Secret: it depends on the requests.
+    /// Returns the number of blocks in the stash now, the trusted top included. Secret: it depends on the requests.
     fn stash_blocks(&self) -> usize;
 
-    /// Bytes on the trusted side.
+    /// Returns the number of bytes on the trusted side.
     fn trusted_bytes(&self) -> usize;
 }
 

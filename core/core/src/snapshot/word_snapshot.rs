@@ -59,7 +59,7 @@ impl WordSnapshot {
         }
     }
 
-    /// Words that are held now.
+    /// Returns the number of words that are held now.
     #[cfg(test)]
     fn kept(&self) -> usize {
         self.0.as_ref().map_or(0, |held| held.words.len())

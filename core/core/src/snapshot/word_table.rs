@@ -10,7 +10,7 @@ use core::ops::Range;
 #[derive(Clone, Debug, Default, BorshSerialize, BorshDeserialize)]
 pub struct WordTable {
     words: Vec<u32>,
-    /// Places, with repetitions. `None` until they are watched.
+    /// The places, with repetitions. `None` until they are watched.
     #[borsh(skip)]
     changed: Option<Vec<u64>>,
     #[borsh(skip)]

@@ -49,7 +49,7 @@ pub struct Stash {
     payloads: StashPayloads,
     vacant: Vec<u32>,
     heads: Vec<u32>,
-    /// Places in `entries`, by the hash of their block.
+    /// The places in `entries`, by the hash of their block.
     index: HashTable<u32>,
     peak: usize,
     log: StashLog,

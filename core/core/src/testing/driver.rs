@@ -58,7 +58,7 @@ pub struct Driver<'a, O> {
     model: ArrayModel,
     current_work: Rc<Cell<Work>>,
     access: Option<Task<'a>>,
-    /// Steps in flight, the oldest first, and how many were ever begun.
+    /// The steps in flight, the oldest first, and how many were ever begun.
     steps: Vec<(usize, Task<'a>)>,
     steps_begun: usize,
     /// The works that wait for the store, in the order asked.

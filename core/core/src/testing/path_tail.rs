@@ -30,7 +30,7 @@ pub struct PathTail {
     pub held: BTreeMap<i64, u64>,
     /// The number of times that this many of them waited for one subtree, all subtrees together.
     pub subtree: BTreeMap<i64, u64>,
-    /// Blocks written back, for each access.
+    /// The number of blocks written back, for each access.
     pub written_back: f64,
 }
 

@@ -14,9 +14,9 @@ pub const OBJECTIVES: [(&str, RingObjective); 3] =
 /// The vault that a user requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlanRequest {
-    /// Blocks.
+    /// The number of blocks.
     pub capacity: u64,
-    /// Blocks that may be trusted.
+    /// The number of blocks that may be trusted.
     pub trusted: u64,
     /// The largest batch.
     pub max_batch: u32,

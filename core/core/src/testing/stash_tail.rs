@@ -59,9 +59,9 @@ pub struct StashTail {
     /// coins. These blocks found no room when an eviction passed, or were read instead of a dummy. The blocks that a
     /// reshuffle placed before their turn are subtracted. Looked at now and then.
     pub excess: BTreeMap<i64, u64>,
-    /// Slots read and written, for each access.
+    /// The number of slots read and written, for each access.
     pub moved: f64,
-    /// Evictions outside of the schedule.
+    /// The number of evictions outside of the schedule.
     pub emergencies: u64,
 }
 
@@ -183,7 +183,7 @@ pub fn emergency_log2(parameters: &RingParameters, excess: &BTreeMap<i64, u64>, 
 pub struct ExponentialFit {
     /// The last value that the line was fitted to, and log2 of its measured tail.
     pub last: (f64, f64),
-    /// Bits for each block.
+    /// The number of bits for each block.
     pub slope: f64,
 }
 

@@ -16,12 +16,13 @@ use hashbrown::HashTable;
 /// secret.
 #[derive(Default)]
 pub(crate) struct BucketBuffer {
-    /// Bytes of an entry, and of a bucket.
+    /// The size of an entry in bytes.
     entry_bytes: usize,
+    /// The size of a bucket in bytes.
     bucket_bytes: usize,
     buckets: Vec<Bucket>,
     bytes: Vec<u8>,
-    /// Places in `buckets`, by the hash of the bucket.
+    /// The places in `buckets`, by the hash of the bucket.
     index: HashTable<u32>,
     slots: Vec<Slot>,
 }
@@ -165,7 +166,7 @@ impl BucketBuffer {
         &mut self.bytes[start..start + self.entry_bytes]
     }
 
-    /// Bytes of an entry.
+    /// Returns the number of bytes of an entry.
     pub(crate) fn entry_bytes(&self) -> usize {
         self.entry_bytes
     }

@@ -80,7 +80,7 @@ impl BucketMetadata {
         words * size_of::<u32>()
     }
 
-    /// Slots read since the bucket was written. Public.
+    /// Returns the number of slots read since the bucket was written. Public.
     pub fn reads(&self, tree: &Geometry, bucket: Bucket) -> u32 {
         self.reads[nth(tree, bucket)]
     }

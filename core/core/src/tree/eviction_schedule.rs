@@ -15,16 +15,16 @@ pub(crate) struct Pace {
 /// The progress of the schedule of evictions. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct EvictionSchedule {
-    /// Accesses so far.
+    /// The number of accesses so far.
     pub(crate) accesses: u64,
-    /// Evictions begun, those outside of the schedule among them.
+    /// The number of evictions begun, those outside of the schedule among them.
     pub(crate) evictions: u64,
-    /// Evictions outside of the schedule.
+    /// The number of evictions outside of the schedule.
     pub(crate) emergencies: u64,
 }
 
 impl EvictionSchedule {
-    /// Evictions that are due and have not begun.
+    /// Returns the number of evictions that are due and have not begun.
     pub(crate) fn behind(&self, pace: Pace) -> u64 {
         let due = self.accesses.saturating_mul(pace.evictions) / pace.accesses;
         due.saturating_sub(self.evictions - self.emergencies)

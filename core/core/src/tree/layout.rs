@@ -9,7 +9,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct Extent {
     /// The number of buckets.
     pub buckets: u64,
-    /// Slots in each.
+    /// The number of slots in each.
     pub slots: u32,
     /// Plaintext bytes of each slot, before sealing.
     pub slot_bytes: u32,

@@ -18,7 +18,7 @@ use zeroize::{Zeroize, Zeroizing};
 /// The longest tag of any cipher, in bytes.
 pub const MAX_TAG_BYTES: usize = 32;
 
-/// Bytes of an AEAD's tag.
+/// The number of bytes of an AEAD's tag.
 const TAG_BYTES: usize = crate::cipher::TAG_BYTES;
 
 /// The base-two logarithm of the most AES blocks that one GCM key encrypts or hashes.

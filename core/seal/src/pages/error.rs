@@ -47,7 +47,7 @@ pub enum RegionError {
     /// There are more slots than 32 bits can number, or than the address space holds.
     #[error("{slots} slots are more than a region holds: at most 2^32, within the address space")]
     TooManySlots {
-        /// Slots of the layout.
+        /// The number of slots of the layout.
         slots: u64,
     },
     /// The shared memory is too small.
@@ -61,9 +61,9 @@ pub enum RegionError {
     /// The versions belong to another layout.
     #[error("the versions are for {found} buckets, but the layout has {expected}")]
     OtherVersions {
-        /// Buckets that the versions are for.
+        /// The number of buckets that the versions are for.
         found: u64,
-        /// Buckets of the layout.
+        /// The number of buckets of the layout.
         expected: u64,
     },
 }

@@ -147,7 +147,7 @@ impl Versions for ScheduledVersions {
 struct Area {
     first: u64,
     buckets: u64,
-    /// Writes so far.
+    /// The number of writes so far.
     written: u64,
 }
 

@@ -102,8 +102,8 @@ impl WorkMode {
         self != WorkMode::Eager
     }
 
-    /// Returns whether pages are prefetched. If caller and worker both work, each must fetch the pages that the other has
-    /// opened from the other's cache. That costs as much as to open them.
+    /// Returns whether pages are prefetched. If caller and worker both work, each must fetch the pages that the other
+    /// has opened from the other's cache. That costs as much as to open them.
     fn prefetches(self) -> bool {
         self == WorkMode::Eager
     }
@@ -117,7 +117,7 @@ pub(crate) struct WorkQueue<M> {
     last: Ticket,
     /// The jobs that may still be in flight, in the order of their tickets.
     in_flight: VecDeque<InFlightJob>,
-    /// Pages that are prefetched, and the jobs that do it.
+    /// The pages that are prefetched, and the jobs that do it.
     prefetched: Vec<(PageId, Ticket)>,
 }
 
@@ -129,8 +129,8 @@ struct InFlightJob {
 }
 
 impl InFlightJob {
-    /// Returns whether it uses the slot. Two jobs that only open a slot could be done at once. They are not, so that the
-    /// last one stands for all before it.
+    /// Returns whether it uses the slot. Two jobs that only open a slot could be done at once. They are not, so that
+    /// the last one stands for all before it.
     fn uses(&self, slot: u32) -> bool {
         [self.opens, self.seals].iter().flatten().any(|id| id.slot == slot)
     }

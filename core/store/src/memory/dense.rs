@@ -8,7 +8,7 @@ use ameles_core::tree::layout::{Extent, Layout};
 use ameles_core::types::{Bucket, Bytes, Version};
 use std::cell::RefCell;
 
-/// Bytes before each bucket that hold its version: counter, epoch, 4 unused.
+/// The number of bytes before each bucket that hold its version: counter, epoch, 4 unused.
 ///
 /// The bytes are next to the bucket, not in a table of their own, so that a read touches one page and not two.
 const HEAD: usize = 16;

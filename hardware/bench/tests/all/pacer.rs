@@ -6,7 +6,7 @@ use ameles_hardware_bench::{
     Bench, Configuration, Faults, GoldenFrontEnd, Mutant, Pace, Run, Scheme, Session,
 };
 
-/// Cycles from path to path in which a small tree completes all work of a path.
+/// The number of cycles from path to path in which a small tree completes all work of a path.
 const SLACK: u32 = 450;
 
 type Requests = [(BlockId, Option<Vec<u8>>)];

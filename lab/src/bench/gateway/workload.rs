@@ -23,7 +23,7 @@ pub(super) enum Operation {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Workload {
     pub(super) operation: Operation,
-    /// Bytes of an object.
+    /// The number of bytes of an object.
     pub(super) size: usize,
     pub(super) clients: usize,
 }
@@ -35,7 +35,7 @@ pub(super) struct Measurement {
     pub(super) megabits: f64,
     /// The time that each request took.
     pub(super) seconds: Vec<f64>,
-    /// Evictions that were pending when the last request was answered.
+    /// The number of evictions that were pending when the last request was answered.
     pub(super) pending_evictions: u64,
 }
 

@@ -15,7 +15,7 @@ pub struct GrowOptions {
     pub trusted_share: u64,
     /// The least times that each piece of the state is written while an access is measured.
     pub cycles: u64,
-    /// Crashes with a full journal, and as many with an empty one.
+    /// The number of crashes with a full journal, and as many with an empty one.
     pub crashes: usize,
     /// The bound on local bytes an access: those of the costliest size over those of the cheapest.
     pub goal_growth: Option<f64>,

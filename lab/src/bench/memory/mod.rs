@@ -40,7 +40,7 @@ pub enum MemoryScheme {
 pub struct MemoryOptions {
     /// N: blocks, all of them written before anything is measured.
     pub capacity: u64,
-    /// Bytes of a block.
+    /// The size of a block in bytes.
     pub block_bytes: u32,
     /// The scheme.
     pub scheme: MemoryScheme,
@@ -50,7 +50,7 @@ pub struct MemoryOptions {
     pub cipher: Cipher,
     /// The stash and the top of the tree take at most this share of the payload: 32 means 1/32.
     pub trusted_share: u64,
-    /// Accesses between filling and measuring.
+    /// The number of accesses between filling and measuring.
     pub warm_up: u64,
     /// The number of times that each of the things compared is measured.
     pub repetitions: usize,

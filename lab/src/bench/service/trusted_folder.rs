@@ -21,7 +21,7 @@ use tempfile::TempDir;
 const DATABASE: &str = "trusted.redb";
 const PLACES: &str = "trusted.stash";
 
-/// Bytes that are read and opened in one piece for comparison.
+/// The number of bytes that are read and opened in one piece for comparison.
 const PIECE: usize = 256 << 10;
 
 /// A temporary folder with the trusted disk of a vault, which counts its traffic. The vault can be killed and opened

@@ -78,7 +78,7 @@ struct JobDraft<'a> {
     files: BTreeMap<String, Vec<u64>>,
     /// The objects of each container that were ever written.
     objects: BTreeMap<(u64, u64), WrittenObject>,
-    /// Bytes of all objects.
+    /// The number of bytes of all objects.
     bytes: u64,
     operations: usize,
     job: Job,

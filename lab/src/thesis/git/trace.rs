@@ -9,7 +9,7 @@ pub(super) const STEPS: [&str; 4] = ["push-repository", "clone", "push-commit", 
 /// The first line that is not a remark.
 const COLUMNS: &str = "step,verb,object,size,together,ranges";
 
-/// Bytes to which the first bytes of a run of ranges are rounded down.
+/// The number of bytes to which the first bytes of a run of ranges are rounded down.
 const PAGE_BYTES: u64 = 4096;
 
 /// The digits of pages.

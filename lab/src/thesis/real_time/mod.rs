@@ -26,7 +26,7 @@ use tokio::runtime::Runtime;
 const SCHEMES: [&str; 5] = ["none", "blocks", "ring", "path", "serve"];
 /// The default bytes of a block.
 const BLOCK_BYTES: u64 = 1 << 20;
-/// Bytes of the smallest ORAM that is chosen.
+/// The number of bytes of the smallest ORAM that is chosen.
 const MIN_ORAM: u64 = 64 << 20;
 
 /// The maximum number of bytes that a run lays down, for each byte of its ORAM: the store with old versions, and the

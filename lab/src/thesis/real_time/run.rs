@@ -27,13 +27,13 @@ pub(super) struct RealRun {
     pub(super) result: RunResult,
     /// Processor time of the job, without the S3 server's.
     pub(super) processor: Duration,
-    /// Bytes of checkpoints that were shipped to the store during the job.
+    /// The number of bytes of checkpoints that were shipped to the store during the job.
     pub(super) shipped_bytes: u64,
 }
 
 /// The byte of blocks that were filled.
 const FILLED: u8 = 0xff;
-/// Accesses of a batch.
+/// The number of accesses of a batch.
 const BATCH: usize = 16;
 
 fn server(model: LinkModel) -> Result<Server, ThesisError> {

@@ -17,7 +17,7 @@ use linux_raw_sys::errno::EFAULT;
 use linux_raw_sys::general::{SA_NODEFER, SA_ONSTACK, SA_RESETHAND, SIGSEGV};
 use syscalls::riscv64::Sysno;
 
-/// Bytes of the handler's stack frame, and the places of its parts, as in Linux.
+/// The number of bytes of the handler's stack frame, and the places of its parts, as in Linux.
 const FRAME_BYTES: usize = 1088;
 const CONTEXT: usize = 128;
 const STACK: usize = CONTEXT + 16;

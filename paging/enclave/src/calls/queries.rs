@@ -21,7 +21,7 @@ use rand_chacha::rand_core::RngCore;
 use syscalls::riscv64::Sysno;
 use zeroize::Zeroize;
 
-/// Bytes of each of the six strings of `uname`.
+/// The number of bytes of each of the six strings of `uname`.
 const NAME_BYTES: usize = 65;
 /// The only folder, the result of `getcwd`.
 const FOLDER: &[u8] = b"/\0";

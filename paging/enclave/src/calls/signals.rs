@@ -9,7 +9,7 @@ use linux_raw_sys::general::{SIGKILL, SIGSTOP, SS_DISABLE, SS_ONSTACK};
 pub(super) const PROCESS: u64 = 1;
 /// The maximum number of signals.
 pub(super) const SIGNALS: u64 = 64;
-/// Bytes of a set of signals.
+/// The number of bytes of a set of signals.
 pub(super) const SET_BYTES: u64 = 8;
 /// The actions that are not handlers.
 pub(super) const DEFAULT: u64 = 0;

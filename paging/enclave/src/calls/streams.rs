@@ -20,7 +20,7 @@ const MAX_BYTES: u64 = ameles_enclave_boundary::map::MAX_DATA_BYTES as u64;
 const MAX_BUFFERS: u64 = 1024;
 /// The maximum number of descriptors of `poll`.
 const MAX_POLLED: u64 = 64;
-/// Bytes of `struct stat`.
+/// The number of bytes of `struct stat`.
 const STAT_BYTES: usize = 128;
 
 impl<P: Processor + 'static, M: Mailbox> Program<P, M> {

@@ -2,8 +2,8 @@
 //!
 //! They run in supervisor mode without translation, floating point or interrupts, each on its own stack. The argument
 //! for all unsafe code: a job is a closure on the first hart's stack. [`EnclaveHarts::do_parts`] returns only after
-//! each hart that got the offer has reported that it is done. A hart reads the job only between the two. DistributedWork are
-//! disjoint, and a lane has the number of its hart.
+//! each hart that got the offer has reported that it is done. A hart reads the job only between the two.
+//! DistributedWork are disjoint, and a lane has the number of its hart.
 
 use super::end::launch_failed;
 use super::hart::Hart;
@@ -23,7 +23,7 @@ use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sbi_rt::SbiRet;
 
-/// Bytes of the stack of each hart.
+/// The number of bytes of the stack of each hart.
 const STACK_BYTES: usize = 0x2_0000;
 
 type Work = dyn Fn(usize, usize) + Sync;
@@ -56,7 +56,7 @@ struct HartSlot {
     offered: AtomicU64,
     /// Completed shares.
     done: AtomicU64,
-    /// Instructions of the last one.
+    /// The number of instructions of the last one.
     took: AtomicU64,
 }
 

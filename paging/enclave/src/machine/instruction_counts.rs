@@ -5,11 +5,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Instructions spent waiting for the host.
 static WAITED: AtomicU64 = AtomicU64::new(0);
-/// Instructions of the shares of batches, where they are counted.
+/// The number of instructions of the shares of batches, where they are counted.
 static SHARED: AtomicU64 = AtomicU64::new(0);
-/// Instructions of each batch's longest share.
+/// The number of instructions of each batch's longest share.
 static LONGEST: AtomicU64 = AtomicU64::new(0);
-/// Instructions that handed the shares over.
+/// The number of instructions that handed the shares over.
 static HANDOVER: AtomicU64 = AtomicU64::new(0);
 
 /// Instructions retired so far, including those that waited for the host.

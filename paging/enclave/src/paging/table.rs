@@ -10,7 +10,7 @@ use core::ops::Range;
 
 const ENTRIES: u64 = 512;
 const BITS: u32 = 9;
-/// Pages of a gigabyte.
+/// The number of pages of a gigabyte.
 const GIGABYTE: u64 = ENTRIES * ENTRIES;
 
 #[derive(Clone)]

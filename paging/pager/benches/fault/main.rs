@@ -38,7 +38,7 @@ struct Row {
     cipher: PageCipher,
     trap: Trap,
     helper: Helper,
-    /// Threads in the last round.
+    /// The number of threads in the last round.
     threads_used: usize,
     micros: Vec<f64>,
 }
@@ -155,7 +155,7 @@ impl Drop for Bound {
     }
 }
 
-/// Levels of a tree of this many buckets.
+/// Returns the number of levels of a tree of this many buckets.
 fn levels(buckets: u64) -> f64 {
     f64::from((buckets + 1).ilog2())
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 const PAGES: u64 = 24;
-/// Pages of addresses, more than the region has.
+/// The number of pages of addresses, more than the region has.
 const ADDRESSES: usize = 40;
 
 #[derive(Clone, Debug)]

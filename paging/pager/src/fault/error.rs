@@ -8,7 +8,7 @@ pub enum FaultError<S: core::error::Error + 'static, F: core::error::Error + 'st
     /// The page lies beyond the region.
     #[error("the page fault lies beyond the region of {pages} pages")]
     OutOfRange {
-        /// Pages of the region.
+        /// The number of pages of the region.
         pages: u64,
     },
     /// The scheme failed, or found that untrusted memory was tampered with.
@@ -25,7 +25,7 @@ pub enum FaultError<S: core::error::Error + 'static, F: core::error::Error + 'st
         "none of the {resident} resident pages can be taken out: each is pinned, for example by direct I/O"
     )]
     AllBusy {
-        /// Pages that are resident.
+        /// The number of pages that are resident.
         resident: usize,
     },
     /// An earlier fault failed.
@@ -51,7 +51,7 @@ pub enum FaultPathError {
     Unmapped {
         /// The requested number.
         unmapped: usize,
-        /// Pages that are resident.
+        /// The number of pages that are resident.
         resident: usize,
         /// The maximum number of pages that can be unmapped: `resident` - 1.
         max: usize,

@@ -13,7 +13,7 @@ use ameles_core::oram::{Access, Oram};
 use ameles_core::types::BlockId;
 use core::error::Error;
 
-/// Pages that may be paged in between the end of the preparation and the fork.
+/// The number of pages that may be paged in between the end of the preparation and the fork.
 pub(crate) const MAX_FAULTS_BEFORE_FORK: usize = 64;
 
 /// The pages that the scheme holds, for copying.

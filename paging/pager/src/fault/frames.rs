@@ -97,7 +97,7 @@ pub trait Frames {
         false
     }
 
-    /// Nanoseconds of a monotonic clock, for the counters; 0 without a clock.
+    /// Returns the number of nanoseconds of a monotonic clock, for the counters; 0 without a clock.
     fn now(&self) -> u64 {
         0
     }

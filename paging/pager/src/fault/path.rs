@@ -43,7 +43,7 @@ pub struct FaultPath<O> {
     pub(super) oram: O,
     pub(super) resident: Resident,
     pub(super) counters: Counters,
-    /// Pages that the scheme was given so far.
+    /// The number of pages that the scheme was given so far.
     pub(super) writes: u64,
     reuse: Option<ReuseEstimator>,
     failed: bool,
@@ -93,7 +93,7 @@ impl<O: Oram> FaultPath<O> {
         &self.counters
     }
 
-    /// Pages that are resident now.
+    /// Returns the number of pages that are resident now.
     pub fn resident(&self) -> usize {
         self.resident.len()
     }

@@ -26,10 +26,10 @@ const HELD: u8 = 0b1000;
 const STORED: u8 = 0b1_0000;
 const ZERO: u8 = 0b10_0000;
 
-/// Pages that hold something, for each resident one, at which the limit doubles.
+/// The number of pages that hold something, for each resident one, at which the limit doubles.
 const MAX_HELD_PER_RESIDENT: u64 = 4;
 
-/// Evictions between two attempts to take out a pinned page.
+/// The number of evictions between two attempts to take out a pinned page.
 const EVICTIONS_PER_PINNED_RETRY: u32 = 8;
 
 /// A byte a page, and three queues. Nothing grows after construction, except while there are too many resident pages.
@@ -41,7 +41,7 @@ pub(super) struct Resident {
     mapped: VecDeque<u32>,
     /// Mapped pages that could not be taken out when it was their turn; the first is tried next.
     pinned: VecDeque<u32>,
-    /// Evictions until the next attempt to take out a pinned page.
+    /// The number of evictions until the next attempt to take out a pinned page.
     evictions_until_retry: u32,
     /// The unmapped pages with their frames, the oldest first.
     unmapped: VecDeque<(u32, usize)>,

@@ -18,7 +18,7 @@ pub(super) struct ReuseEstimator {
     /// The number of the eviction, from 1 and modulo 2^32, at which each page was evicted last; 0 if it never was.
     gone: Box<[u32]>,
     evictions: u32,
-    /// Faults by the number of resident pages that would have avoided them.
+    /// The faults by the number of resident pages that would have avoided them.
     faults_saved_by: Box<[u64; CLASSES]>,
     faults: u64,
 }

@@ -19,7 +19,7 @@ const SPINS: u32 = 200;
 
 pub(crate) struct Lock<T> {
     state: AtomicU32,
-    /// Faults that wait for it. Offline work does not take it while there are any.
+    /// The number of faults that wait for it. Offline work does not take it while there are any.
     faults: AtomicU32,
     value: UnsafeCell<T>,
 }

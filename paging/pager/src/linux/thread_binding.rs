@@ -11,7 +11,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Faults of one thread between two checks, and before the first.
+/// The number of faults of one thread between two checks, and before the first.
 const FAULTS_PER_CHECK: u32 = 256;
 
 /// The bound thread.

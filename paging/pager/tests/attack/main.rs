@@ -26,14 +26,14 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 use std::collections::BTreeSet;
 use victim::{PagingSetup, Transcript};
 
-/// Runs that are guessed under schemes without randomness: a guesser that is right four times of five is
+/// The number of runs that are guessed under schemes without randomness: a guesser that is right four times of five is
 /// missed with a probability of 2^-12.
 const TRIALS: usize = 256;
 
-/// Runs under a scheme with randomness: a guesser that is right two times of three is missed with 2^-16.
+/// The number of runs under a scheme with randomness: a guesser that is right two times of three is missed with 2^-16.
 const RANDOM_TRIALS: usize = 1024;
 
-/// Runs with known secrets that a guesser is trained with.
+/// The number of runs with known secrets that a guesser is trained with.
 const TRAINING_RUNS: usize = 64;
 
 /// Training runs if every run differs.

@@ -26,7 +26,7 @@ impl Map {
         Map::default()
     }
 
-    /// Entries in the map.
+    /// Returns the number of entries in the map.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -36,7 +36,7 @@ impl Map {
         self.len == 0
     }
 
-    /// Entries on the longest way down.
+    /// Returns the number of entries on the longest way down.
     pub fn height(&self) -> u8 {
         height(&self.root)
     }

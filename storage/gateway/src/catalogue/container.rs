@@ -50,7 +50,7 @@ pub struct ContainerSettings {
     /// The container to which replaced or deleted objects go.
     #[n(5)]
     pub archive: Option<Archive>,
-    /// Tags, by name.
+    /// The tags, by name.
     #[n(6)]
     #[cbor(default)]
     pub tags: BTreeMap<String, String>,

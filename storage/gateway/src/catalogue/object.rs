@@ -43,7 +43,7 @@ pub struct Details {
     /// The manifest, if the object stands for other bytes than its own.
     #[n(8)]
     pub manifest: Option<Manifest>,
-    /// Tags, by name.
+    /// The tags, by name.
     #[n(9)]
     #[cbor(default)]
     pub tags: BTreeMap<String, String>,

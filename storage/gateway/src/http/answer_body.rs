@@ -14,7 +14,7 @@ use std::time::Instant;
 /// A body with the request that it answers. The request counts as running while this exists, and its end is logged.
 pub(crate) struct AnswerBody<B: Body> {
     body: Pin<Box<B>>,
-    /// Bytes still to send, if known.
+    /// The number of bytes still to send, if known.
     remaining: Option<u64>,
     log_line: LogLine,
     answer_check: AnswerCheck,

@@ -70,23 +70,23 @@ mod tests {
 
     #[test]
     fn an_account_takes_three_quarters_and_leaves_room_for_the_next() {
-        let permits = FairPermits::new(128);
+        let fair_permits = FairPermits::new(128);
         let permits: Vec<_> =
-            ["a", "b", "c", "d", "e"].iter().map(|account| take_all(&permits, account)).collect();
+            ["a", "b", "c", "d", "e"].iter().map(|account| take_all(&fair_permits, account)).collect();
         let counts: Vec<usize> = permits.iter().map(Vec::len).collect();
         assert_eq!(counts, [96, 24, 6, 1, 1]);
         drop(permits);
-        assert_eq!(take_all(&permits, "f").len(), 96, "they came back");
-        assert!(permits.table.lock().held.is_empty());
+        assert_eq!(take_all(&fair_permits, "f").len(), 96, "they came back");
+        assert!(fair_permits.table.lock().held.is_empty());
     }
 
     #[test]
     fn the_last_place_is_of_an_account_that_has_none() {
         for permits in 1..200 {
-            let permits = FairPermits::new(permits);
-            let held = take_all(&permits, "a");
+            let fair_permits = FairPermits::new(permits);
+            let held = take_all(&fair_permits, "a");
             assert!(held.len() < permits || permits == 1, "{permits}");
-            assert_eq!(permits.take(&"b".into()).is_some(), permits > 1, "{permits}");
+            assert_eq!(fair_permits.take(&"b".into()).is_some(), permits > 1, "{permits}");
         }
     }
 }

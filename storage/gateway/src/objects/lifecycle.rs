@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Keys that are checked before the catalogue is unlocked for others.
+/// The number of keys that are checked before the catalogue is unlocked for others.
 const KEYS_PER_STEP: usize = 2000;
 
 /// Applies the rules of all containers, and knows the containers that are done for this day.

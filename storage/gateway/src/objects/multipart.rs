@@ -51,7 +51,7 @@ pub struct ExpectedObject {
 pub struct UploadListing {
     /// Uploads, by key and then by name.
     pub entries: Vec<(UploadId, Upload)>,
-    /// Groups of keys, in order.
+    /// The groups of keys, in order.
     pub prefixes: Vec<String>,
     /// The place to continue, if there is more: a key and an upload of it, or a group.
     pub next: Option<(String, Option<UploadId>)>,

@@ -174,7 +174,7 @@ impl SchemeParameters {
         self.common().capacity
     }
 
-    /// Bytes of a block.
+    /// Returns the size of a block in bytes.
     pub fn block_bytes(&self) -> u32 {
         self.common().block_bytes
     }
@@ -208,7 +208,7 @@ impl SchemeParameters {
         }
     }
 
-    /// Bytes of position map and metadata in a checkpoint.
+    /// Returns the number of bytes of position map and metadata in a checkpoint.
     pub(crate) fn map_bytes(&self) -> u64 {
         4 * self.capacity()
             + 4 * self.layout().slots()

@@ -59,9 +59,9 @@ pub enum MigrationStage {
 /// The number of copied blocks, and of all blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyProgress {
-    /// Blocks that are in both vaults.
+    /// The number of blocks that are in both vaults.
     pub blocks: u64,
-    /// Blocks of the previous vault.
+    /// The number of blocks of the previous vault.
     pub of: u64,
 }
 

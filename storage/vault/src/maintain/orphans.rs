@@ -39,7 +39,7 @@ const AT_ONCE: usize = 1000;
 /// The number and the size of objects, as the store reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Objects.
+    /// The number of objects.
     pub objects: u64,
     /// The bytes of these objects.
     pub bytes: u64,
@@ -66,11 +66,11 @@ pub struct Orphans {
     pub dead_checkpoints: Tally,
     /// Buckets newer than the newest state that no gateway of this vault has written.
     pub planted: Tally,
-    /// Buckets of the wrong size among those in use or kept. Never removed.
+    /// The buckets of the wrong size among those in use or kept. Never removed.
     pub spoilt: Vec<String>,
     /// Objects newer than the newest state that may be another gateway's. Never removed.
     pub newer: Vec<String>,
-    /// Objects with names that this vault has never used. Never removed.
+    /// The objects with names that this vault has never used. Never removed.
     pub foreign: Vec<String>,
     vault: VaultHeader,
     earlier: Option<EarlierKey>,
@@ -85,11 +85,11 @@ pub struct Orphans {
 pub struct Removed {
     /// Bucket versions, planted ones included.
     pub buckets: u64,
-    /// Checkpoints.
+    /// The number of checkpoints.
     pub checkpoints: u64,
     /// Remains of interrupted writes, which have no name.
     pub unfinished: u64,
-    /// Objects with the name of an older checkpoint that do not open with this vault's key. They stay.
+    /// The number of objects with the name of an older checkpoint that do not open with this vault's key. They stay.
     pub not_ours: u64,
 }
 

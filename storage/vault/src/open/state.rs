@@ -41,7 +41,7 @@ pub(crate) struct State {
 
 /// The state of a scheme without its stash, which is in the directory.
 pub(crate) struct PersistedScheme {
-    /// Tables of words.
+    /// The tables of words.
     pub(crate) tables: Vec<Vec<u32>>,
     pub(crate) rest: Vec<u8>,
 }
@@ -227,7 +227,7 @@ impl Reader<'_> {
 }
 
 impl SchemeParameters {
-    /// Words of the scheme's state.
+    /// Returns the number of words of the scheme's state.
     pub(crate) fn words(&self) -> u64 {
         self.tables().iter().sum()
     }

@@ -24,9 +24,9 @@ use std::collections::BTreeSet;
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Buckets that were ever written; the check reads all of them.
+    /// The number of buckets that were ever written; the check reads all of them.
     pub buckets: u64,
-    /// Slots in these buckets.
+    /// The number of slots in these buckets.
     pub slots: u64,
     /// Sealed bytes read.
     pub bytes: u64,

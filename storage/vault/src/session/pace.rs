@@ -11,7 +11,7 @@ use crate::error::VaultError;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Instants in a turn.
+/// The number of instants in a turn.
 const INSTANTS: u32 = 8;
 /// The rate at which batches are sent: the length of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,16 +46,16 @@ impl Pace {
 pub struct PaceFigures {
     /// The length of a turn.
     pub turn: Duration,
-    /// Turns so far, each a full batch.
+    /// The number of turns so far, each a full batch.
     pub turns: u64,
-    /// Accesses that callers requested.
+    /// The number of accesses that callers requested.
     pub asked: u64,
     /// Dummy accesses that filled up batches.
     pub dummies: u64,
-    /// Turns that started an eighth of a turn or more after they were due, because the store had not finished the last
-    /// turn, or because of a checkpoint.
+    /// The number of turns that started an eighth of a turn or more after they were due, because the store had not
+    /// finished the last turn, or because of a checkpoint.
     pub late: u64,
-    /// Turns that were skipped because they were due while another one was late.
+    /// The number of turns that were skipped because they were due while another one was late.
     pub left_out: u64,
     /// The sum of the lateness of all turns.
     pub lateness: Duration,

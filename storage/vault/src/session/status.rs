@@ -11,18 +11,18 @@ use std::time::Duration;
 pub struct Status {
     /// The epoch of this opening.
     pub epoch: u32,
-    /// Accesses since the vault was made, dummies included. Public.
+    /// The number of accesses since the vault was made, dummies included. Public.
     pub accesses: u64,
     /// Off-line steps that are pending or in flight. A step that has started and waits for its turn counts as both. It
     /// is 0 if and only if there are none. Public.
     pub evictions_pending: u64,
-    /// Evictions outside of the schedule. Expected to stay 0.
+    /// The number of evictions outside of the schedule. Expected to stay 0.
     pub emergencies: u64,
     /// The blocks on the trusted side. For the owner alone.
     pub stash: StashFigures,
-    /// Bytes of trusted memory: position map, stash and tree top, metadata, versions.
+    /// The number of bytes of trusted memory: position map, stash and tree top, metadata, versions.
     pub trusted_bytes: u64,
-    /// Bytes written to the journal on the trusted disk since the vault was opened.
+    /// The number of bytes written to the journal on the trusted disk since the vault was opened.
     pub journal_bytes: u64,
     /// The times of this opening.
     pub opening: OpeningFigures,
@@ -81,7 +81,7 @@ pub struct CheckpointFigures {
     /// journal is in the store. It is an upper bound until this opening has shipped a checkpoint, and exact from then
     /// on.
     pub unshipped: u64,
-    /// Bytes that checkpoints have written to the trusted disk since the vault was opened.
+    /// The number of bytes that checkpoints have written to the trusted disk since the vault was opened.
     pub bytes: u64,
     /// The bytes of the checkpoint by kind.
     pub by_kind: CheckpointBytes,

@@ -13,9 +13,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of redb's magic number at the start of a file.
+/// The number of bytes of redb's magic number at the start of a file.
 const MARK: u64 = 9;
-/// Bytes of the header's page.
+/// The number of bytes of the header's page.
 const HEADER: u64 = 4096;
 
 /// A backend that is emptied before it is opened, if its database was never completed.

@@ -43,7 +43,7 @@ const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 /// The number of times that other tasks run before work starts that has no thread of its own.
 const TURNS: u32 = 3;
 
-/// Bytes of the database's cache.
+/// The number of bytes of the database's cache.
 pub const DATABASE_CACHE: u64 = 64 << 20;
 
 /// The trusted disk. Clones share it.

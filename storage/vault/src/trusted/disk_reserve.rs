@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 /// The smallest piece that is given up, in bytes.
 const PIECE: u64 = 32 << 10;
-/// Bytes of an access besides payloads: its record, and the database's pages around it.
+/// The number of bytes of an access besides payloads: its record, and the database's pages around it.
 const ACCESS: u64 = 4096;
 /// The allocation unit of disks, in bytes.
 const PAGE: u64 = 4096;

@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 /// The format of vaults.
 pub const FORMAT: u16 = 1;
-/// Bytes of a piece of a shipped checkpoint before it is sealed. The last piece may be shorter.
+/// The number of bytes of a piece of a shipped checkpoint before it is sealed. The last piece may be shorter.
 pub(crate) const PIECE_BYTES: usize = 16 << 20;
 /// The size of the largest checkpoint that is shipped at a stop.
 const MAX_SHIPPED_AT_STOP: u64 = 256 << 20;
@@ -62,11 +62,11 @@ pub struct VaultParameters {
     pub scheme: SchemeParameters,
     /// The number of the cipher ([`Cipher::number`]).
     pub cipher: u8,
-    /// Accesses between two checkpoints on the trusted disk.
+    /// The number of accesses between two checkpoints on the trusted disk.
     pub checkpoint_every: u64,
     /// The number of checkpoints on the trusted disk for each one that is shipped to the store.
     pub ship_every: u64,
-    /// Bytes reserved for the gateway's rows in every shipped checkpoint.
+    /// The number of bytes reserved for the gateway's rows in every shipped checkpoint.
     pub rows_bytes: u64,
     /// True if every batch is padded with dummy accesses to the maximum size, so that its length does not show.
     pub pad_batches: bool,
@@ -76,8 +76,8 @@ pub struct VaultParameters {
     pub tree_top: TreeTopPlace,
 }
 
-/// Bytes of memory for a block of the stash besides its payload: its entries in lists, in the index, and in the
-/// directory.
+/// The number of bytes of memory for a block of the stash besides its payload: its entries in lists, in the index, and
+/// in the directory.
 pub const STASH_ENTRY: u64 = 128;
 
 /// A vault's header.
@@ -188,8 +188,8 @@ impl VaultParameters {
         self.checkpoint_every + self.checkpoint_every / 4
     }
 
-    /// Accesses between two shipped checkpoints. A lost machine loses at most these, those during an upload, and a
-    /// quarter of `checkpoint_every` if a checkpoint was late.
+    /// Returns the number of accesses between two shipped checkpoints. A lost machine loses at most these, those during
+    /// an upload, and a quarter of `checkpoint_every` if a checkpoint was late.
     pub fn recovery_point(&self) -> u64 {
         self.checkpoint_every * self.ship_every
     }
@@ -211,10 +211,11 @@ impl VaultParameters {
         buckets + for_restore + for_recovery + 2 * self.shipped_bytes() + journal
     }
 
-    /// Bytes that the trusted disk needs in addition to the last checkpoint: for the next one, and for the journal up
-    /// to it. They assume that every access writes one payload in the journal and one in the stash.
+    /// Returns the number of bytes that the trusted disk needs in addition to the last checkpoint: for the next one,
+    /// and for the journal up to it. They assume that every access writes one payload in the journal and one in the
+    /// stash.
     pub fn trusted_disk_bytes(&self) -> u64 {
-        /// Bytes of an access besides its payloads: the slots of its requests, its words, pieces.
+        /// The number of bytes of an access besides its payloads: the slots of its requests, its words, pieces.
         const ACCESS: u64 = 2048;
         self.latest_checkpoint() * (2 * u64::from(self.scheme.block_bytes()) + ACCESS) + (1 << 20)
     }

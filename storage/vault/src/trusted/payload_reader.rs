@@ -36,7 +36,7 @@ struct Inner {
     placeholder: (PayloadOpener, Entry, Vec<u8>),
     sealed: Vec<u8>,
     opened: Vec<u8>,
-    /// Reads since the counter was last reset.
+    /// The number of reads since the counter was last reset.
     reads: usize,
     failure: Option<VaultError>,
 }

@@ -35,7 +35,7 @@ pub(crate) struct ShippedPoint {
     pub(crate) number: u64,
     /// The epoch of the session that shipped the checkpoint.
     pub(crate) epoch: u32,
-    /// Accesses since the vault was created.
+    /// The number of accesses since the vault was created.
     pub(crate) accesses: u64,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct ShippedStateHeader {
     pub(crate) history: Vec<(u64, [u8; 32])>,
     /// The number of blocks in the stash.
     pub(crate) stash: u64,
-    /// Bytes of the rows.
+    /// The number of bytes of the rows.
     pub(crate) rows: u64,
 }
 
@@ -97,7 +97,8 @@ pub(crate) fn parse_piece_name(name: &str) -> Option<(u32, u64)> {
 }
 
 impl VaultParameters {
-    /// Bytes of the stream with its padding. They are more than usual only if very many epochs are in use.
+    /// Returns the number of bytes of the stream with its padding. They are more than usual only if very many epochs
+    /// are in use.
     fn stream_bytes(&self, needed: u64) -> u64 {
         let usual = self.shipped_bytes();
         if needed <= usual { usual } else { needed.next_multiple_of(1 << 20) }
@@ -112,9 +113,9 @@ impl VaultParameters {
 /// Writes a state to its stream, as it was at one time.
 pub(crate) struct ShippedStateWriter {
     head: Option<ShippedStateHeader>,
-    /// Words that were supplied and are not in the stream yet.
+    /// The words that were supplied and are not in the stream yet.
     words: VecDeque<u32>,
-    /// Words that must still be supplied.
+    /// The words that must still be supplied.
     wanted: Range<u64>,
     order: VecDeque<BlockId>,
     entries: VecDeque<(StashSlot, Entry)>,
@@ -124,7 +125,7 @@ pub(crate) struct ShippedStateWriter {
     rows: VecDeque<Row>,
     /// Zeros at the end of the stream.
     zeros: u64,
-    /// Bytes that wait for the next piece.
+    /// The bytes that wait for the next piece.
     waiting: Vec<u8>,
     sealed: Vec<u8>,
 }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Bytes that the operating system caches together.
+/// The number of bytes that the operating system caches together.
 const PAGE: u64 = 4096;
 
 /// The file of the stash's slots.

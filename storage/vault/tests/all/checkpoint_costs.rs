@@ -8,7 +8,7 @@ use ameles_core::types::BlockId;
 use ameles_vault::{Call, VaultError};
 use redb::{ReadableDatabase, ReadableTable, TableDefinition};
 
-/// Bytes of checkpoints on the trusted disk for each access, after every block was written.
+/// Returns the number of bytes of checkpoints on the trusted disk for each access, after every block was written.
 async fn checkpoint_bytes_per_access(capacity: u64) -> f64 {
     const BLOCK: u32 = 256;
     const ACCESSES: u64 = 4096;

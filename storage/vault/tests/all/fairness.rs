@@ -11,7 +11,7 @@ use std::time::Duration;
 const BATCH: u64 = 4;
 const LONG: u64 = 12;
 const SHORT: u64 = 12;
-/// Batches that a long transfer has in flight at a time.
+/// The number of batches that a long transfer has in flight at a time.
 const WINDOW: u64 = 4;
 
 fn reads(blocks: std::ops::Range<u64>) -> Vec<Call> {

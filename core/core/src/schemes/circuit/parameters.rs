@@ -13,7 +13,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct CircuitParameters {
     /// N, blocks that the user can address: 1 to 2^32 - 1, and no more than Z · 2^L: half of the tree.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// L, the level of the leaves: 0 to 31. The tree has 2^L leaves.
     pub leaf_level: Level,

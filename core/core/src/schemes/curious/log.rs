@@ -29,7 +29,7 @@ pub struct Logged<O, S> {
     slots: u64,
     lock: FifoLock,
     poison_flag: PoisonFlag,
-    /// Accesses that were logged, those whose slots were written, and the slots of the others.
+    /// The accesses that were logged, those whose slots were written, and the slots of the others.
     logged: Cell<u64>,
     written: Cell<u64>,
     waiting: RefCell<Vec<u8>>,

@@ -52,12 +52,12 @@ impl AddressSpace {
         self.firsts[level as usize]..self.firsts[level as usize + 1]
     }
 
-    /// Levels of PosMap blocks in the tree: 0 if all positions are on the trusted side.
+    /// Returns the number of levels of PosMap blocks in the tree: 0 if all positions are on the trusted side.
     pub fn maps(&self) -> u32 {
         self.firsts.len() as u32 - 2
     }
 
-    /// Positions that the trusted side keeps.
+    /// Returns the number of positions that the trusted side keeps.
     pub fn trusted(&self) -> u64 {
         self.blocks() - self.firsts[self.firsts.len() - 2]
     }

@@ -259,7 +259,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         }
     }
 
-    /// Blocks in the stash now. Secret.
+    /// Returns the number of blocks in the stash now. Secret.
     pub fn stash_blocks(&self) -> usize {
         with_tree!(self, tree => tree.stash_blocks())
     }
@@ -270,7 +270,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         self.as_path().map_or(0, PathOram::index_refusals)
     }
 
-    /// Bytes on the trusted side.
+    /// Returns the number of bytes on the trusted side.
     pub fn trusted_bytes(&self) -> usize {
         with_tree!(self, tree => tree.trusted_bytes())
     }

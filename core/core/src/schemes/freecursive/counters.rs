@@ -10,7 +10,7 @@
 //! IC, or lifts a straggler to IC = 1 under GC. The access for which IC has no room left adds 1 to GC, and all other
 //! blocks of the group become stragglers.
 
-/// Bytes of the group counter.
+/// The number of bytes of the group counter.
 const GROUP_COUNTER_BYTES: usize = 8;
 
 /// The maximum number of bits of an entry. An entry may begin within a byte, and must fit into 5 bytes.

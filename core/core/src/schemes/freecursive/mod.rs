@@ -139,7 +139,7 @@ pub struct FreecursiveOram<S: Store, R> {
     poison_flag: PoisonFlag,
     /// The tags of blocks, if they have any.
     tags: Option<Tags>,
-    /// Paths of group remaps outside of the schedule.
+    /// The paths of group remaps outside of the schedule.
     emergencies: Cell<u64>,
     state: RefCell<State<R>>,
 }
@@ -299,7 +299,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         &self.tree
     }
 
-    /// Bytes on the trusted side.
+    /// Returns the number of bytes on the trusted side.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         self.tree.trusted_bytes() + state.look_aside.bytes() + state.labels.bytes()

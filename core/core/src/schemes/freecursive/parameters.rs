@@ -54,7 +54,7 @@ pub enum BackendParameters {
 }
 
 impl BackendParameters {
-    /// Blocks of the tree.
+    /// Returns the number of blocks of the tree.
     pub fn capacity(&self) -> u64 {
         match self {
             BackendParameters::Path { buckets, .. } => buckets.parameters().capacity,
@@ -63,7 +63,7 @@ impl BackendParameters {
         }
     }
 
-    /// Bytes of a block, with its tag if it has one.
+    /// Returns the size of a block in bytes, including its tag if it has one.
     pub fn block_bytes(&self) -> u32 {
         match self {
             BackendParameters::Path { buckets, .. } => buckets.parameters().block_bytes,
@@ -189,9 +189,9 @@ pub enum FreecursiveParametersError {
         "{blocks} blocks of the look-aside buffer cannot be divided into sets of {ways} ways: choose a divisor of {blocks}"
     )]
     Ways {
-        /// Blocks of the buffer.
+        /// The number of blocks of the buffer.
         blocks: u32,
-        /// Ways of a set.
+        /// The number of ways of a set.
         ways: u32,
     },
     /// The positions of a filled store are not one for each block, or are not in a separate table.
@@ -199,7 +199,7 @@ pub enum FreecursiveParametersError {
         "{given} positions were given for the {needed} blocks of a filled store: give one for each, in a separate table"
     )]
     Positions {
-        /// Positions that were given.
+        /// The number of positions that were given.
         given: u64,
         /// The blocks of the unified address space.
         needed: u64,
@@ -207,9 +207,9 @@ pub enum FreecursiveParametersError {
     /// Counters are used up before a group is remapped.
     #[error("counters of {bits} bits are used up before a group is remapped: give them at least {min}")]
     CounterBits {
-        /// Bits that were given.
+        /// The number of bits that were given.
         bits: u32,
-        /// Bits that suffice.
+        /// The number of bits that suffice.
         min: u32,
     },
     /// Blocks with tags are to be served without their paths, and so without a new counter.
@@ -226,13 +226,13 @@ impl FreecursiveParameters {
         AddressSpace::new(self.capacity, self.labels, self.trusted_positions)
     }
 
-    /// Blocks of the tree: the user's, and those of the PosMaps.
+    /// Returns the number of blocks of the tree: the user's, and those of the PosMaps.
     pub fn tree_capacity(capacity: u64, labels: u32, trusted_positions: u64) -> u64 {
         AddressSpace::new(capacity, labels, trusted_positions).blocks()
     }
 
-    /// Paths that an access shows: one for each level of PosMap blocks, that of the block, and one for group remaps
-    /// if there are counters in PosMap blocks.
+    /// Returns the number of paths that an access shows: one for each level of PosMap blocks, that of the block, and
+    /// one for group remaps if there are counters in PosMap blocks.
     pub fn paths_per_access(&self) -> u32 {
         let maps = self.address_space().maps();
         let has_turn = maps > 0 && matches!(self.positions, PositionStorage::Counters { .. });

@@ -6,7 +6,7 @@ use crate::types::BlockId;
 use aes::Aes128;
 use cmac::{Cmac, KeyInit, Mac};
 
-/// Bytes of a tag. The paper's have 80 bits.
+/// The number of bytes of a tag. The paper's have 80 bits.
 pub const TAG_BYTES: usize = 16;
 
 /// Tags by CMAC with AES-128, of the payload, the block's number and its counter, 8 bytes each and the lowest first.

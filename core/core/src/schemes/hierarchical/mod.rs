@@ -76,7 +76,7 @@ pub struct HierarchicalOram<S, R> {
     rebuild_lock: FifoLock,
     poison_flag: PoisonFlag,
     random: RefCell<R>,
-    /// Accesses of the epoch, those that still wait for their turn among them.
+    /// The accesses of the epoch, those that still wait for their turn among them.
     accesses: Cell<u64>,
     epoch: RefCell<Epoch>,
     /// The buffers of batches and of rebuilds, unless an operation has taken them.
@@ -86,11 +86,11 @@ pub struct HierarchicalOram<S, R> {
 
 /// The state between batches. All of it is public but the hash functions.
 struct Epoch {
-    /// Epochs so far, this one among them.
+    /// The number of epochs so far, this one among them.
     number: u64,
-    /// Copies in the buffer of this epoch.
+    /// The number of copies in the buffer of this epoch.
     held: u64,
-    /// Copies in the other buffer, which are on their way down.
+    /// The number of copies in the other buffer, which are on their way down.
     merging: u64,
     /// The hash function of each level that holds something.
     hashes: Vec<Option<HashFunction>>,

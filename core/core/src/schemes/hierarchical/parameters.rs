@@ -13,7 +13,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct HierarchicalParameters {
     /// N, blocks that the user can address: 1 to 2^32.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// S, slots of the buffer that is read whole, which are the accesses of an epoch: `max_batch` to 2^31.
     pub buffer: u32,
@@ -115,15 +115,15 @@ impl HierarchicalParameters {
         (epoch.trailing_zeros() as usize).min(self.levels().len() - 1)
     }
 
-    /// Records that come together when a level is rebuilt: those of the buffer and of all smaller levels, and for the
-    /// last one its own.
+    /// Returns the number of records that come together when a level is rebuilt: those of the buffer and of all smaller
+    /// levels, and for the last one its own.
     pub fn incoming(&self, level: usize) -> u64 {
         let comes_in = u64::from(self.buffer) << level;
         let is_last = comes_in >= self.capacity;
         comes_in + if is_last { self.capacity } else { 0 }
     }
 
-    /// Bytes of a slot: a block and its header.
+    /// Returns the number of bytes of a slot: a block and its header.
     pub(super) fn slot_bytes(&self) -> usize {
         HEADER_BYTES + self.block_bytes as usize
     }

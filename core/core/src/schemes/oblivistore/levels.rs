@@ -20,11 +20,11 @@ use rand_core::RngCore;
 /// The shape of a partition. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct PartitionShape {
-    /// Levels: 1 to 24. Level j has room for 2^j blocks, except the last level.
+    /// The number of levels: 1 to 24. Level j has room for 2^j blocks, except the last level.
     pub levels: u32,
-    /// Blocks of the last level, and of the partition: 2^(levels - 1) to 2^30.
+    /// The number of blocks of the last level, and of the partition: 2^(levels - 1) to 2^30.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24.
+    /// The size of a block in bytes: 0 to 2^24.
     pub block_bytes: u32,
 }
 
@@ -41,7 +41,7 @@ impl PartitionShape {
         ])
     }
 
-    /// Slots of all levels.
+    /// Returns the number of slots of all levels.
     pub fn slots(&self) -> u64 {
         self.above(self.levels)
     }
@@ -55,7 +55,7 @@ impl PartitionShape {
         }])
     }
 
-    /// Blocks that a level has room for. It has as many slots more, for dummies.
+    /// Returns the number of blocks that a level has room for. It has as many slots more, for dummies.
     pub fn blocks(&self, level: u32) -> u64 {
         if level + 1 == self.levels { self.capacity } else { 1 << level }
     }
@@ -66,7 +66,7 @@ impl PartitionShape {
         3 * self.blocks(level)
     }
 
-    /// Slots of the levels above one.
+    /// Returns the number of slots of the levels above one.
     fn above(&self, level: u32) -> u64 {
         (0..level).map(|level| 2 * self.blocks(level)).sum()
     }

@@ -144,14 +144,14 @@ where
         &self.parameters
     }
 
-    /// Blocks in the stash of each processor now; empty while an operation is in flight. Secret.
+    /// Returns the number of blocks in the stash of each processor now; empty while an operation is in flight. Secret.
     pub fn stash_blocks(&self) -> Vec<usize> {
         let state = self.state.borrow();
         state.iter().flat_map(|state| &state.parts).map(SubOram::stash_blocks).collect()
     }
 
-    /// Bytes on the trusted side that outlast an operation, of all processors together: stashes, held buckets, and a
-    /// position map each.
+    /// Returns the number of bytes on the trusted side that outlast an operation, of all processors together: stashes,
+    /// held buckets, and a position map each.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         let parts: usize = state.iter().flat_map(|state| &state.parts).map(SubOram::trusted_bytes).sum();

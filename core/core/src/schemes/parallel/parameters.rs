@@ -18,7 +18,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct ParallelParameters {
     /// N, blocks that the user can address: 1 to 2^32 - 1, and no more than Z · 2^L: half of the tree.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// m, processors: a power of two from 1 to 1024. A round serves a request of each, so that it is the longest batch.
     pub processors: u32,

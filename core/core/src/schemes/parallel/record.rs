@@ -3,7 +3,8 @@
 
 use crate::types::{BlockId, Leaf};
 
-/// Bytes before the payload: the block, its new leaf, the place where it was asked, and whether the payload is one.
+/// The number of bytes before the payload: the block, its new leaf, the place where it was asked, and whether the
+/// payload is one.
 pub(super) const HEADER: usize = 32;
 
 const BLOCK: usize = 0;

@@ -30,9 +30,9 @@ pub(super) fn contents(entry: &[u8]) -> Option<(BlockId, Leaf, &[u8])> {
 pub(super) struct Butterfly {
     /// lg m.
     pub(super) bits: u32,
-    /// Leaves of a processor's subtree, as a power of two.
+    /// The number of leaves of a processor's subtree, as a power of two.
     pub(super) leaf_bits: u32,
-    /// Bytes of an entry.
+    /// The number of bytes of an entry.
     pub(super) entry_bytes: usize,
 }
 

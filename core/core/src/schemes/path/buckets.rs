@@ -84,7 +84,7 @@ impl BucketsByLevel {
         &self.blocks
     }
 
-    /// Blocks of a path in untrusted memory, real ones and dummies: PL in IR-ORAM.
+    /// Returns the number of blocks of a path in untrusted memory, real ones and dummies: PL in IR-ORAM.
     pub fn path_blocks(&self) -> u64 {
         self.blocks.iter().map(|blocks| u64::from(*blocks)).sum()
     }
@@ -101,7 +101,7 @@ impl BucketsByLevel {
         self.geometry(Bucket(0)).layout()
     }
 
-    /// Slots of the tree, its trusted levels counted as if they were buckets.
+    /// Returns the number of slots of the tree, its trusted levels counted as if they were buckets.
     fn slots(&self) -> u64 {
         let PathParameters { top, blocks_per_bucket, .. } = &self.parameters;
         let trusted = u64::from(*blocks_per_bucket) * ((1 << top.0) - 1);

@@ -95,13 +95,13 @@ struct State<R> {
     stash: Stash,
     /// The top levels, if they are kept as buckets on the trusted side.
     tree_top: TreeTop,
-    /// Paths that were read and are not yet written back, in the order of their reading.
+    /// The paths that were read and are not yet written back, in the order of their reading.
     held: Vec<Leaf>,
-    /// Paths that stay held when nothing is pending: one if consecutive paths are merged.
+    /// The number of paths that stay held when nothing is pending: one if consecutive paths are merged.
     kept: usize,
     /// True if the siblings of a path's buckets are read and written with it.
     has_siblings: bool,
-    /// Paths that are being written back.
+    /// The paths that are being written back.
     in_flight: Vec<Leaf>,
     placement: Placement,
     /// Write-backs that came early and background evictions, since it was built or brought back.
@@ -221,19 +221,20 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         &self.positions
     }
 
-    /// Blocks in the stash now: the trusted top and held paths included. Secret: it depends on the requests.
+    /// Returns the number of blocks in the stash now: the trusted top and held paths included. Secret: it depends on
+    /// the requests.
     pub fn stash_blocks(&self) -> usize {
         self.state.borrow().stash.len()
     }
 
-    /// Blocks in the stash now, for each subtree. Secret: only the simulations look.
+    /// Returns the number of blocks in the stash now, for each subtree. Secret: only the simulations look.
     #[cfg(feature = "testing")]
     pub(crate) fn waiting(&self) -> Vec<usize> {
         let stash = &self.state.borrow().stash;
         (0..1 << self.tree.top().0).map(|subtree| stash.subtree(subtree).count()).collect()
     }
 
-    /// Bytes on the trusted side: stash with the trusted top, buffers of paths, position map.
+    /// Returns the number of bytes on the trusted side: stash with the trusted top, buffers of paths, position map.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         let buffers = state.spare_reading.bytes.capacity() + state.spare_writing.bytes.capacity();

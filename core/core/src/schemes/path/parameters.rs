@@ -14,7 +14,7 @@ pub struct PathParameters {
     /// N, blocks that the user can address: at least 1, no more than Z · 2^L (half of the tree), and no more than three
     /// quarters of the tree's slots (of the smallest trees, half is more).
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// L, the level of the leaves: 0 to 31. The tree has 2^L leaves.
     pub leaf_level: Level,
@@ -190,7 +190,8 @@ impl PathParameters {
         }
     }
 
-    /// Blocks that an access takes in on average, in a tree that is half full: upper buckets hold few.
+    /// Returns the number of blocks that an access takes in on average, in a tree that is half full: upper buckets hold
+    /// few.
     pub fn blocks_on_path(&self) -> f64 {
         (2.0 + 1.4 * self.path_buckets() as f64) * f64::from(self.blocks_per_bucket) / 4.0
     }
@@ -247,7 +248,7 @@ impl PathParameters {
         self.geometry(Bucket(0)).layout()
     }
 
-    /// Buckets of a path in untrusted memory: those that one access reads, and writes back.
+    /// Returns the number of buckets of a path in untrusted memory: those that one access reads, and writes back.
     pub fn path_buckets(&self) -> usize {
         planning::path_buckets(self.leaf_level, self.top)
     }

@@ -108,7 +108,7 @@ impl TreeTop {
         }
     }
 
-    /// Bytes of all entries.
+    /// Returns the number of bytes of all entries.
     pub(super) fn entries_bytes(&self) -> usize {
         self.entries.len()
     }

@@ -23,12 +23,12 @@
 //! among those of the epoch that were not read, for any requests. The shuffle is an oblivious sort.
 //!
 //! **Costs**, N blocks, S slots of cache. A batch of n: n slots read, in one round trip, and none written. A shuffle
-//! each S accesses, by [`step`](crate::oram::Oram::step): about 1 + lg r (lg r + 1) / 2 times N + S slots read and written, where
-//! r is the number of [runs](PracticalOsParameters::runs).
+//! each S accesses, by [`step`](crate::oram::Oram::step): about 1 + lg r (lg r + 1) / 2 times N + S slots read and
+//! written, where r is the number of [runs](PracticalOsParameters::runs).
 //!
-//! **Errors**: those of [`OramError`](crate::oram::OramError); [`Backlogged`](crate::oram::OramError::Backlogged) if the longest batch has no room before a
-//! shuffle. After a failure of the store, and after a future that was dropped half-way, it answers
-//! [`Poisoned`](crate::oram::OramError::Poisoned) only.
+//! **Errors**: those of [`OramError`](crate::oram::OramError); [`Backlogged`](crate::oram::OramError::Backlogged) if
+//! the longest batch has no room before a shuffle. After a failure of the store, and after a future that was dropped
+//! half-way, it answers [`Poisoned`](crate::oram::OramError::Poisoned) only.
 
 #[cfg(feature = "inspect")]
 mod inspect;
@@ -60,7 +60,7 @@ pub struct PracticalOs<S, R> {
 pub struct State<R> {
     random: R,
     permutation: Permutation,
-    /// Accesses of the epoch so far.
+    /// The number of accesses of the epoch so far.
     served: u64,
     /// The access of the epoch that has read each block.
     cached: BTreeMap<BlockId, usize>,

@@ -11,7 +11,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct PracticalOsParameters {
     /// N, blocks that the user can address: 1 to 2^31.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// S, blocks of the cache, which are the accesses of an epoch: `max_batch` to 2^31; √N in the paper.
     pub cache: u32,
@@ -58,7 +58,7 @@ impl PracticalOsParameters {
         self.permuted().div_ceil(self.run_blocks.into())
     }
 
-    /// Bytes of a slot: a block and its header.
+    /// Returns the number of bytes of a slot: a block and its header.
     pub(super) fn slot_bytes(&self) -> usize {
         HEADER_BYTES + self.block_bytes as usize
     }

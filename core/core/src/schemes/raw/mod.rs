@@ -84,7 +84,7 @@ struct State<R> {
     random: R,
     stash: Stash,
     schedule: EvictionSchedule,
-    /// Accesses whose headers are not written yet.
+    /// The number of accesses whose headers are not written yet.
     unwritten: u64,
     /// The held headers and lists, which the holder of the lock takes.
     work: Work,
@@ -216,7 +216,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         after <= self.parameters.stash_bound as usize
     }
 
-    /// Evictions that the schedule requests now.
+    /// Returns the number of evictions that the schedule requests now.
     fn behind(&self) -> u64 {
         self.state.borrow().schedule.behind(self.parameters.pace())
     }

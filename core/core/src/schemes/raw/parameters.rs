@@ -14,7 +14,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct RawParameters {
     /// N, blocks that the user can address: 1 to 2^32 - 1, and no more than Z · 2^L: half of the tree.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// L, the level of the leaves: 0 to 31. The tree has 2^L leaves.
     pub leaf_level: Level,
@@ -142,7 +142,7 @@ impl RawParameters {
         planning::path_buckets(self.leaf_level, self.top)
     }
 
-    /// Slots that a path has in untrusted memory: those that an eviction reads and writes.
+    /// Returns the number of slots that a path has in untrusted memory: those that an eviction reads and writes.
     pub fn path_slots(&self) -> usize {
         self.path_buckets() * (self.blocks_per_bucket as usize + 1)
     }

@@ -11,14 +11,15 @@ use alloc::vec::Vec;
 pub(super) struct Reading {
     slots: Vec<Slot>,
     bytes: Vec<u8>,
-    /// Bytes of a header, and of a payload.
+    /// The size of a header in bytes.
     header_bytes: usize,
+    /// The size of a payload in bytes.
     block_bytes: usize,
     /// The places in `bytes` of the headers that were not held.
     headers: Vec<usize>,
     /// The places in `bytes` of the bodies of each path, path after path, root side first.
     bodies: Vec<usize>,
-    /// Buckets of a path.
+    /// The number of buckets of a path.
     levels: usize,
     /// The buckets of a path that is read as a whole, to be written in the same order.
     buckets: Vec<Bucket>,

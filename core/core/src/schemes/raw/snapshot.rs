@@ -70,12 +70,12 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         &self.positions
     }
 
-    /// Blocks in the stash now, the trusted top included. Secret: it depends on the requests.
+    /// Returns the number of blocks in the stash now, the trusted top included. Secret: it depends on the requests.
     pub fn stash_blocks(&self) -> usize {
         self.state.borrow().stash.len()
     }
 
-    /// Evictions begun so far: G in the paper. Public.
+    /// Returns the number of evictions begun so far: G in the paper. Public.
     pub fn evictions(&self) -> u64 {
         self.state.borrow().schedule.evictions
     }
@@ -105,7 +105,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
             && work.held.is_empty() == (unwritten == 0)
     }
 
-    /// Bytes on the trusted side: stash with the trusted top, held headers, a path in transit, position map.
+    /// Returns the number of bytes on the trusted side: stash with the trusted top, held headers, a path in transit,
+    /// position map.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         let Work { held, reading, .. } = &state.work;

@@ -73,7 +73,7 @@ impl EvictedBlock {
     }
 }
 
-/// Bytes of a number in a tag.
+/// The number of bytes of a number in a tag.
 const NUMBER_BYTES: u32 = 4;
 
 impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
@@ -124,7 +124,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         &self.tree
     }
 
-    /// Bytes on the trusted side.
+    /// Returns the number of bytes on the trusted side.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         self.tree.trusted_bytes() + state.tags.bytes() + size_of_val(&state.free[..])

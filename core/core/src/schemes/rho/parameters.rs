@@ -6,9 +6,9 @@ use crate::schemes::path::{BucketsByLevel, PathParametersError, TreeTopParameter
 /// The parameters of a small tree. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmallTreeParameters {
-    /// Sets of the tags: 1 to 2^20.
+    /// The number of sets of the tags: 1 to 2^20.
     pub sets: u32,
-    /// Tags of a set: 1 to 64.
+    /// The number of tags of a set: 1 to 64.
     pub ways: u32,
     /// The tree, in batches of 1 and with `top` 0. Its capacity is that of the [tags](Self::tags), and the most
     /// blocks that may be on their way out: at least one.

@@ -30,7 +30,7 @@ pub struct RingFilling<R> {
     /// The blocks of a bucket that was not placed are in its first slots, in the order in which they came.
     metadata: BucketMetadata,
     stash: Vec<BlockId>,
-    /// Reads of a bucket that come before a reshuffle.
+    /// The number of reads of a bucket that come before a reshuffle.
     max_reads: u32,
     random: R,
 }

@@ -90,7 +90,7 @@ impl InFlight {
             || self.rewrites.iter().any(|rewrite| rewrite.buckets.contains(&bucket))
     }
 
-    /// Blocks in the stash that only wait for a rewrite to end.
+    /// Returns the number of blocks in the stash that only wait for a rewrite to end.
     pub(crate) fn placed(&self) -> usize {
         self.rewrites.iter().map(|rewrite| rewrite.placed.len()).sum()
     }

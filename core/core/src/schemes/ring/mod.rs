@@ -166,8 +166,8 @@ where
         self.state.borrow_mut().random = random;
     }
 
-    /// Blocks in the stash now: the trusted top included, and those of an eviction in flight while they are here.
-    /// Secret: it depends on the requests.
+    /// Returns the number of blocks in the stash now: the trusted top included, and those of an eviction in flight
+    /// while they are here. Secret: it depends on the requests.
     pub fn stash_blocks(&self) -> usize {
         self.state.borrow().stash.len()
     }
@@ -177,12 +177,12 @@ where
         self.state.borrow().stash.peak()
     }
 
-    /// Evictions begun so far, early reshuffles not counted. Public.
+    /// Returns the number of evictions begun so far, early reshuffles not counted. Public.
     pub fn evictions(&self) -> u64 {
         self.state.borrow().schedule.evictions
     }
 
-    /// Bytes on the trusted side: stash with the trusted top, bucket metadata, position map.
+    /// Returns the number of bytes on the trusted side: stash with the trusted top, bucket metadata, position map.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         self.positions.trusted_bytes() + state.stash.bytes() + state.metadata.bytes()

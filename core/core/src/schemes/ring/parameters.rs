@@ -16,9 +16,9 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct RingBucket {
     /// Z: real blocks that it may hold, and the most slots that an eviction reads from it.
     pub blocks: u32,
-    /// Slots in untrusted memory: the paper's Z + S. At least S (`RingParameters::reads`), so that every read of a
-    /// bucket finds a slot that was not read yet. If it is less than Z + S, the last of the S reads may take real
-    /// blocks, which go to the stash, instead of dummies (the compacted bucket of String ORAM, 2021).
+    /// The number of slots in untrusted memory: the paper's Z + S. At least S (`RingParameters::reads`), so that every
+    /// read of a bucket finds a slot that was not read yet. If it is less than Z + S, the last of the S reads may take
+    /// real blocks, which go to the stash, instead of dummies (the compacted bucket of String ORAM, 2021).
     pub slots: u32,
 }
 
@@ -27,7 +27,7 @@ pub struct RingBucket {
 pub struct RingParameters {
     /// N: blocks that the user can address; at most 2^31 - 1.
     pub capacity: u64,
-    /// Bytes of a block; 0 if only the trace matters; at most 2^24.
+    /// The size of a block in bytes; 0 if only the trace matters; at most 2^24.
     pub block_bytes: u32,
     /// L, the level of the leaves: at most 30. The tree has 2^L leaves.
     pub leaf_level: Level,
@@ -99,7 +99,7 @@ pub enum RingParametersError {
     LeafTooSmall {
         /// Z of the leaf bucket.
         blocks: u32,
-        /// Blocks that fall to each leaf.
+        /// The number of blocks that fall to each leaf.
         share: u64,
         /// The least Z that is accepted.
         needed: u32,
@@ -113,7 +113,7 @@ pub enum RingParametersError {
         blocks: u32,
         /// S.
         reads: u32,
-        /// Slots.
+        /// The number of slots.
         slots: u32,
     },
     /// The stash bound is below what the parameters need.
@@ -231,7 +231,7 @@ impl RingParameters {
         self.leaf_level.0 - self.top.0
     }
 
-    /// Slots of a path in untrusted memory: those that an eviction writes.
+    /// Returns the number of slots of a path in untrusted memory: those that an eviction writes.
     pub fn slots_on_path(&self) -> u64 {
         self.on_path(|bucket| bucket.slots)
     }

@@ -45,11 +45,12 @@ struct PlanConstraints {
 struct Choice {
     top: Level,
     leaf_level: Level,
-    /// Slots that inner buckets have beyond S, in square roots of A.
+    /// The number of slots that inner buckets have beyond S, in square roots of A.
     inner_slots: f64,
-    /// Blocks that inner buckets may hold beyond the A/2 that they do on average, in square roots of those.
+    /// The number of blocks that inner buckets may hold beyond the A/2 that they do on average, in square roots of
+    /// those.
     inner_blocks: f64,
-    /// Slots that leaf buckets have beyond their blocks, in square roots of their share.
+    /// The number of slots that leaf buckets have beyond their blocks, in square roots of their share.
     leaf_slots: f64,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct State<R> {
     pub(super) stash: Stash,
     pub(super) metadata: BucketMetadata,
     pub(super) schedule: EvictionSchedule,
-    /// Buckets read often enough to be reshuffled early.
+    /// The buckets read often enough to be reshuffled early.
     pub(super) worn: VecDeque<Bucket>,
     pub(super) in_flight: InFlight,
     pub(super) placement: Placement,
@@ -117,7 +117,8 @@ impl<R: RngCore> State<R> {
         }
     }
 
-    /// Blocks that count against the stash bound: those that only wait for a write to complete do not.
+    /// Returns the number of blocks that count against the stash bound: those that only wait for a write to complete do
+    /// not.
     pub(super) fn resident(&self) -> usize {
         self.stash.len() - self.in_flight.placed()
     }

@@ -11,7 +11,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct SquareRootParameters {
     /// N, blocks that the user can address: at least 1.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// S, slots of the shelter, which are the accesses of an epoch: `max_batch` or more; √N in the paper. N + S is at
     /// most 2^32.
@@ -58,7 +58,7 @@ impl SquareRootParameters {
         (self.permuted() + u64::from(self.shelter)).div_ceil(self.run_blocks.into())
     }
 
-    /// Bytes of a slot: a block and its header.
+    /// Returns the number of bytes of a slot: a block and its header.
     pub(super) fn slot_bytes(&self) -> usize {
         HEADER_BYTES + self.block_bytes as usize
     }

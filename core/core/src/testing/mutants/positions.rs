@@ -98,7 +98,7 @@ impl<P: PositionMap> PositionMap for RepeatsPaths<P> {
 /// reads that processor's own part.
 pub struct KeepsToOwnPart<P> {
     map: P,
-    /// Leaves of a part, as a power of two.
+    /// The number of leaves of a part, as a power of two.
     leaf_bits: u32,
 }
 

@@ -103,8 +103,9 @@ impl Store for StopsAtTarget<'_> {
 /// otherwise the same.
 pub struct SwapsHalves<'a> {
     store: &'a TraceStore,
-    /// Buckets of a tree, and the level of its first.
+    /// The number of buckets of a tree.
     buckets: u64,
+    /// The level of the first bucket.
     top: u32,
 }
 

@@ -62,7 +62,7 @@ pub struct EditingStore<'a> {
     edit: Edit,
     /// The work that is under way.
     current_work: Rc<Cell<Work>>,
-    /// Bytes of a block and its header.
+    /// The size of a block with its header, in bytes.
     entry_bytes: usize,
     /// The real place of each slot of a bucket, for [`Edit::RealFirst`] and [`Edit::FirstUnread`].
     places: RefCell<BTreeMap<Bucket, Vec<u32>>>,

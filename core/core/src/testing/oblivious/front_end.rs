@@ -39,11 +39,12 @@ struct FrontEndObserver {
     tree: Box<dyn Observer>,
     /// The observer for an adversary that sees less.
     weaker: Option<Box<dyn Observer>>,
-    /// Paths of an access.
+    /// The number of paths of an access.
     paths: usize,
     shown: usize,
-    /// Paths of the batch in flight that are still to come; true if none has come.
+    /// The number of paths of the batch in flight that are still to come.
     remaining: usize,
+    /// True if no path of the batch has come.
     is_first: bool,
     /// The work of the tree that the access in flight is at.
     current: Option<CurrentWork>,

@@ -51,11 +51,11 @@ struct Rebuilt {
 #[derive(Default)]
 struct Epoch {
     number: u64,
-    /// Accesses that are in the buffer, or on their way to it.
+    /// The number of accesses that are in the buffer, or on their way to it.
     accesses: u64,
-    /// Copies in the other buffer.
+    /// The number of copies in the other buffer.
     sinking: u64,
-    /// Accesses before this epoch.
+    /// The number of accesses before this epoch.
     before: u64,
     /// The levels that hold something.
     full: Vec<usize>,

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 /// The events that are counted: the accesses whose leaves are compared, and the subtree of a leaf.
 pub struct Patterns<'a> {
-    /// Accesses, counted from the first of the run, a batch each.
+    /// The accesses, counted from the first of the run, a batch each.
     pub accesses: &'a [usize],
     /// The subtree of a leaf.
     pub subtree: &'a dyn Fn(u64) -> u64,

@@ -35,7 +35,7 @@ struct OpamObserver {
     slots: u64,
     adversary: Adversary,
     random: ChaCha8Rng,
-    /// Accesses of the batch in flight that have not been seen to write.
+    /// The number of accesses of the batch in flight that have not been seen to write.
     due: usize,
     accesses: usize,
     /// The slots that the access in flight has read.

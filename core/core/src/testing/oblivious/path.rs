@@ -128,7 +128,8 @@ enum OffLine {
 pub(super) struct FullObserver {
     pub(super) tree: Tree,
     random: ChaCha8Rng,
-    /// Paths that were read and are not yet written back, each once; and how many accesses came to one of them again.
+    /// The paths that were read and are not yet written back, each once; and how many accesses came to one of them
+    /// again.
     pub(super) held: Vec<u64>,
     pub(super) repeats: usize,
     pub(super) accesses_held: usize,

@@ -44,9 +44,9 @@ pub fn practical_os(
 
 /// The public shape of a permuted memory.
 struct Memory {
-    /// Places that are permuted.
+    /// The number of places that are permuted.
     permuted: u64,
-    /// Accesses of an epoch.
+    /// The number of accesses of an epoch.
     epoch: u32,
     max_batch: u32,
     /// True if the shelter follows the permuted memory in the store.
@@ -91,12 +91,12 @@ struct PermutedObserver {
     random: ChaCha8Rng,
     /// The operations that are due, in order, each of a work.
     due: VecDeque<(Work, Due)>,
-    /// Places of permuted memory that were not read in this epoch.
+    /// The places of permuted memory that were not read in this epoch.
     unread: Vec<u64>,
     sheltered: u64,
     /// The step that rebuilds.
     rebuilds: Option<usize>,
-    /// Accesses of the run.
+    /// The number of accesses of the run.
     accesses: usize,
     /// The choices of this epoch and of the one before.
     epoch: Vec<f64>,

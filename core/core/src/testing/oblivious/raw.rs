@@ -75,7 +75,7 @@ struct RawSchedule {
     max_batch: usize,
     /// The headers read since the last writing, in that order.
     held: Vec<u64>,
-    /// Accesses since then.
+    /// The number of accesses since then.
     unwritten: usize,
     /// True while a step writes headers.
     writes_headers: bool,

@@ -258,7 +258,7 @@ impl FullObserver {
         Ok(())
     }
 
-    /// Slots by path: a path's buckets lie below one another, and the next path begins elsewhere.
+    /// Returns the slots by path: a path's buckets lie below one another, and the next path begins elsewhere.
     fn groups(&self, slots: &[Slot]) -> Vec<Vec<Slot>> {
         let mut groups: Vec<Vec<Slot>> = Vec::new();
         for slot in slots {

@@ -10,11 +10,11 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use std::cell::{Cell, RefCell};
 
-/// Dummies after which a scheme that ever has pending steps must run one.
+/// The number of dummies after which a scheme that ever has pending steps must run one.
 const DUMMIES: usize = 200;
-/// Accesses of the work that is interrupted at a point that is drawn.
+/// The number of accesses of the work that is interrupted at a point that is drawn.
 const ACCESSES: u64 = 24;
-/// Accesses of the work that is interrupted at each of its points, and the most points of it.
+/// The number of accesses of the work that is interrupted at each of its points, and the most points of it.
 const FEW_ACCESSES: u64 = 4;
 const MAX_POINTS: usize = 200;
 

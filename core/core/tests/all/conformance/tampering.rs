@@ -9,7 +9,7 @@ use ameles_core::tree::layout::Layout;
 use ameles_core::types::{BlockId, Bucket, Slot};
 use proptest::prelude::*;
 
-/// Bytes of an entry of a bucket, header and payload, in the trees of these tests.
+/// The number of bytes of an entry of a bucket, header and payload, in the trees of these tests.
 pub const ENTRY: usize = 16 + 5;
 
 /// A change of a bucket's bytes, with entries of this many bytes.

@@ -95,7 +95,7 @@ fn adversarial(main: u64, holding: u64) -> impl Strategy<Value = Vec<Vec<Operati
     })
 }
 
-/// Slots that the schedule has for this many writes, in order.
+/// Returns the slots that the schedule has for this many writes, in order.
 fn scheduled(main: u64, holding: u64, writes: u64) -> Vec<Bucket> {
     let schedule = WriteSchedule::new(main, holding).unwrap();
     let of_write = |write| {

@@ -18,7 +18,7 @@ use ameles_core::types::{Bucket, Level};
 use std::rc::Rc;
 
 const LEAF_LEVEL: Level = Level(12);
-/// Blocks: half of them are written first, one for each leaf. By then every bucket was written.
+/// The number of blocks: half of them are written first, one for each leaf. By then every bucket was written.
 pub(super) const CAPACITY: u64 = 2 << 12;
 pub(super) const FILLING: usize = (CAPACITY / 2) as usize / MAX_BATCH as usize;
 /// Few runs and long ones: 2 * 2^12 accesses go into filling the trees, and about 10,000 are judged.

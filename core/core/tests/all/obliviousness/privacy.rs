@@ -12,7 +12,7 @@ use ameles_core::testing::oblivious::{
 use ameles_core::testing::{Operation, TraceStore};
 use ameles_core::types::{BlockId, Bucket, Level};
 
-/// Runs of each of two sequences.
+/// The number of runs of each of two sequences.
 const RUNS_OF_EACH: u64 = 9000;
 
 /// Sixteen leaves, in subtrees of four.

@@ -147,7 +147,7 @@ fn run<O: Oram>(
     (driver.take_events(), driver.into_model())
 }
 
-/// Batches that are lost with the process.
+/// The number of batches that are lost with the process.
 const LOST: usize = 8;
 
 fn trial<S: Restart>(scheme: &S, recovery: Recovery, sequence: Sequence, nth: u64, seed: u64) -> Trial {

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Independently seeded runs of each sequence.
 pub(crate) const RUNS: u64 = 64;
-/// Batches of each run, after the blocks were written.
+/// The number of batches of each run, after the blocks were written.
 pub(crate) const BATCHES: usize = 60;
 /// The runs of a small tree: many, so that what differs from run to run shows.
 pub(crate) const MANY_RUNS: Effort = Effort { runs: RUNS, batches: BATCHES };
@@ -23,7 +23,7 @@ pub(crate) const MANY_RUNS: Effort = Effort { runs: RUNS, batches: BATCHES };
 const USUAL_SEEDS: u64 = 2000;
 /// The longest batch.
 pub(crate) const MAX_BATCH: u32 = 4;
-/// Batches at the beginning of a run that are always driven promptly: by then every bucket was written.
+/// The number of batches at the beginning of a run that are always driven promptly: by then every bucket was written.
 pub(crate) const PROMPT: usize = 30;
 
 pub(crate) const PAIRS: [(Sequence, Sequence); 7] = [
@@ -148,7 +148,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) effort: Effort,
     pub(crate) capacity: u64,
     pub(crate) leaves: u64,
-    /// Evictions by the count of accesses.
+    /// The evictions by the count of accesses.
     pub(crate) rate: EvictionRate,
     pub(crate) max_batch: u32,
     pub(crate) run: Run<'a>,

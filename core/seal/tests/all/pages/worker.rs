@@ -28,7 +28,7 @@ struct State {
     buffers: BTreeMap<u64, Vec<u8>>,
     submitted: BTreeMap<Ticket, PageJob>,
     statuses: BTreeMap<Ticket, JobStatus>,
-    /// Slots in the order in which they were sealed.
+    /// The slots in the order in which they were sealed.
     sealed: Vec<u32>,
     /// The choice of the next job among those that may be done. `None` takes the first.
     choices: Option<Choices>,

@@ -24,11 +24,11 @@ pub(crate) const LONG: Length = Length { before: 500, measured: 2000 };
 
 /// Means over an access.
 pub(crate) struct Means {
-    /// Cycles.
+    /// The number of cycles.
     pub(crate) cycles: f64,
-    /// Beats that were read and written.
+    /// The number of beats that were read and written.
     pub(crate) beats: f64,
-    /// Blocks of AES.
+    /// The number of blocks of AES.
     pub(crate) chunks: f64,
 }
 

@@ -19,7 +19,7 @@ use rand_core::{RngCore, SeedableRng};
 use std::error::Error;
 use std::path::PathBuf;
 
-/// Accesses after which the tree is warm: a multiple of A, so that no eviction is due soon.
+/// The number of accesses after which the tree is warm: a multiple of A, so that no eviction is due soon.
 const WARM: usize = 200;
 
 /// Five levels, so that a path fits into a picture; the rest is the paper's.

@@ -10,7 +10,7 @@ const TOP: f64 = 76.0;
 /// The height of a lane, and that of one with names of short spans.
 const LOW: f64 = 24.0;
 const HIGH: f64 = 62.0;
-/// Cycles from line to line.
+/// The number of cycles from line to line.
 const GRID: usize = 10;
 
 /// Draws lanes, each cycle that many pixels wide.

@@ -24,7 +24,7 @@ pub(super) struct FormatRow {
 pub(super) struct SegmentRow {
     #[n(0)]
     pub(super) bytes: u64,
-    /// Runs of blocks, for a segment with blocks of its own.
+    /// The runs of blocks, for a segment with blocks of its own.
     #[n(1)]
     #[cbor(default)]
     pub(super) runs: Vec<Run>,

@@ -26,11 +26,11 @@ pub(crate) use round::DUMMY;
 /// The use of shared blocks by small objects. It is as secret as the objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PackedUsage {
-    /// Blocks that small objects share.
+    /// The number of blocks that small objects share.
     pub blocks: u64,
     /// The bytes of small objects in these blocks.
     pub live_bytes: u64,
-    /// Bytes of small objects that wait in rows for a block.
+    /// The number of bytes of small objects that wait in rows for a block.
     pub waiting_bytes: u64,
 }
 

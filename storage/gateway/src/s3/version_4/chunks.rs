@@ -28,7 +28,7 @@ pub(super) enum Step {
 
 /// Decodes a body in chunks.
 pub(super) struct Chunks {
-    /// Bytes of the body that are still missing.
+    /// The number of bytes of the body that are still missing.
     remaining: u64,
     has_trailer: bool,
     signed: Option<Signed>,
@@ -45,7 +45,7 @@ enum State {
 }
 
 struct Chunk {
-    /// Bytes of the chunk that are still missing; its line end follows the last one.
+    /// The number of bytes of the chunk that are still missing. Its line end follows the last one.
     remaining: u64,
     signature: Vec<u8>,
     hasher: Sha256,

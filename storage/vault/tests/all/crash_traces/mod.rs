@@ -51,7 +51,8 @@ const SHAPED: u64 = 12;
 const JUDGED: u64 = 24;
 /// Lifecycles of a vault whose flaw shows in every one.
 const FLAWED: u64 = 6;
-/// Batches that write every block, and so every bucket: sixteen leaves, and an eviction for three accesses.
+/// The number of batches that write every block, and so every bucket: sixteen leaves, and an eviction for three
+/// accesses.
 const WARM_UP: usize = 16;
 /// The batches of a lifecycle after the warm-up.
 const BATCHES: usize = 40;

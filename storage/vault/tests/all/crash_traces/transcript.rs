@@ -21,15 +21,15 @@ const MAX_STEPS: u64 = 8;
 #[derive(Default)]
 pub struct Transcript {
     pub events: Vec<Event>,
-    /// Reads that were repeated.
+    /// The number of reads that were repeated.
     pub repeated: usize,
-    /// Writes that were cut off and repeated.
+    /// The number of writes that were cut off and repeated.
     pub redone: usize,
-    /// Reads that were announced before a kill, and first made after it.
+    /// The number of reads that were announced before a kill, and first made after it.
     pub belated: usize,
-    /// Accesses that read while earlier off-line work was in progress.
+    /// The number of accesses that read while earlier off-line work was in progress.
     pub beside: usize,
-    /// Steps of off-line work that read while another one wrote.
+    /// The number of steps of off-line work that read while another one wrote.
     pub overlapping: usize,
     /// The sum of the steps of all new reads and writes, each since the store last answered.
     pub steps: u64,
@@ -84,8 +84,8 @@ struct TranscriptWriter {
     /// The next read that the recovery must repeat.
     next: usize,
     asked: BTreeMap<usize, Role>,
-    /// Batches that were requested and have not visibly begun; the accesses of the others, and how many of those have
-    /// begun.
+    /// The batches that were requested and have not visibly begun; the accesses of the others, and how many of those
+    /// have begun.
     waiting: VecDeque<usize>,
     counted: u64,
     begun: u64,

@@ -18,7 +18,7 @@ use ameles_vault::{VaultError, VaultHeader};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Bytes of the page that holds the database's header.
+/// The number of bytes of the page that holds the database's header.
 const HEADER: usize = 4096;
 /// The byte and the bit that say which of the last two commits is the newest.
 const NEWEST: (usize, u8) = (9, 1);

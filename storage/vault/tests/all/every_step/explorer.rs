@@ -37,9 +37,9 @@ impl Effort {
 pub struct Summary {
     /// The effects of the lifecycle: changes and syncs of the disk, requests to the store.
     pub effects: usize,
-    /// Crashes of the lifecycle.
+    /// The number of crashes of the lifecycle.
     pub crashes: usize,
-    /// Crashes of recoveries.
+    /// The number of crashes of recoveries.
     pub again: usize,
     /// Restores from a store alone.
     pub restored: usize,

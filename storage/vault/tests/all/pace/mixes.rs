@@ -115,7 +115,7 @@ impl Client {
         }
     }
 
-    /// Blocks that no other client uses.
+    /// Returns the number of blocks that no other client uses.
     fn block(&mut self) -> u64 {
         let own = BLOCKS / 8;
         self.nth * own + self.rng.below(own)

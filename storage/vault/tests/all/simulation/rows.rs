@@ -33,7 +33,7 @@ impl RowsModel {
         table
     }
 
-    /// Bytes that the table takes.
+    /// Returns the number of bytes that the table takes.
     pub fn used(&self) -> u64 {
         used(&self.table)
     }

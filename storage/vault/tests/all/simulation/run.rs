@@ -55,7 +55,7 @@ pub(super) struct Run {
     scenario: Scenario,
     header: VaultHeader,
     pub(super) disk: FragileDisk,
-    /// Copies of the disk, made after openings that failed.
+    /// The copies of the disk, made after openings that failed.
     pub(super) disk_copies: Vec<FragileDisk>,
     violation: Violation,
     pub(super) checked_store: CheckedStore,

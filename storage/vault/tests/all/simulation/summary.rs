@@ -20,13 +20,13 @@ counts! {
         pub disk_full: u64,
         /// Clean closes.
         pub closed: u64,
-        /// Writes that were acknowledged.
+        /// The number of writes that were acknowledged.
         pub acknowledged: u64,
-        /// Reads that recoveries repeated.
+        /// The number of reads that recoveries repeated.
         pub repeated: u64,
-        /// Copies of the store that were restored.
+        /// The number of copies of the store that were restored.
         pub restored: u64,
-        /// Copies of the trusted disk that were displaced by the gateway that continues.
+        /// The number of copies of the trusted disk that were displaced by the gateway that continues.
         pub displaced: u64,
         /// The counts of what a provider's limits did.
         pub provider: ProviderCounts,

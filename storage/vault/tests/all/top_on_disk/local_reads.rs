@@ -132,7 +132,7 @@ async fn settle(vault: &Vault) {
     assert_eq!(vault.status().evictions_pending, 0);
 }
 
-/// Blocks for which a bucket has room.
+/// Returns the number of blocks for which a bucket has room.
 fn room(parameters: &VaultParameters, bucket: Bucket) -> usize {
     match &parameters.scheme {
         SchemeParameters::Ring(ring) => {

@@ -9,7 +9,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 pub(super) struct Partitions {
-    /// Blocks that each level has room for; as many slots more.
+    /// The blocks that each level has room for; as many slots more.
     rooms: Vec<u64>,
     partitions: Vec<Partition>,
 }

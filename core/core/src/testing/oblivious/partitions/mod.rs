@@ -113,14 +113,15 @@ struct FullObserver<K> {
     /// The partitions at which each work waits for the store, in the order asked.
     waiting_for_store: BTreeMap<usize, Vec<usize>>,
     access: Option<OnLine>,
-    /// Steps in flight, the oldest first: only that one works.
+    /// The steps in flight, the oldest first: only that one works.
     steps: Vec<OffLine>,
     /// Takes begun that no finished put has followed.
     pending_puts: usize,
-    /// Accesses begun, and evictions of the sweep that were begun.
+    /// The number of accesses that were begun.
     begun: u64,
+    /// The number of evictions of the sweep that were begun.
     swept: u64,
-    /// Accesses that ended.
+    /// The number of accesses that ended.
     accesses: usize,
     observations: Observations,
 }
@@ -134,7 +135,7 @@ fn number(work: Work) -> usize {
 }
 
 impl<K: SubOrams> FullObserver<K> {
-    /// Evictions of the sweep that are due.
+    /// Returns the number of evictions of the sweep that are due.
     fn due(&self) -> u64 {
         let all = self.begun * u64::from(self.parameters.sweep_evictions);
         (all / u64::from(self.parameters.sweep_accesses)).saturating_sub(self.swept)

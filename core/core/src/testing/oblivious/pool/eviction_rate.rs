@@ -3,8 +3,8 @@
 /// The evictions of this many accesses: what follows from the count of accesses alone.
 #[derive(Clone, Copy, Debug)]
 pub struct EvictionRate {
-    /// Evictions that come for [`accesses`](Self::accesses).
+    /// The number of evictions that come for [`accesses`](Self::accesses).
     pub evictions: u64,
-    /// Accesses.
+    /// The number of accesses.
     pub accesses: u64,
 }
