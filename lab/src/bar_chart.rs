@@ -51,7 +51,7 @@ const WIDTH: f64 = 960.0;
 /// The height of bars in a single row, and in each of several.
 const HEIGHT: f64 = 300.0;
 const HEIGHT_OF_SEVERAL: f64 = 220.0;
-/// Room for the numbers at the scale.
+/// The room for the numbers at the scale.
 const LEFT: f64 = 48.0;
 /// The minimum width of a bar with its number above it. The number is written upwards, and its letters have this
 /// height.

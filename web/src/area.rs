@@ -87,7 +87,7 @@ pub fn tree(layout: &Layout) -> Vec<Area> {
     areas(Shape::Tree, levels)
 }
 
-/// Consecutive parts: name, buckets, slots of each.
+/// Returns the consecutive parts: name, buckets, slots of each.
 pub fn rows<N: Into<String>>(parts: impl IntoIterator<Item = (N, u64, u32)>) -> Vec<Area> {
     areas(Shape::Row, parts)
 }

@@ -4,9 +4,9 @@ use crate::example_schemes;
 use crate::instance::{Instance, PositionMapKind, Setting};
 use serde::Serialize;
 
-/// Minimum number of blocks of a scheme.
+/// The minimum number of blocks of a scheme.
 pub const MIN_BLOCKS: u64 = 8;
-/// Maximum number of blocks of a scheme: a page draws no more.
+/// The maximum number of blocks of a scheme: a page draws no more.
 pub const MAX_BLOCKS: u64 = 1024;
 /// The maximum number of accesses in a batch.
 pub const MAX_BATCH: u32 = 8;

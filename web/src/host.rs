@@ -10,7 +10,7 @@ use ameles_core::types::BlockId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Maximum number of steps of one request.
+/// The maximum number of steps of one request.
 pub const MAX_STEPS: u32 = 100_000;
 
 /// A request.

@@ -42,7 +42,7 @@ pub struct Picture {
     pub is_outdated: bool,
     /// The levels that hold something.
     pub levels: Vec<bool>,
-    /// Numbers that the scheme counts.
+    /// The numbers that the scheme counts.
     pub counters: Vec<(&'static str, u64)>,
     /// The PosMap blocks of a recursive position map.
     pub maps: Maps,

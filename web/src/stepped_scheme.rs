@@ -37,7 +37,7 @@ pub trait SteppedScheme {
     /// Begins a step of the pending work.
     fn step(&self) -> Task;
 
-    /// Pending steps of that work.
+    /// Returns the number of pending steps of that work.
     fn pending_steps(&self) -> u64;
 
     /// Returns whether they must come before the next access.

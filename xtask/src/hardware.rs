@@ -105,8 +105,8 @@ impl Verilator {
         verilator
     }
 
-    /// Returns the command that compiles the translated files of a folder into the program `bench`. The makefile of the Python
-    /// package is not configured.
+    /// Returns the command that compiles the translated files of a folder into the program `bench`. The makefile of the
+    /// Python package is not configured.
     fn compiler(&self, folder: &Path) -> Result<Command> {
         let include = self.root.join("include");
         let mut compiler = command("c++");

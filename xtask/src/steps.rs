@@ -149,7 +149,7 @@ fn docs() -> Result<()> {
     run(&mut workspace_cargo(&["test", "--workspace", "--doc"])?)
 }
 
-/// Arguments that shorten examples. Without them, these run as long as the book says.
+/// The arguments that shorten examples. Without them, these run as long as the book says.
 const SHORT_ARGUMENTS: [(&str, &[&str]); 5] = [
     ("settling", &["20", "3", "2000"]),
     ("steady_state", &["16", "1"]),

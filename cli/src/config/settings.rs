@@ -34,9 +34,9 @@ const PASSPHRASE_VARIABLE: &str = "AMELES_PASSPHRASE";
 pub struct Settings {
     /// The folder of the vault on this machine.
     pub data: DataFolder,
-    /// Bytes that the user can store, in whole blocks.
+    /// The number of bytes that the user can store, in whole blocks.
     pub capacity: Size,
-    /// Bytes of a block.
+    /// The size of a block.
     pub block_size: Size,
     /// The ORAM algorithm and its parameters.
     pub scheme: SchemeSettings,
@@ -69,7 +69,7 @@ pub struct SchemeSettings {
     pub a: Option<u32>,
     /// The maximum number of accesses in one batch.
     pub max_batch: Option<u32>,
-    /// Trusted memory for the top of the tree.
+    /// The trusted memory for the top of the tree.
     pub tree_top: Option<SizeOrPercent>,
     /// The place of the stash and the tree top.
     pub tree_top_on: TreeTopOn,

@@ -4,8 +4,8 @@ use crate::config::interval::Interval;
 use crate::config::size::Size;
 use std::net::SocketAddr;
 
-/// Settings that contradict each other, or that no vault can have. Each error names the flag, or the key and its file, of
-/// the value.
+/// Settings that contradict each other, or that no vault can have. Each error names the flag, or the key and its file,
+/// of the value.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// The store of the vault does not exist.
@@ -65,7 +65,7 @@ pub enum SettingsError {
         capacity: Size,
         /// The block size's name.
         block_name: String,
-        /// Bytes of a block.
+        /// The size of a block.
         block_size: Size,
         /// The smallest capacity that is too large.
         limit: Size,
@@ -96,7 +96,7 @@ pub enum SettingsError {
         name: String,
         /// The given capacity.
         capacity: Size,
-        /// Trusted memory of such a vault.
+        /// The trusted memory of such a vault.
         needed: Size,
         /// Memory of the machine.
         total: Size,

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 /// A number of bytes in readable form.
 ///
-/// The unit is binary (`KiB`, `MiB`, `GiB`, `TiB`), decimal (`kB`, `MB`, `GB`, `TB`) or missing (bytes). A bare `K` or `M` is
-/// refused: it may mean 1000 or 1024.
+/// The unit is binary (`KiB`, `MiB`, `GiB`, `TiB`), decimal (`kB`, `MB`, `GB`, `TB`) or missing (bytes). A bare `K` or
+/// `M` is refused: it may mean 1000 or 1024.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "SizeForm")]
 pub struct Size(pub u64);

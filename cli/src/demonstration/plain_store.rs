@@ -1,8 +1,8 @@
 //! A store without an ORAM: block n is in slot n, sealed.
 //!
 //! Contents are as safe as in a vault: each block is authenticated with its slot and its version before it is used. The
-//! versions are in trusted memory, so an older version is refused. A watcher sees which slots are read or written, and how
-//! often.
+//! versions are in trusted memory, so an older version is refused. A watcher sees which slots are read or written, and
+//! how often.
 
 use crate::report::provider::Provider;
 use ameles_core::tree::layout::{Extent, Layout};

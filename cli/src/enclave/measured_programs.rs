@@ -42,8 +42,8 @@ pub struct ProgramStart<'a> {
 }
 
 impl MeasuredPrograms {
-    /// Finds the programs. Programs without a named file come from the checkout: they are built if needed, and the solver must
-    /// have been built by `cargo xtask setup`. A program that is neither named nor available is skipped.
+    /// Finds the programs. Programs without a named file come from the checkout: they are built if needed, and the
+    /// solver must have been built by `cargo xtask setup`. A program that is neither named nor available is skipped.
     ///
     /// # Errors
     /// A named program is missing or is for another processor; no program is available.

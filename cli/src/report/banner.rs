@@ -19,9 +19,9 @@ pub struct VaultSummary {
     pub scheme: String,
     /// The scheme's parameters by name.
     pub parameters: Vec<(String, String)>,
-    /// Bytes that the user can store.
+    /// The number of bytes that the user can store.
     pub capacity: Size,
-    /// Bytes of a block.
+    /// The size of a block.
     pub block_size: Size,
     /// The location of the untrusted side.
     pub store: String,
@@ -56,7 +56,7 @@ pub struct OnDiskSummary {
 /// The cost of a journal in the store: one object and one request for each batch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JournalSummary {
-    /// Lengths of batches, each with the bytes of its object.
+    /// The lengths of batches, each with the bytes of its object.
     pub objects: Vec<(u64, Size)>,
     /// US dollars for the requests of a million batches, if prices are given.
     pub dollars: Option<f64>,
@@ -69,11 +69,11 @@ pub struct PaceSummary {
     pub turn: String,
     /// The number of accesses in each interval.
     pub batch: u32,
-    /// Bytes that can be read or written per second.
+    /// The number of bytes that can be read or written per second.
     pub per_second: Size,
     /// The number of requests per day.
     pub requests: u64,
-    /// Bytes moved per day, in both directions.
+    /// The number of bytes moved per day, in both directions.
     pub bytes: Size,
     /// US dollars per day, if prices are given.
     pub dollars: Option<f64>,

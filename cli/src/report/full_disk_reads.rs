@@ -1,5 +1,5 @@
-//! The reads that are still answered when a disk is full. For the trusted disk they depend on its reserved space, for the
-//! store on the scheme.
+//! The reads that are still answered when a disk is full. For the trusted disk they depend on its reserved space, for
+//! the store on the scheme.
 
 use crate::config::size::Size;
 use ameles_vault::VaultParameters;

@@ -131,7 +131,7 @@ pub struct Objects {
     pub objects: u64,
     /// The bytes of all objects.
     pub bytes: u64,
-    /// Unused blocks.
+    /// The number of unused blocks.
     pub free_blocks: u64,
     /// All blocks.
     pub blocks: u64,

@@ -37,7 +37,7 @@ pub enum Warning {
 /// The figures that the warnings depend on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
-    /// Free bytes on the trusted folder's disk, if known.
+    /// The number of free bytes on the trusted folder's disk, if known.
     pub free_bytes: Option<u64>,
     /// The number of blocks in the stash at the last time with nothing in flight.
     pub stash_blocks: u64,

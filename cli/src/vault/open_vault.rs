@@ -1,5 +1,5 @@
-//! Opening the vaults of `ameles serve`: one vault, or a vault with the successor that it fills. A complete successor takes
-//! over here.
+//! Opening the vaults of `ameles serve`: one vault, or a vault with the successor that it fills. A complete successor
+//! takes over here.
 
 use crate::config::{Settings, VaultConfig};
 use crate::migration::{record::MigrationRecord, switch};

@@ -55,8 +55,8 @@ pub fn max_process_memory(parameters: &VaultParameters, serve: &ServeSettings) -
     vault + names + serve.transfer_memory.0 + connections + DATABASE_CACHE + PROGRAM
 }
 
-/// Returns the bytes of the evictions in flight: two paths in the clear and sealed, a copy of one in transfer, and the sealed
-/// slots of one that is read.
+/// Returns the bytes of the evictions in flight: two paths in the clear and sealed, a copy of one in transfer, and the
+/// sealed slots of one that is read.
 fn ring_in_flight(ring: &RingParameters) -> u64 {
     (5 * ring.slots_on_path() + ring.blocks_on_path()) * u64::from(ring.block_bytes)
 }

@@ -10,8 +10,8 @@ const MIN_GROWTH: u64 = 32;
 /// Bytes of trusted memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrustedMemory {
-    /// The usual bytes of a full, busy vault: the maps, the mean stash with the tree top, a batch, and the blocks that an
-    /// eviction has read.
+    /// The usual bytes of a full, busy vault: the maps, the mean stash with the tree top, a batch, and the blocks that
+    /// an eviction has read.
     pub usual: u64,
     /// The usual number of blocks in the stash with nothing in flight.
     pub resting_blocks: u64,

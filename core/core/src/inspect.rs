@@ -48,7 +48,7 @@ pub struct Inspection {
     /// The levels that hold something, from the top, in a scheme of levels that fill and empty. The levels of a
     /// partition come after those of the one before it. Public.
     pub levels: Vec<bool>,
-    /// Numbers that the scheme counts, by their names. Public.
+    /// The numbers that the scheme counts, by their names. Public.
     pub counters: Vec<(&'static str, u64)>,
     /// The inner ORAMs of a recursive position map, the largest first: their PosMap blocks hold the places of blocks.
     /// In this case `positions` are the places of the last one's PosMap blocks, which the trusted side keeps.

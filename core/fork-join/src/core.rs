@@ -17,11 +17,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// Polls for the end of a job before the caller yields its processor: the thread that still works may wait for it. At
-/// about 50 ns a poll that is 20 µs, longer than any part.
+/// The number of polls for the end of a job before the caller yields its processor: the thread that still works may
+/// wait for it. At about 50 ns a poll that is 20 µs, longer than any part.
 const SPINS_BEFORE_YIELD: u32 = 400;
 
-/// Polls for work between two reads of the clock and of the processor's number. At about 50 ns a poll that is 1.6 µs.
+/// The number of polls for work between two reads of the clock and of the processor's number. At about 50 ns a poll
+/// that is 1.6 µs.
 const SPINS_PER_CLOCK_READ: u32 = 32;
 
 /// The caller's closure with its type and lifetime erased: `call(data, lane, part)`.
@@ -46,7 +47,7 @@ unsafe fn no_work(_: *const (), _: usize, _: usize) {}
 pub(crate) struct Core {
     lanes: Box<[Lane]>,
     job: CachePadded<CurrentJob>,
-    /// Parts of the job that are not done yet.
+    /// The number of parts of the job that are not done yet.
     pending: CachePadded<AtomicUsize>,
     read_mostly: CachePadded<ReadMostly>,
 }

@@ -14,7 +14,7 @@ pub(crate) struct Lane {
     range: AtomicU64,
     /// True if the owner sleeps, or is about to.
     asleep: AtomicBool,
-    /// Times in a row, up to a bound, that the owner was woken and found no part.
+    /// The number of times in a row, up to a bound, that the owner was woken and found no part.
     wasted_wakeups: AtomicU32,
     /// The number of jobs that do not wake the owner from now on.
     jobs_to_skip: AtomicU32,

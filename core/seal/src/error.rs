@@ -56,7 +56,7 @@ pub enum SealError {
     /// The store's slots are too small to hold a tag.
     #[error("the store's slots of {slot_bytes} bytes are shorter than the sealing overhead")]
     SlotsTooSmall {
-        /// Sealed bytes of a slot.
+        /// The number of sealed bytes of a slot.
         slot_bytes: u32,
     },
     /// The store failed or refused.

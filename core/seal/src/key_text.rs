@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
     "a master key is 64 hexadecimal digits or base64 of 32 bytes; this text is {length} characters long and is neither"
 )]
 pub struct NotAKey {
-    /// Characters of the text, without the white space around it.
+    /// The number of characters of the text, without the white space around it.
     pub length: usize,
 }
 

@@ -102,7 +102,7 @@ pub struct Sealed<U> {
 struct Opening {
     /// True if the newest epoch was begun here. An epoch that is replayed from a journal was not begun here.
     began: bool,
-    /// Counters that were assigned here and not sealed yet.
+    /// The counters that were assigned here and not sealed yet.
     unsealed: BTreeSet<u64>,
 }
 

@@ -47,7 +47,7 @@ pub struct Event {
     /// The number of bytes of payload that it moves: up for writes, down for reads. Lists and removals count none, and
     /// a blob that was read counts once it is there.
     pub bytes: Bytes,
-    /// SHA-256 of the payload of a write, if that is recorded.
+    /// The SHA-256 of the payload of a write, if that is recorded.
     pub digest: Option<[u8; 32]>,
 }
 

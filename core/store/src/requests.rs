@@ -32,7 +32,7 @@ pub fn range_requests(places: &[Place]) -> Vec<RangeRequest> {
 pub(crate) struct ReadPlan {
     /// The requests, as [`range_requests`] gives them.
     pub(crate) requests: Vec<RangeRequest>,
-    /// Offsets into the caller's buffer, one for each slot, in the order in which the requests hold the slots.
+    /// The offsets into the caller's buffer, one for each slot, in the order in which the requests hold the slots.
     pub(crate) offsets: Vec<usize>,
 }
 

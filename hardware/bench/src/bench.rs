@@ -19,7 +19,7 @@ pub enum BenchError {
         cycles: u64,
         /// The number of requests that the controller accepted.
         request: usize,
-        /// Answers that were given.
+        /// The number of answers that were given.
         answer: usize,
     },
     /// The controller has stopped with an error.

@@ -26,7 +26,7 @@ pub struct GoldenMemory(Rc<RefCell<State>>);
 struct State {
     configuration: Configuration,
     pads: Pads,
-    /// Plaintexts of the core's buckets.
+    /// The plaintexts of the core's buckets.
     plaintexts: HashMap<u64, Vec<u8>>,
     /// The times that each bucket's body was written (RAW ORAM).
     body_writes: HashMap<u64, u64>,
@@ -104,7 +104,7 @@ impl State {
         (self.configuration.top_buckets()..self.configuration.buckets()).contains(&bucket)
     }
 
-    /// Plaintext bytes of a bucket of the core.
+    /// Returns the number of plaintext bytes of a bucket of the core.
     fn plain_bytes(&self, bucket: u64) -> usize {
         let Configuration { scheme, .. } = self.configuration;
         let (header, block) = (HEADER_BYTES, self.configuration.tagged_bytes() as usize);

@@ -90,9 +90,9 @@ pub struct Burst {
 /// All that the bus has shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Bursts that were read.
+    /// The bursts that were read.
     pub reads: Vec<Burst>,
-    /// Bursts that were written.
+    /// The bursts that were written.
     pub writes: Vec<Burst>,
     /// The cycles in which a written beat passed.
     pub write_beats: Vec<u64>,
@@ -127,7 +127,7 @@ pub struct Memory {
     reading: VecDeque<Reading>,
     /// The beat that is offered, and the answer to its read.
     offered: Option<(Beat, u32)>,
-    /// Bursts whose beats have not all come.
+    /// The bursts whose beats have not all come.
     writing: VecDeque<(u64, u32)>,
     /// The beats whose burst has not come, and whether each is marked as the last.
     arrived: VecDeque<(Beat, bool)>,

@@ -60,7 +60,7 @@ pub fn program_accesses(
     }))
 }
 
-/// Consecutive blocks: the best possible locality.
+/// Returns the consecutive blocks: the best possible locality.
 pub fn scan(max: usize) -> Vec<ProgramAccess> {
     (0..max as u64).map(|nth| ProgramAccess { block: BlockId(nth), writes: false }).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Resident memory of this process, in bytes.
+/// The resident memory of this process, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Resident {
     /// The resident memory now (`VmRSS`).

@@ -136,7 +136,7 @@ impl FromStr for SizeSelector {
 }
 
 impl Selector {
-    /// The selector of one of several workers, counted from 0, where each has its own numbers; `None` if there are
+    /// The selector of one of several workers, counted from 0, if each has its own numbers; `None` if there are
     /// fewer numbers than workers. Sequences, constants and histograms are not divided, as in COSBench.
     pub fn share(&self, worker: u64, workers: u64) -> Option<Selector> {
         let part = |min: u64, max: u64| {

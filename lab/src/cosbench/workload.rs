@@ -10,9 +10,9 @@ pub struct Workload {
     pub name: String,
     /// The workload's description.
     pub description: String,
-    /// The store, where the workload names one.
+    /// The store, if the workload names one.
     pub storage: Option<Service>,
-    /// The service that authenticates users of the store, where the workload names one.
+    /// The service that authenticates users of the store, if the workload names one.
     pub auth: Option<Service>,
     /// The stages, in sequence.
     pub stages: Vec<Stage>,
@@ -66,7 +66,7 @@ pub struct Work {
 pub struct Limit {
     /// The number of seconds.
     pub runtime_seconds: u64,
-    /// Operations.
+    /// The number of operations.
     pub operations: u64,
     /// The number of bytes moved.
     pub bytes: u64,

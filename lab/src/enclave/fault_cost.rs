@@ -17,9 +17,9 @@ pub struct FaultCost {
     pub off_line: u64,
     /// The part of it that another hart would have done while the program ran.
     pub hidden: u64,
-    /// System calls of the program.
+    /// The number of system calls of the program.
     pub system_calls: u64,
-    /// Ciphers.
+    /// The number of ciphers.
     pub ciphers: u64,
     /// The number of copies between private and untrusted memory, and to where a page is sealed.
     pub copies: u64,

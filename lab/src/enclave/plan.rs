@@ -9,9 +9,9 @@ use ameles_seal::pages::PageCipher;
 
 /// The program of the sweeps. The sweep of memory uses its small size, which fits into little memory.
 const SWEPT_PROGRAM: &str = "random_writes";
-/// Numbers of resident pages of the sweep.
+/// The numbers of resident pages of the sweep.
 const SWEPT_RESIDENT: [u32; 5] = [8, 15, 32, 64, 128];
-/// Sizes of untrusted memory of the sweep, in MiB.
+/// The sizes of untrusted memory of the sweep, in MiB.
 const SWEPT_MEBIBYTES: [u64; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 /// The maximum of faults of a run of the sweep: Path ORAM's faults are expensive where memory is large.
 const SWEPT_FAULTS: u64 = 100;
@@ -41,9 +41,9 @@ pub struct Options {
     /// The number of faults before the counted ones. The default is 1500, or 40 with `quick`: the programs have created
     /// their data by then.
     pub warm: Option<u64>,
-    /// Rounds by the wall clock: 0 for none.
+    /// The number of rounds by the wall clock: 0 for none.
     pub rounds: u64,
-    /// Machines that count at the same time: at least 1.
+    /// The number of machines that count at the same time: at least 1.
     pub machines: usize,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Plan {
     pub(super) window: Window,
     pub(super) programs: Vec<&'static Program>,
     pub(super) configurations: Vec<Configuration>,
-    /// Rounds by the wall clock.
+    /// The number of rounds by the wall clock.
     pub(super) rounds: u64,
 }
 

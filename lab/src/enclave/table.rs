@@ -7,7 +7,7 @@ use super::machine::Setting;
 use crate::markdown::{add, markdown, ratio, render, scheme_cells};
 use ameles_pager::scheme::Scheme;
 
-/// Resident pages for which the paper has figures.
+/// The number of resident pages for which the paper has figures.
 const PAPER_RESIDENT: u32 = 15;
 /// The maximum number of instructions that a plain fault is to take outside of the cipher.
 const MAX_OUTSIDE_CIPHER: f64 = 6000.0;

@@ -53,7 +53,7 @@ pub(super) struct Parts {
     pub(super) program: f64,
     /// The work between the faults, in the program's own process; its ciphers and copies count above too.
     pub(super) off_line: f64,
-    /// Ciphers and copies of the second process.
+    /// The number of ciphers and copies of the second process.
     pub(super) second_process: f64,
 }
 

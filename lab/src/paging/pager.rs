@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct Paging {
     /// The scheme.
     pub scheme: Scheme,
-    /// K, where the scheme has one.
+    /// K, if the scheme has one.
     pub k: u64,
     /// The cipher that seals pages.
     pub cipher: PageCipher,

@@ -4,7 +4,7 @@ use super::configuration::{Configuration, RATIOS, Setting};
 use ameles_programs::PROGRAMS;
 use ameles_seal::pages::PageCipher;
 
-/// Numbers of resident pages of the sweep.
+/// The numbers of resident pages of the sweep.
 const SWEPT: [u64; 5] = [8, 15, 32, 64, 128];
 
 /// The user's choices.
@@ -18,7 +18,7 @@ pub struct Options {
     pub cipher: PageCipher,
     /// The maximum number of pages that are resident.
     pub resident: u64,
-    /// Rounds. The default is 7, or 1 with `quick`.
+    /// The number of rounds. The default is 7, or 1 with `quick`.
     pub rounds: Option<u64>,
     /// The number of faults that are measured in each run. The default is 5000, or 1000 with `quick`.
     pub faults: Option<u64>,

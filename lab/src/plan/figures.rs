@@ -19,7 +19,7 @@ pub struct Figures {
     pub time: Duration,
     /// The number of bytes of the store.
     pub stored: u64,
-    /// Requests of a month, and bytes each way.
+    /// The requests of a month, and the bytes each way.
     pub month: Flow,
 }
 

@@ -14,7 +14,7 @@ use std::ops::Mul;
 /// The number of bytes that sealing adds to a slot.
 pub(super) const SEALING_BYTES: u64 = 16;
 
-/// Mean requests and bytes. Each bucket that is written is removed once, in its old version.
+/// The mean requests and bytes. Each bucket that is written is removed once, in its old version.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Flow {
     /// The number of requests that read.
@@ -40,9 +40,9 @@ impl Mul<f64> for Flow {
 /// The mean pending work that a batch waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PendingWaits {
-    /// Round trips of reads.
+    /// The number of round trips of reads.
     pub reads: f64,
-    /// Round trips of writes.
+    /// The number of round trips of writes.
     pub writes: f64,
     /// The part of the bytes to the store.
     pub up: f64,
@@ -55,13 +55,13 @@ pub struct Traffic {
     pub on_line: Flow,
     /// The requests and bytes that are pending after the operation.
     pub off_line: Flow,
-    /// Round trips of a batch before its answer.
+    /// The number of round trips of a batch before its answer.
     pub round_trips: f64,
-    /// Round trips of pending work that a batch waits for: of reads, and of writes.
+    /// The round trips of pending work that a batch waits for: of reads, and of writes.
     pub waits: PendingWaits,
     /// The number of accesses whose pending reads are sent together; 0 if each is sent alone.
     pub burst: f64,
-    /// Sequential round trips of the pending work of an access.
+    /// The number of sequential round trips of the pending work of an access.
     pub off_line_round_trips: f64,
     /// The number of bytes of the store.
     pub stored: f64,

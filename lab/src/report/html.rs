@@ -91,7 +91,7 @@ fn is_words(text: &str) -> bool {
     text.split_whitespace().filter(|word| word.chars().all(char::is_alphabetic)).count() > 1
 }
 
-/// A picture, which is SVG of ours: text in it was escaped when it was drawn. Its styles hold for itself alone.
+/// Writes a picture: SVG that this program drew, in which all text is escaped already. Its styles apply to it only.
 fn figure(picture: &Picture) -> String {
     let svg = &picture.svg;
     format!(

@@ -40,7 +40,7 @@ pub(super) struct Phase {
     /// The mean time of a batch.
     pub(super) response: Duration,
     pub(super) duration: Duration,
-    /// Requests and bytes, of both vaults if there are two.
+    /// The requests and bytes, of both vaults if there are two.
     pub(super) usage: Usage,
 }
 

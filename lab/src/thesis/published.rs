@@ -58,9 +58,9 @@ pub struct HomeUser {
 pub struct Email {
     /// The mean size of an attachment, in MB.
     pub attachment_mb: f64,
-    /// Attachments a day.
+    /// The number of attachments a day.
     pub attachments_a_day: f64,
-    /// Dollars a month.
+    /// The dollars a month.
     pub dollars_a_month: f64,
 }
 

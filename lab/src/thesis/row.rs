@@ -145,7 +145,7 @@ pub(super) struct Column {
     pub(super) name: &'static str,
     /// The column of the thesis that prints it; empty if none does.
     pub(super) printed: &'static str,
-    /// Digits behind the point.
+    /// The number of digits behind the point.
     pub(super) digits: usize,
     /// The figure.
     pub(super) of: fn(&Row) -> f64,

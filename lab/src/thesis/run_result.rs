@@ -18,7 +18,7 @@ const MIN_EVICTIONS: u64 = 4;
 /// The figures of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RunResult {
-    /// Requests and bytes, without the filling; bytes stored at the end.
+    /// The requests and bytes, without the filling; bytes stored at the end.
     pub usage: Usage,
     /// The filling.
     pub filling: FillingTraffic,
@@ -38,7 +38,7 @@ pub struct RunResult {
     pub local_bytes: u64,
     /// The number of accesses between two evictions or rebuilds; 0 if nothing comes later.
     pub period: u64,
-    /// Emergency evictions.
+    /// The number of emergency evictions.
     pub emergencies: u64,
 }
 

@@ -7,7 +7,7 @@ use super::trial::ORAM_BYTES;
 use crate::bench::Sample;
 use crate::report::{Section, Sheet};
 
-/// Days of a month, as the thesis counts them.
+/// The number of days of a month, as the thesis counts them.
 const DAYS: f64 = 30.0;
 
 /// The schemes without an ORAM.
@@ -43,7 +43,7 @@ struct Run {
     dollars: f64,
     /// MB that the application wrote.
     written_mb: f64,
-    /// The peak of the processor in per cent, where it was measured.
+    /// The peak of the processor in per cent, if it was measured.
     processor: Option<f64>,
 }
 

@@ -29,7 +29,7 @@ struct WorkloadPlan {
     name: String,
     /// The schemes, each with its block size in KiB.
     runs: Vec<(&'static Scheme, Option<u64>)>,
-    /// Sentences about the schemes that were left out though they were named.
+    /// The sentences about the schemes that were left out though they were named.
     left_out: Vec<String>,
 }
 

@@ -46,8 +46,8 @@ impl Scheme {
     pub const ALL: [Scheme; 4] = [Scheme::Plain, Scheme::DetWoOram, Scheme::Eager, Scheme::Path];
 }
 
-/// SHA-256 of untrusted memory after the workload has run. Keys are drawn from a fixed seed, so that it is the same on
-/// every machine.
+/// Returns the SHA-256 of untrusted memory after the workload has run. Keys are drawn from a fixed seed, so that it is
+/// the same on every machine.
 ///
 /// # Panics
 /// If a page does not hold what was last stored there, or a fault cannot be handled.

@@ -19,22 +19,22 @@ const MAX_REFUSED: usize = 1024;
 pub struct ExitRecord {
     /// The end.
     pub ending: Ending,
-    /// Counts of paging.
+    /// The counts of paging.
     pub faults: Faults,
-    /// Counts of instructions.
+    /// The counts of instructions.
     pub instructions: Instructions,
     /// The number of nanoseconds by the machine's timer, within the window if there is one. Where instructions are
     /// counted, the timer follows their number.
     pub nanos: u64,
     /// Memory.
     pub memory: Memory,
-    /// Handled system calls.
+    /// The number of handled system calls.
     pub system_calls: u64,
     /// The system calls among them that called the host.
     pub host_calls: u64,
-    /// Answers of the clock that would have gone back in time, and were clamped.
+    /// The number of answers of the clock that would have gone back in time, and were clamped.
     pub clamped_times: u64,
-    /// System calls that were refused, by name.
+    /// The system calls that were refused, by name.
     pub refused: Vec<Refused>,
 }
 
@@ -87,7 +87,7 @@ pub struct Faults {
     pub evictions: u64,
     /// The number of steps of the scheme's offline work.
     pub idle_steps: u64,
-    /// Faults during loading, before the program's first instruction: they are not counted in the others.
+    /// The number of faults during loading, before the program's first instruction: they are not counted in the others.
     pub loading: u64,
 }
 

@@ -48,7 +48,7 @@ pub struct Paging {
     pub scheme: String,
     /// K, the number of main pages that each write of DetWoORAM and its variants refreshes.
     pub ratio: u64,
-    /// Resident pages: at least [`MIN_RESIDENT`].
+    /// The number of resident pages: at least [`MIN_RESIDENT`].
     pub resident: u32,
     /// The sealing layer's name of the cipher.
     pub cipher: String,
@@ -112,7 +112,7 @@ pub struct Instrumentation {
 pub struct FaultWindow {
     /// The number of faults of the program before it.
     pub warm: u64,
-    /// Counted faults: at least 1.
+    /// The number of counted faults: at least 1.
     pub faults: u64,
 }
 

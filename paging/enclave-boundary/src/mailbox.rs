@@ -74,7 +74,7 @@ pub enum Request {
     Load {
         /// The offset of the first byte.
         at: u64,
-        /// Requested bytes: all of them or an error.
+        /// The number of requested bytes: all of them or an error.
         bytes: u32,
     },
     /// Reports another fault, after all its work is done. The runtime waits meanwhile.

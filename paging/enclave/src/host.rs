@@ -22,7 +22,7 @@ pub struct Host<M> {
     latest: [u64; 2],
     /// The number of calls so far.
     pub calls: u64,
-    /// Times that would have gone back, and were clamped.
+    /// The number of times that would have gone back, and were clamped.
     pub clamped_times: u64,
 }
 

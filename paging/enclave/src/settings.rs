@@ -45,7 +45,7 @@ pub enum SettingsError {
         /// The scheme.
         scheme: Scheme,
     },
-    /// Resident pages.
+    /// The resident pages.
     #[error("{0} resident pages: choose from {MIN_RESIDENT} to {MAX_RESIDENT}")]
     Resident(u32),
     /// Untrusted memory.

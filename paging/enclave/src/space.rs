@@ -39,7 +39,7 @@ pub struct OutOfPages;
 #[derive(Debug)]
 pub struct Space {
     areas: BTreeMap<u64, Area>,
-    /// Committed pages.
+    /// The number of committed pages.
     committed: u64,
     /// All pages.
     pages: u64,

@@ -138,7 +138,7 @@ impl Extents {
         self.free_pages
     }
 
-    /// Trusted memory in bytes.
+    /// Returns the trusted memory in bytes.
     pub(crate) fn trusted_bytes(&self) -> usize {
         let extent = size_of::<(usize, Extent)>() + size_of::<(u64, usize)>();
         size_of::<Self>() + self.extents.len() * extent

@@ -73,7 +73,7 @@ pub struct Options {
     pub pages: u64,
     /// The maximum number of resident pages: at least 1. Default 64.
     pub resident: usize,
-    /// Changes of `resident`.
+    /// The changes of `resident`.
     pub resident_sizing: ResidentSizing,
     /// The maximum amount of untrusted memory that may be used, in bytes. Default 64 MiB.
     pub untrusted_bytes: u64,

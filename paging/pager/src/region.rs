@@ -218,7 +218,7 @@ impl Region {
         self.paging.on_own_stack(move || binding.unbind())
     }
 
-    /// Pending steps of offline work. Without faults it becomes 0 by itself.
+    /// Returns the number of pending steps of offline work. Without faults it becomes 0 by itself.
     pub fn pending_steps(&self) -> u64 {
         self.paging.with(|state| state.fault_path.pending_steps())
     }
@@ -234,7 +234,7 @@ impl Region {
         &self.shared
     }
 
-    /// Trusted memory in bytes: resident pages, frames, the pager's bookkeeping, the scheme's, sealing's.
+    /// Returns the trusted memory in bytes: resident pages, frames, the pager's bookkeeping, the scheme's, sealing's.
     pub fn trusted_bytes(&self) -> usize {
         let max = (self.counters().max_resident as usize).max(self.options.resident);
         let resident = max * PAGE_BYTES + self.mapping.second_bytes();

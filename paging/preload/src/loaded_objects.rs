@@ -28,7 +28,7 @@ pub(crate) struct LoadedObject {
     base: usize,
     path: &'static CStr,
     headers: &'static [Elf64_Phdr],
-    /// Tags and values of the dynamic section.
+    /// The tags and values of the dynamic section.
     dynamic: &'static [[u64; 2]],
 }
 

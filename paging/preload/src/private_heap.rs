@@ -20,7 +20,7 @@ use std::ptr::{copy_nonoverlapping, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Addresses of the second heap. Only used ones take memory.
+/// The number of addresses of the second heap. Only used ones take memory.
 const SECOND_BYTES: usize = 1 << 32;
 
 /// Pages from the kernel. `libc::mmap` would be the program's, which gives paged memory.

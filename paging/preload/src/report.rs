@@ -89,7 +89,7 @@ impl Snapshot {
 pub(crate) struct FaultWindow {
     /// The number of faults before counting begins.
     pub(crate) warm: u64,
-    /// Counted faults. After the last of them the program is ended.
+    /// The number of counted faults. After the last of them the program is ended.
     pub(crate) faults: Option<u64>,
 }
 

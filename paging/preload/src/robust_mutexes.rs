@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Rounds of destructors of a thread's values: PTHREAD_DESTRUCTOR_ITERATIONS.
+/// The number of rounds of destructors of a thread's values: PTHREAD_DESTRUCTOR_ITERATIONS.
 const ROUNDS: usize = 4;
 
 /// The maximum number of entries of the list that the kernel follows: ROBUST_LIST_LIMIT.

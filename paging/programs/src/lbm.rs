@@ -11,13 +11,14 @@ use d3q19::{Populations, VELOCITIES, WEIGHTS, opposite};
 /// The amount of fluid, and the time that it flows.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Cells along x (the way the lid slides), y and z (from the bottom to the lid). A cell takes 152 bytes twice.
+    /// The number of cells along x (the way the lid slides), y and z (from the bottom to the lid). A cell takes 152
+    /// bytes twice.
     pub cells: [usize; 3],
     /// The number of steps in time.
     pub steps: u32,
-    /// Rate of relaxation towards equilibrium, a step: between 0 and 2, higher for thinner fluids.
+    /// The rate of relaxation towards equilibrium, a step: between 0 and 2, higher for thinner fluids.
     pub relaxation: f64,
-    /// Speed of the lid, in cells a step: well below 0.5.
+    /// The speed of the lid, in cells a step: well below 0.5.
     pub lid_speed: f64,
 }
 
@@ -99,7 +100,7 @@ impl Cavity {
         arriving
     }
 
-    /// Sum of all populations: the number of cells, for fluid of density 1.
+    /// Returns the sum of all populations: the number of cells, for fluid of density 1.
     fn mass(&self) -> f64 {
         self.now.iter().map(|populations| populations.iter().sum::<f64>()).sum()
     }

@@ -13,13 +13,13 @@ use std::io::{self, Write};
 /// A random instance of 3-SAT.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Variables, at least 3.
+    /// The number of variables, at least 3.
     pub variables: u32,
-    /// Clauses, each of three different variables.
+    /// The number of clauses, each of three different variables.
     pub clauses: u32,
     /// True if an assignment is drawn first, and every clause kept only if that satisfies it.
     pub planted: bool,
-    /// Seed of assignment and clauses.
+    /// The seed of assignment and clauses.
     pub seed: u64,
 }
 

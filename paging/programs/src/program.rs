@@ -108,8 +108,8 @@ macro_rules! sizes_of {
     };
 }
 
-/// Runs a program of this crate in this process, in its pinned size. Returns its answer, or `None` if no program of this
-/// crate has that name.
+/// Runs a program of this crate in this process, in its pinned size. Returns its answer, or `None` if no program of
+/// this crate has that name.
 pub fn run(name: &str) -> Option<String> {
     run_with(name, &sizes_of!(sizes size))
 }

@@ -17,7 +17,7 @@ pub struct Size {
     pub pages: u32,
     /// The number of writes, each of a whole page at a random index.
     pub writes: u32,
-    /// Seed of the indices.
+    /// The seed of the indices.
     pub seed: u64,
 }
 

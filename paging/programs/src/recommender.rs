@@ -11,7 +11,7 @@ use crate::random::Random;
 pub use ratings::Size;
 use ratings::{Rating, Ratings};
 
-/// Numbers that describe a user or an item besides its bias.
+/// The number of numbers that describe a user or an item besides its bias.
 const FEATURES: usize = 63;
 
 /// The error over the ratings held out (root of the mean square, in stars), and a sum over every bit of the model and

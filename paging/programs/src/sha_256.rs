@@ -11,7 +11,7 @@ pub struct Size {
     pub pages: usize,
     /// The number of times that the buffer is hashed; each time begins with the digest of the time before.
     pub passes: u32,
-    /// Seed of the buffer's content.
+    /// The seed of the buffer's content.
     pub seed: u64,
 }
 

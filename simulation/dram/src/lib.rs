@@ -1,7 +1,8 @@
 //! A timing and energy model of DRAM, for simulators of ORAM controllers: DDR3, DDR4, DDR5, LPDDR5, HBM2 and HBM3.
 //!
-//! A [`Specification`] (a TOML file; [`Specification::preset`] has those that are built in) describes the memory. A [`Memory`] takes
-//! batches of blocks to read and write, and says in which [`Cycle`] a batch is done. It carries no data.
+//! A [`Specification`] (a TOML file; [`Specification::preset`] has those that are built in) describes the memory. A
+//! [`Memory`] takes batches of blocks to read and write, and says in which [`Cycle`] a batch is done. It carries no
+//! data.
 //!
 //! ```
 //! use ameles_dram::{Block, Direction, Memory, Specification};

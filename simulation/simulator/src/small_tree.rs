@@ -34,8 +34,8 @@ pub enum Admission {
     /// The access to a block. A block that loses its tag to it moves back to the main tree. Both take their paths, with
     /// those of the PosMap. All tags are in use at the start.
     OnAccess,
-    /// The eviction of a dirty line from the last-level cache. The block leaves the main tree without a path, as does the one
-    /// that returns there. The small tree is empty at the start. It is the code of IR-ORAM's authors; a real
+    /// The eviction of a dirty line from the last-level cache. The block leaves the main tree without a path, as does
+    /// the one that returns there. The small tree is empty at the start. It is the code of IR-ORAM's authors; a real
     /// controller needs the paths of the main tree that this saves.
     OnEviction,
 }

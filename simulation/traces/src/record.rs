@@ -108,7 +108,7 @@ impl Recorder<'_> {
         Ok(figures)
     }
 
-    /// Writes a program's files, and the inputs that are not there from a program before it.
+    /// Writes a program's files. Also writes its inputs, unless an earlier program wrote them already.
     fn prepare_files(&self, program: &Program) -> Result<(), RecordError> {
         for (name, text) in &program.files {
             let path = self.folder.join(name);

@@ -196,7 +196,7 @@ pub enum VaultError {
     Receipt(String),
 }
 
-/// The place that already holds a vault, where one was to be created or restored.
+/// The place at which a vault was to be created or restored, and which already holds one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExistsIn {
     /// The trusted folder.

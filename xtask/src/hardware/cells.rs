@@ -1,4 +1,5 @@
-//! The pages of the cells of the controller in `hardware/cells/`. They are generated from the sources, so they stay current.
+//! The pages of the cells of the controller in `hardware/cells/`. They are generated from the sources, so they stay
+//! current.
 
 mod inputs;
 mod page;

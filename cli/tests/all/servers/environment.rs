@@ -29,8 +29,8 @@ pub const BLOCK: usize = 128;
 pub const MAX_BATCH: usize = 4;
 pub const CAPACITY: u64 = 256;
 
-/// A small tree with so many slots that no bucket is ever read too often. The trace of an access therefore depends only on
-/// the number of accesses before it.
+/// A small tree with so many slots that no bucket is ever read too often. The trace of an access therefore depends only
+/// on the number of accesses before it.
 pub fn ring_parameters() -> RingParameters {
     RingParameters {
         capacity: CAPACITY,

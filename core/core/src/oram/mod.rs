@@ -165,7 +165,8 @@ pub trait Oram {
         1
     }
 
-    /// Emergency evictions so far: evictions outside of the public schedule, each a leak. Expected to stay 0.
+    /// Returns the number of emergency evictions so far: evictions outside of the public schedule, each a leak.
+    /// Expected to stay 0.
     fn emergencies(&self) -> u64 {
         0
     }

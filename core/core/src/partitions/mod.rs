@@ -77,11 +77,11 @@ pub struct Partitions<P, R> {
 struct Partition<P> {
     sub_oram: P,
     lock: FifoLock,
-    /// Takes that were planned, takes that were made, and the puts after them.
+    /// The numbers of takes that were planned, of takes that were made, and of the puts after them.
     planned: Cell<u64>,
     taken: Cell<u64>,
     put: Cell<u64>,
-    /// Blocks that wait in the sub-ORAM.
+    /// The number of blocks that wait in the sub-ORAM.
     waiting: Cell<usize>,
 }
 
@@ -168,8 +168,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         self.state.borrow().cache.find(block).is_some()
     }
 
-    /// Trusted memory in bytes between takes and puts: the position map, the eviction cache, and what the sub-ORAMs
-    /// occupy.
+    /// Returns the trusted memory in bytes between takes and puts: the position map, the eviction cache, and what the
+    /// sub-ORAMs occupy.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         let partitions: usize =

@@ -34,7 +34,7 @@ impl Permutation {
         Permutation(inverse)
     }
 
-    /// Trusted memory, in bytes.
+    /// Returns the trusted memory, in bytes.
     pub(crate) fn trusted_bytes(&self) -> usize {
         self.0.len() * size_of::<u32>()
     }

@@ -77,8 +77,8 @@ pub trait ExternalPositionOram: Oram {
     /// Puts a block in that is not there: it waits in the stash for an eviction that passes the path to its leaf.
     ///
     /// # Errors
-    /// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf is
-    /// none of the tree's. Nothing is changed then.
+    /// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf
+    /// is none of the tree's. Nothing is changed then.
     fn put_in(&self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Result<(), OramError<Self::Error>>;
 
     /// Reads a path that was drawn only for this.

@@ -133,7 +133,7 @@ pub fn held_over_bound(parameters: &RingParameters, held: &BTreeMap<i64, u64>) -
     over_bound(held, 0.5, |value| stash_bound.log2_tail(value))
 }
 
-/// Compares the measured tail with a bound, where that says anything, at values that this many bits lie between.
+/// Compares the measured tail with a bound, if the bound says anything, at values that this many bits lie between.
 fn over_bound(counts: &BTreeMap<i64, u64>, bits: f64, log2_bound: impl Fn(f64) -> f64) -> f64 {
     let (samples, mut above) = (counts.values().sum::<u64>(), 0);
     let (mut last, mut max) = (f64::NEG_INFINITY, f64::NEG_INFINITY);

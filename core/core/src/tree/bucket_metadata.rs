@@ -17,7 +17,7 @@ const READ: u32 = 1 << 31;
 /// The largest number of blocks that the words of the metadata can name.
 pub const MAX_BLOCKS: u64 = (1 << 31) - 1;
 
-/// Metadata of all buckets of a tree. A word is block + 1, or 0 for a dummy; its top bit says "read since written".
+/// The metadata of all buckets of a tree. A word is block + 1, or 0 for a dummy; its top bit says "read since written".
 #[derive(Clone, BorshSerialize, BorshDeserialize)]
 pub struct BucketMetadata {
     slots: WordTable,
@@ -27,7 +27,7 @@ pub struct BucketMetadata {
 }
 
 impl BucketMetadata {
-    /// Metadata of a tree of which nothing was ever written.
+    /// Creates the metadata of a tree to which nothing was written.
     pub fn new(tree: &Geometry) -> Self {
         let buckets = tree.buckets() as usize;
         BucketMetadata {

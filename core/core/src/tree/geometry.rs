@@ -16,7 +16,7 @@ pub struct BucketShape {
     pub blocks: u32,
     /// The number of slots in untrusted memory.
     pub slots: u32,
-    /// Plaintext bytes of a slot.
+    /// The number of plaintext bytes of a slot.
     pub slot_bytes: u32,
 }
 
@@ -109,7 +109,7 @@ impl Geometry {
         Layout::new((self.top.0..).zip(&self.shapes).map(extent).collect())
     }
 
-    /// Number of leaves, 2^L.
+    /// Returns the number of leaves, 2^L.
     #[inline]
     pub fn leaves(&self) -> u64 {
         1 << self.leaf_level.0

@@ -69,8 +69,8 @@ struct State<V> {
     seals_left: Option<u64>,
 }
 
-/// Room for a sealed page and its tag, with [`CACHE_LINE_PAIR`] unused bytes before and after it: it shares no cache
-/// line with another thread's memory.
+/// The room for a sealed page and its tag, with [`CACHE_LINE_PAIR`] unused bytes before and after it: it shares no
+/// cache line with another thread's memory.
 type SealBuffer = Zeroizing<Vec<u8>>;
 
 impl<M: SharedMemory, V: Versions> SealedPages<M, V> {

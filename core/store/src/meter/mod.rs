@@ -25,11 +25,11 @@ pub struct Usage {
     pub bucket_writes: u64,
     /// Bucket versions removed. A provider may take many in one request; each is counted.
     pub bucket_deletes: u64,
-    /// Blobs read.
+    /// The number of blobs read.
     pub blob_reads: u64,
-    /// Blobs written, or tried to be created.
+    /// The number of blobs written, or tried to be created.
     pub blob_writes: u64,
-    /// Blobs removed.
+    /// The number of blobs removed.
     pub blob_deletes: u64,
     /// List requests, one for each page of 1000 names.
     pub lists: u64,

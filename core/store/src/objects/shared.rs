@@ -23,7 +23,7 @@ pub(super) struct Shared {
     pub(super) prefix: Path,
     /// The folder, if the store is a local one.
     pub(super) folder: Option<Folder>,
-    /// The query for the bucket's versioning, where the provider answers one.
+    /// The query for the bucket's versioning, if the provider answers one.
     pub(super) versioning: Option<VersioningQuery>,
     pub(super) in_flight: Semaphore,
 }

@@ -31,7 +31,7 @@ pub(super) struct Workload {
 /// The measurements.
 #[derive(Debug)]
 pub(super) struct Measurement {
-    /// Megabits of objects a second.
+    /// The megabits of objects a second.
     pub(super) megabits: f64,
     /// The time that each request took.
     pub(super) seconds: Vec<f64>,

@@ -42,7 +42,7 @@ pub struct Program<P, M> {
     pub memory: ProgramMemory<P>,
     /// The host.
     pub host: Host<M>,
-    /// System calls so far.
+    /// The number of system calls so far.
     pub system_calls: u64,
     rng: ChaCha20Rng,
     heap: Heap,

@@ -52,9 +52,9 @@ pub(super) struct EnclaveHarts {
 #[derive(Default)]
 struct HartSlot {
     wait: HartWait,
-    /// Shares offered to it.
+    /// The number of shares offered to it.
     offered: AtomicU64,
-    /// Completed shares.
+    /// The number of completed shares.
     done: AtomicU64,
     /// The number of instructions of the last one.
     took: AtomicU64,

@@ -3,9 +3,9 @@
 use crate::processor::DistributedWork;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Instructions spent waiting for the host.
+/// The number of instructions spent waiting for the host.
 static WAITED: AtomicU64 = AtomicU64::new(0);
-/// The number of instructions of the shares of batches, where they are counted.
+/// The number of instructions of the shares of batches, if they are counted.
 static SHARED: AtomicU64 = AtomicU64::new(0);
 /// The number of instructions of each batch's longest share.
 static LONGEST: AtomicU64 = AtomicU64::new(0);

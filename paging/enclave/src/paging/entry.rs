@@ -1,4 +1,4 @@
-//! Entries of the page table, for the processor and, where that ignores bits, for the runtime.
+//! Entries of the page table, for the processor and, in bits that the processor ignores, for the runtime.
 //!
 //! The processor ignores all but the lowest bit of an invalid entry. There the runtime stores which page is at the
 //! address and with which rights, so that a fault needs no other table.

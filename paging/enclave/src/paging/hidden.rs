@@ -3,7 +3,7 @@
 /// The sum, over faults, of the smaller of two: the fault's offline work, and the time to the next fault.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HiddenWork {
-    /// Instructions retired at the end of the last fault.
+    /// The number of instructions retired at the end of the last fault.
     ended: u64,
     /// The offline work of the last fault.
     work: u64,

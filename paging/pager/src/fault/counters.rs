@@ -14,7 +14,7 @@ pub struct Counters {
     pub repeated: u64,
     /// The number of steps of the scheme's offline work.
     pub idle_steps: u64,
-    /// Time in the faults counted in `faults`, from entering the fault path to leaving it.
+    /// The time in the faults counted in `faults`, from entering the fault path to leaving it.
     pub total_nanos: u64,
     /// The part of `total_nanos` for taking victims out and mapping pages.
     pub frames_nanos: u64,
@@ -22,7 +22,7 @@ pub struct Counters {
     pub write_nanos: u64,
     /// The part of `total_nanos` for reading pages through the scheme.
     pub read_nanos: u64,
-    /// Time in `step`, outside of faults.
+    /// The time in `step`, outside of faults.
     pub idle_nanos: u64,
     /// The number of pages that hold something now: they were accessed and not discarded since. Not a count of events.
     pub held_pages: u64,

@@ -103,7 +103,7 @@ impl<O: Oram> FaultPath<O> {
         page < self.resident.pages() && self.resident.place(page) == Residence::Mapped
     }
 
-    /// Trusted memory in bytes, without the resident pages and the scheme.
+    /// Returns the trusted memory in bytes, without the resident pages and the scheme.
     pub fn trusted_bytes(&self) -> usize {
         size_of::<Self>() - size_of::<O>()
             + self.resident.bytes()
@@ -167,7 +167,7 @@ impl<O: Oram> FaultPath<O> {
         }
     }
 
-    /// Pending steps of the scheme's offline work.
+    /// Returns the number of pending steps of the scheme's offline work.
     pub fn pending_steps(&self) -> u64 {
         if self.failed { 0 } else { self.oram.pending_steps() }
     }
@@ -357,7 +357,7 @@ impl<O: Oram> FaultPath<O> {
                 TakeOutcome::Busy => self.resident.pin_oldest(),
             }
         }
-        // Where no more may be resident, one of these must be evicted.
+        // If no more pages may be resident, one of these must be evicted.
         let tries = if frames.may_exceed() { 1 } else { self.resident.pinned_len() };
         for _ in 0..tries {
             if let Some(page) = self.resident.next_pinned()

@@ -304,7 +304,7 @@ impl Resident {
         self.pages[page as usize] |= STORED;
     }
 
-    /// Trusted memory in bytes.
+    /// Returns the trusted memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.pages.len()
             + (self.mapped.capacity() + self.pinned.capacity()) * size_of::<u32>()

@@ -7,10 +7,10 @@ use alloc::boxed::Box;
 #[cfg(any(feature = "linux", test))]
 use alloc::vec;
 
-/// Classes of numbers in each power of two.
+/// The number of classes of numbers in each power of two.
 const CLASSES_PER_OCTAVE: usize = 8;
 
-/// Classes in all, up to 2^32 pages.
+/// The number of classes in all, up to 2^32 pages.
 const CLASSES: usize = 33 * CLASSES_PER_OCTAVE;
 
 /// Trusted bookkeeping: 4 bytes a page.
@@ -58,7 +58,7 @@ impl ReuseEstimator {
         Some(max_in(at).min(self.gone.len() as u64))
     }
 
-    /// Trusted memory in bytes.
+    /// Returns the trusted memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.gone) + size_of_val(&*self.faults_saved_by)
     }

@@ -174,7 +174,7 @@ fn run_handler(
 /// The time between two checks while a thread of the program forks.
 const FORK_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
-/// Checks after which a fork counts as one that never ends.
+/// The number of checks after which a fork counts as one that never ends.
 const MAX_FORK_POLLS: u32 = 30_000;
 
 /// Faults of other threads while one forks: they are woken afterwards, and fault again. No memory is allocated for

@@ -14,7 +14,7 @@ const CONTENDED: u32 = 2;
 /// The state of a lock that is held beyond the call that took it, by a thread that is about to fork.
 const RETAINED: u32 = 3;
 
-/// Polls before a waiter sleeps: about as long as a fault.
+/// The number of polls before a waiter sleeps: about as long as a fault.
 const SPINS: u32 = 200;
 
 pub(crate) struct Lock<T> {

@@ -2,8 +2,8 @@
 //! other threads fault.
 //!
 //! All of it, including the kernel's calls, happens under the fault path's lock, so that addresses and extents always
-//! agree when a fault reads them. A thread that faulted before is handled afterwards, by what is mapped there then.
-//! The changes do not show in untrusted memory: they concern trusted state and the place of resident memory. They change
+//! agree when a fault reads them. A thread that faulted before is handled afterwards, by what is mapped there then. The
+//! changes do not show in untrusted memory: they concern trusted state and the place of resident memory. They change
 //! neither the number of faults nor that of evictions.
 #![allow(unsafe_code, reason = "changes the addresses of memory; each block says why it is sound")]
 

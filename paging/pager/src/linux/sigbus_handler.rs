@@ -50,8 +50,8 @@ static REGISTRATIONS: [Registration; MAX_REGIONS] = [const {
     }
 }; MAX_REGIONS];
 
-/// Handlers that may be reading a registration. Registrations change only while there is none, or in a way that is
-/// harmless to a handler.
+/// The number of handlers that may be reading a registration. Registrations change only while there is none, or in a
+/// way that is harmless to a handler.
 static ACTIVE_HANDLERS: AtomicUsize = AtomicUsize::new(0);
 
 /// The lock for registering. The handler never takes it.

@@ -3,8 +3,8 @@
 use super::memory::WatchedMemory;
 use super::socket::Geometry;
 
-/// Compared words of a slot. Each sealing has a new nonce, so a slot that was sealed again keeps them only with a
-/// probability of 2^-512. A comparison of 64 MiB takes less than a millisecond.
+/// The number of compared words of a slot. Each sealing has a new nonce, so a slot that was sealed again keeps them
+/// only with a probability of 2^-512. A comparison of 64 MiB takes less than a millisecond.
 const WORDS: usize = 8;
 
 /// The watcher's copy of the compared words.

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 
 const PAGES: u64 = 16;
 
-/// Passes of the program over its pages.
+/// The number of passes of the program over its pages.
 const ROUNDS: usize = 4;
 
 /// The accesses before the secret is used: page 1 often, page 2 never. So the two secrets are not symmetric.

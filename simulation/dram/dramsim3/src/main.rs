@@ -6,8 +6,8 @@
 //!
 //! It needs CMake and a C++ compiler.
 //!
-//! DRAMsim3 knows neither DDR5 nor LPDDR5 nor HBM3. Ramulator 2.1 does: with `RAMULATOR`, the folder of its built source,
-//! the same streams run there instead. In that folder (libraries: `yaml-cpp`, `fmt`):
+//! DRAMsim3 knows neither DDR5 nor LPDDR5 nor HBM3. Ramulator 2.1 does: with `RAMULATOR`, the folder of its built
+//! source, the same streams run there instead. In that folder (libraries: `yaml-cpp`, `fmt`):
 //!
 //!     cmake -B build -DRAMULATOR_PYTHON_BINDINGS=OFF . && make -C build
 //!     g++ -O2 -std=c++20 AMELES/simulation/dram/dramsim3/ramulator/driver.cc -Isrc -L. -lramulator -lyaml-cpp -lfmt \
@@ -35,9 +35,9 @@ use variant::{
     COMMAND_QUEUES, FIRST_READY, FOUR_HITS, LONG_DRAINS, TURNS, TWO_BUSES, Variant, WRITES_OF_RANKS,
 };
 
-/// The memory that both model: with queues and refreshes that DRAMsim3 can express, and without the rules that it lacks.
-/// Its drains have no marks; from 9 writes to none is what comes nearest to "more than 8, until all have moved on". With
-/// marks of 64 and 0, random reads and writes at once take 27 % less time in DDR3 than in DRAMsim3.
+/// The memory that both model: with queues and refreshes that DRAMsim3 can express, and without the rules that it
+/// lacks. Its drains have no marks; from 9 writes to none is what comes nearest to "more than 8, until all have moved
+/// on". With marks of 64 and 0, random reads and writes at once take 27 % less time in DDR3 than in DRAMsim3.
 fn comparable(memory: &Specification) -> Specification {
     let mut memory = with_all_rules(memory);
     memory.command_bus = CommandBus::default();

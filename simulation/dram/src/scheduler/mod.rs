@@ -1,11 +1,12 @@
 //! The scheduler of a channel: its rules, and two implementations of them.
 //!
-//! Channels share nothing. A channel has a command bus, which carries one command at a time, and a data bus. An activate
-//! holds the command bus for `activate` cycles of [`CommandBus`](crate::CommandBus), a read or write for `column`, and any
-//! other command for one. All other times below are names of [`Timing`](crate::Timing), [`Refresh`](crate::Refresh) and
-//! [`Queues`](crate::Queues); those *in the group* are of [`SameGroup`](crate::SameGroup). The bank group of a bank is its
-//! number modulo the groups. "Read" and "write" are the commands; a request is one burst of a block that a caller reads
-//! or writes, and its age is the order of submission.
+//! Channels share nothing. A channel has a command bus, which carries one command at a time, and a data bus. An
+//! activate holds the command bus for `activate` cycles of [`CommandBus`](crate::CommandBus), a read or write for
+//! `column`, and any other command for one. All other times below are names of [`Timing`](crate::Timing),
+//! [`Refresh`](crate::Refresh) and [`Queues`](crate::Queues); those *in the group* are of
+//! [`SameGroup`](crate::SameGroup). The bank group of a bank is its number modulo the groups. "Read" and "write" are
+//! the commands; a request is one burst of a block that a caller reads or writes, and its age is the order of
+//! submission.
 //!
 //! # A cycle
 //!

@@ -124,8 +124,8 @@ const TEXT_BYTES: usize = 64;
 /// Tells the format from the first bytes of a file.
 ///
 /// # Errors
-/// [`TraceError::Empty`]; [`TraceError::Binary`]; [`TraceError::Unknown`] for a text of which no format claims the first
-/// line, and [`TraceError::Ambiguous`] if several do.
+/// [`TraceError::Empty`]; [`TraceError::Binary`]; [`TraceError::Unknown`] for a text of which no format claims the
+/// first line, and [`TraceError::Ambiguous`] if several do.
 pub(super) fn detect(first: &[u8]) -> Result<Format, TraceError> {
     let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     if first.is_empty() {

@@ -50,7 +50,7 @@ impl Upload {
 pub struct Part {
     /// The part's bytes.
     pub segment: Arc<Segment>,
-    /// MD5 of its bytes.
+    /// The MD5 of its bytes.
     pub md5: [u8; 16],
     /// The checksum from the client, if it sent one.
     pub checksum: Option<Checksum>,

@@ -35,7 +35,7 @@ impl Default for Admission {
 #[error("too many requests are running")]
 pub struct Overloaded;
 
-/// Headers of puts that copy, and so read no body.
+/// The headers of puts that copy, and so read no body.
 const COPY_HEADERS: [HeaderName; 2] =
     [HeaderName::from_static("x-amz-copy-source"), HeaderName::from_static("x-copy-from")];
 

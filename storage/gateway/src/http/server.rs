@@ -39,7 +39,7 @@ const UNKNOWN_OUTCOME: &str = "Another gateway may have taken over the vault. Th
 pub struct Options {
     /// The limits on a client.
     pub limits: Limits,
-    /// Permits for concurrent requests. Listeners of one process share them by cloning.
+    /// The permits for concurrent requests. Listeners of one process share them by cloning.
     pub admission: Admission,
     /// TLS for the connections; without it they are plain HTTP.
     pub tls: Option<Tls>,

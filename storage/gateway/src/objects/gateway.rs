@@ -81,15 +81,15 @@ pub(crate) struct Inner {
 /// The totals of a gateway. They are as secret as the objects: they change with every put and delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Containers of all accounts.
+    /// The number of containers of all accounts.
     pub containers: u64,
     /// The number of objects in all containers, old versions among them.
     pub objects: u64,
     /// Multipart uploads neither completed nor aborted.
     pub uploads: u64,
-    /// Total bytes of all objects and parts, without padding.
+    /// The number of bytes of all objects and parts, without padding.
     pub bytes: u64,
-    /// Free blocks.
+    /// The number of free blocks.
     pub free_blocks: u64,
     /// The number of blocks of the device.
     pub blocks: u64,

@@ -49,7 +49,7 @@ pub struct ExpectedObject {
 /// A page of unfinished uploads.
 #[derive(Clone, Debug, Default)]
 pub struct UploadListing {
-    /// Uploads, by key and then by name.
+    /// The uploads, by key and then by name.
     pub entries: Vec<(UploadId, Upload)>,
     /// The groups of keys, in order.
     pub prefixes: Vec<String>,

@@ -13,7 +13,7 @@ pub struct PageUpdate {
     pub requests: RequestCells,
     /// The view of the provider: the slots touched in the store.
     pub store: StoreView,
-    /// Sums and gauges.
+    /// The sums and gauges.
     pub figures: Figures,
     /// The costs of the same blocks without an ORAM: one request of a block's bytes each.
     pub baseline: Costs,

@@ -50,7 +50,7 @@ impl Cell {
 pub struct RequestCells {
     /// Blocks, from the first to the last.
     pub blocks: Row,
-    /// Names of objects, spread over the cells by their hash: a repeated request uses the same cell.
+    /// The names of objects, spread over the cells by their hash: a repeated request uses the same cell.
     pub names: Row,
 }
 

@@ -25,7 +25,7 @@ const PLAIN: [&str; 11] = [
     "PutObject",
 ];
 
-/// Parameters of the query that choose a verb, in S3 or in servers that extend it (`append`, `storageClass`).
+/// The parameters of the query that choose a verb, in S3 or in servers that extend it (`append`, `storageClass`).
 const SUBRESOURCES: [&str; 42] = [
     "abac",
     "accelerate",

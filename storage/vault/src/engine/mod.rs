@@ -46,7 +46,7 @@ pub(crate) struct Engine<U> {
     superseded: Vec<BucketVersion>,
     /// The buckets that got a new version since they were last taken.
     rewritten: Vec<Bucket>,
-    /// Operations that the store has not finished, with what is needed to repeat them.
+    /// The operations that the store has not finished, with what is needed to repeat them.
     unfinished: BTreeMap<OperationId, Unfinished>,
     /// True if the plaintext of unfinished writes is kept, so that they can be repeated. Only a replay needs it.
     replaying: bool,

@@ -87,7 +87,7 @@ pub struct Removed {
     pub buckets: u64,
     /// The number of checkpoints.
     pub checkpoints: u64,
-    /// Remains of interrupted writes, which have no name.
+    /// The number of remains of interrupted writes, which have no name.
     pub unfinished: u64,
     /// The number of objects with the name of an older checkpoint that do not open with this vault's key. They stay.
     pub not_ours: u64,

@@ -30,7 +30,7 @@ pub(crate) struct FoundCheckpoint {
     pub(crate) scheme: ShippedScheme,
     pub(crate) versions: TrustedVersions,
     pub(crate) rows: Vec<Row>,
-    /// Receipts of earlier checkpoints.
+    /// The receipts of earlier checkpoints.
     pub(crate) history: Vec<(u64, [u8; 32])>,
     /// The first object of the journal in the store that the checkpoint does not hold, if the vault has such a journal.
     pub(crate) from: Option<Position>,

@@ -28,7 +28,7 @@ pub struct Report {
     pub buckets: u64,
     /// The number of slots in these buckets.
     pub slots: u64,
-    /// Sealed bytes read.
+    /// The number of sealed bytes read.
     pub bytes: u64,
     /// The faults, one line for each bucket or other object. A check reports at most a hundred buckets.
     pub faults: Vec<String>,

@@ -116,7 +116,7 @@ pub(crate) struct RecoveredState<U> {
     pub(crate) garbage: Vec<Garbage>,
     /// Bucket versions in the store that nothing needs.
     pub(crate) orphans: Vec<BucketVersion>,
-    /// Operations that finished before the crash and whose completion was not journalled, with their answers.
+    /// The operations that finished before the crash and whose completion was not journalled, with their answers.
     pub(crate) finished: Vec<(OperationId, Vec<u8>)>,
     pub(crate) shipping: Shipping,
     pub(crate) pacer: Option<Pacer>,
@@ -204,7 +204,7 @@ impl<U: VaultStore> Session<U> {
         self.lease.clone()
     }
 
-    /// The status, where the session publishes its figures.
+    /// The status, in which the session publishes its figures.
     pub(crate) fn status(&self) -> Arc<Mutex<Status>> {
         self.figures.shown()
     }

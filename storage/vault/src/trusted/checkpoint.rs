@@ -75,7 +75,7 @@ pub struct Receipt {
     pub epoch: u32,
     /// The checkpoint's number.
     pub checkpoint: u64,
-    /// SHA-256 of the shipped checkpoint.
+    /// The SHA-256 of the shipped checkpoint.
     pub digest: [u8; 32],
 }
 
@@ -112,7 +112,7 @@ impl FromStr for Receipt {
     }
 }
 
-/// SHA-256 of a shipped checkpoint as stored.
+/// Returns the SHA-256 of a shipped checkpoint as stored.
 pub(crate) fn digest(sealed: &[u8]) -> [u8; 32] {
     Sha256::digest(sealed).into()
 }

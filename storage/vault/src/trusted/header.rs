@@ -170,7 +170,7 @@ impl VaultParameters {
         tables
     }
 
-    /// Plaintext bytes of a shipped checkpoint. They follow from the parameters alone.
+    /// Returns the number of plaintext bytes of a shipped checkpoint. They follow from the parameters alone.
     pub fn shipped_bytes(&self) -> u64 {
         let stash = self.scheme.stash_bound() * (u64::from(self.scheme.block_bytes()) + 16);
         // The rest is small and of fixed size: parameters, epochs, receipts.

@@ -46,7 +46,7 @@ pub(crate) struct ShippedStateHeader {
     /// The rest of the scheme's state.
     pub(crate) rest: Vec<u8>,
     pub(crate) versions: VersionsHead,
-    /// Receipts of earlier checkpoints.
+    /// The receipts of earlier checkpoints.
     pub(crate) history: Vec<(u64, [u8; 32])>,
     /// The number of blocks in the stash.
     pub(crate) stash: u64,
@@ -123,7 +123,7 @@ pub(crate) struct ShippedStateWriter {
     disk: TrustedDisk,
     block_bytes: usize,
     rows: VecDeque<Row>,
-    /// Zeros at the end of the stream.
+    /// The number of zeros at the end of the stream.
     zeros: u64,
     /// The bytes that wait for the next piece.
     waiting: Vec<u8>,

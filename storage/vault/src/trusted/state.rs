@@ -21,7 +21,7 @@ pub(crate) struct Resealed {
     pub(crate) rows: Vec<Row>,
     /// The changes of rows that the journal in the store may not hold yet.
     pub(crate) unlogged: Vec<(CommitId, Vec<u8>)>,
-    /// Values by name: the headers of an exchange.
+    /// The values by name: the headers of an exchange.
     pub(crate) metas: Vec<(&'static str, Vec<u8>)>,
 }
 

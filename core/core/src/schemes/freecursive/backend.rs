@@ -192,7 +192,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.step().await)
     }
 
-    /// Pending steps of [`step`](Self::step).
+    /// Returns the number of pending steps of [`step`](Self::step).
     pub fn pending_steps(&self) -> u64 {
         with_tree!(self, tree => tree.pending_steps())
     }
@@ -202,7 +202,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.must_step())
     }
 
-    /// Work outside of the schedule so far, because the stash was too full.
+    /// Returns the work outside of the schedule so far, because the stash was too full.
     pub fn emergencies(&self) -> u64 {
         with_tree!(self, tree => tree.emergencies())
     }

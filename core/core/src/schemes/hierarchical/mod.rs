@@ -144,7 +144,7 @@ impl<S: Store, R: RngCore> HierarchicalOram<S, R> {
         &self.parameters
     }
 
-    /// Trusted memory that outlasts an operation, in bytes: the keys of the hash functions.
+    /// Returns the trusted memory that outlasts an operation, in bytes: the keys of the hash functions.
     pub fn trusted_bytes(&self) -> usize {
         self.levels.len() * size_of::<Option<HashFunction>>()
     }

@@ -187,8 +187,8 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
         Ok(())
     }
 
-    /// Reads the tree top back that [`write_back_trusted`](Self::write_back_trusted) wrote, in one operation. Nothing else may have been
-    /// done in between.
+    /// Reads the tree top back that [`write_back_trusted`](Self::write_back_trusted) wrote, in one operation. Nothing
+    /// else may have been done in between.
     ///
     /// # Errors
     /// The errors of the store; [`OramError::Contradiction`] if a block is in an impossible place, or its set of the

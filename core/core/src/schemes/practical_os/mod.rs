@@ -95,7 +95,7 @@ impl<S: Store, R: RngCore> PracticalOs<S, R> {
         &self.parameters
     }
 
-    /// Trusted memory that outlasts an operation, in bytes: π, and a full cache.
+    /// Returns the trusted memory that outlasts an operation, in bytes: π, and a full cache.
     pub fn trusted_bytes(&self) -> usize {
         let entry = size_of::<(BlockId, usize)>() + self.parameters.slot_bytes();
         let cache = self.parameters.cache as usize * entry;

@@ -54,7 +54,7 @@ struct State<R> {
     random: R,
     /// A tag has the block, its leaf, and as its payload the block's number in untrusted memory.
     tags: LookAside,
-    /// Numbers that no block has.
+    /// The numbers that no block has.
     free: Vec<u32>,
 }
 

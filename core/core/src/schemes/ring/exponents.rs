@@ -52,7 +52,7 @@ pub(super) fn min(of: impl Fn(f64) -> f64) -> f64 {
     let (mut left, mut right) = (place(low, high, 1.0 - RATIO), place(low, high, RATIO));
     let (mut at_left, mut at_right) = (of(left), of(right));
     for _ in 0..12 {
-        // Where both are infinite, the way is down.
+        // If both are infinite, the way is down.
         if at_left < at_right || at_right.is_infinite() {
             (high, right, at_right) = (right, left, at_left);
             left = place(low, high, 1.0 - RATIO);

@@ -7,8 +7,8 @@
 //!     otherwise:           position[a] <- UniformRandom(all leaves)
 //! ```
 //!
-//! It was built from the paper's idea and its definition of privacy. The distribution of the new leaf, with subtrees at level
-//! s, and the proof below are ours.
+//! It was built from the paper's idea and its definition of privacy. The distribution of the new leaf, with subtrees at
+//! level s, and the proof below are ours.
 //!
 //! **What the trace shows** (adversary `Full`): the paths of Path ORAM, which are not independent. The trace of a
 //! sequence is at most e^ε times as likely as that of any sequence that differs in one access, dummies included. Here

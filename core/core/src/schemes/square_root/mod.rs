@@ -21,13 +21,13 @@
 //! are read are uniform among those of the epoch that were not read, for any requests: each stands for another
 //! address under π.
 //!
-//! **Costs**, N blocks, S slots of shelter. A batch of n after t accesses of its epoch: t + n slots read and n
-//! written, in two round trips, one after the other. A rebuild each S accesses, by [`step`](crate::oram::Oram::step): about 2 + lg
-//! r (lg r + 1) times N + 2 S slots read and written, where r is the number of [runs](SquareRootParameters::runs).
+//! **Costs**, N blocks, S slots of shelter. A batch of n after t accesses of its epoch: t + n slots read and n written,
+//! in two round trips, one after the other. A rebuild each S accesses, by [`step`](crate::oram::Oram::step): about 2 +
+//! lg r (lg r + 1) times N + 2 S slots read and written, where r is the number of [runs](SquareRootParameters::runs).
 //!
-//! **Errors**: those of [`OramError`](crate::oram::OramError); [`Backlogged`](crate::oram::OramError::Backlogged) if the longest batch has no room before a
-//! rebuild. After a failure of the store, and after a future that was dropped half-way, it answers
-//! [`Poisoned`](crate::oram::OramError::Poisoned) only.
+//! **Errors**: those of [`OramError`](crate::oram::OramError); [`Backlogged`](crate::oram::OramError::Backlogged) if
+//! the longest batch has no room before a rebuild. After a failure of the store, and after a future that was dropped
+//! half-way, it answers [`Poisoned`](crate::oram::OramError::Poisoned) only.
 
 #[cfg(feature = "inspect")]
 mod inspect;
@@ -89,7 +89,7 @@ impl<S: Store, R: RngCore> SquareRootOram<S, R> {
         &self.parameters
     }
 
-    /// Trusted memory that outlasts an operation, in bytes: π and the shelter's table.
+    /// Returns the trusted memory that outlasts an operation, in bytes: π and the shelter's table.
     pub fn trusted_bytes(&self) -> usize {
         let table = self.parameters.shelter as usize * size_of::<Option<BlockId>>();
         self.epochs.with_state(|state| state.permutation.trusted_bytes() + table).unwrap_or(0)

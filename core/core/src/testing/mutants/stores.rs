@@ -235,7 +235,7 @@ impl<'a> EditingStore<'a> {
         read_in_order(&self.store, &order, slot_bytes, into).await
     }
 
-    /// Writes the buckets of these slots again as they are, where the slot holds a block.
+    /// Writes the buckets of these slots again as they are, if the slot holds a block.
     async fn rewrite_where_real(&self, slots: &[Slot]) -> Result<(), TraceStoreError> {
         for slot in slots {
             if self.holds_block(&self.peek_slot(*slot).await?) {

@@ -59,7 +59,7 @@ struct Epoch {
     before: u64,
     /// The levels that hold something.
     full: Vec<usize>,
-    /// Rebuilds of the last level so far.
+    /// The number of rebuilds of the last level so far.
     last_rebuilt: u64,
 }
 

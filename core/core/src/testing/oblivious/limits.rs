@@ -28,7 +28,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// The least share from 0 to 1 that is found, where all greater ones are.
+/// The least share from 0 to 1 that is found. All greater shares are found too.
 fn min(is_found: impl Fn(f64) -> bool) -> Option<f64> {
     let (mut unseen, mut found) = (0.0, 1.0);
     if !is_found(found) {

@@ -37,7 +37,7 @@ pub trait Observer {
 pub struct Observations {
     /// The leaves shown, in order.
     pub leaves: Vec<ShownLeaf>,
-    /// Choices of a slot among the unread ones of a bucket.
+    /// The choices of a slot among the unread ones of a bucket.
     pub picks: Vec<Pick>,
     /// The counts of what happened in the run and depends on the leaves.
     pub totals: BTreeMap<&'static str, u64>,

@@ -101,7 +101,7 @@ struct ParallelObserver {
     has_begun: bool,
     /// True while a batch without accesses is in flight.
     empty_batch: bool,
-    /// Operations that the stores and the network have not ended.
+    /// The number of operations that the stores and the network have not ended.
     waiting: usize,
     /// True if evictions are due; true if they will be when all works have ended.
     is_eviction_due: bool,

@@ -77,7 +77,7 @@ struct FullObserver {
     evictions: u64,
     on_line: Option<OnLine>,
     off_line: Vec<OffLine>,
-    /// Rounds of evictions' reads so far.
+    /// The number of rounds of evictions' reads so far.
     rounds: u64,
     observations: Observations,
 }

@@ -48,7 +48,7 @@ fn assert_refuses_up_front<O: Oram>(oram: &O, store: &TraceStore) {
 #[derive(Default)]
 struct Progress {
     has_steps: Cell<bool>,
-    /// Accesses that were served.
+    /// The number of accesses that were served.
     served: Cell<u64>,
 }
 

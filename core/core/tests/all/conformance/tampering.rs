@@ -19,7 +19,7 @@ fn real(entry: &&mut [u8]) -> bool {
     entry[..8] != [0; 8]
 }
 
-/// Lies that every such tree finds out, with its answer to each.
+/// The lies that every such tree finds out, with its answer to each.
 pub const TAMPERINGS: [(&str, Tampering); 4] = [
     ("a block lies beyond the capacity or the tree", |bucket, entry| {
         bucket.chunks_exact_mut(entry).filter(real).for_each(|entry| entry[7] = 1);
@@ -65,7 +65,7 @@ pub fn fill_with_junk(
 
 /// A tree whose store tampers with it.
 pub struct Tree<P> {
-    /// Parameters with blocks of 5 bytes.
+    /// The parameters with blocks of 5 bytes.
     pub parameters: P,
     /// The buckets that are changed: those with headers.
     pub headers: Layout,

@@ -59,8 +59,8 @@ impl Backoff {
         self.length
     }
 
-    /// Returns whether to resume after a backoff during which all processors together were idle for `idle`. If the kernel
-    /// does not report it, the worker resumes.
+    /// Returns whether to resume after a backoff during which all processors together were idle for `idle`. If the
+    /// kernel does not report it, the worker resumes.
     pub(super) fn should_resume(backed_off: Duration, idle: Option<Duration>) -> bool {
         idle.is_none_or(|idle| idle >= backed_off * 3 / 4)
     }

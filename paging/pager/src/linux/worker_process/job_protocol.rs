@@ -6,8 +6,8 @@
 use ameles_seal::pages::{JobStatus, PageJob, Ticket};
 use std::sync::atomic::Ordering;
 
-/// Polls of a job of the other side before this side checks whether the other has ended. A poll takes about forty
-/// nanoseconds, a job a microsecond.
+/// The number of polls of a job of the other side before this side checks whether the other has ended. A poll takes
+/// about forty nanoseconds, a job a microsecond.
 const POLLS_BEFORE_DOUBT: u32 = 1 << 14;
 
 /// A counter that both sides read and write.

@@ -15,7 +15,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use zeroize::Zeroize;
 
-/// Polls of a job of the other side before this side yields its processor.
+/// The number of polls of a job of the other side before this side yields its processor.
 const POLLS_BEFORE_YIELD: u32 = 1 << 8;
 
 /// A counter that both sides poll, on cache lines of its own.

@@ -27,7 +27,7 @@ pub enum PasswordError {
     TooCostly {
         /// Memory in KiB.
         memory_kib: u32,
-        /// Passes.
+        /// The number of passes.
         passes: u32,
     },
     /// The system gave no random numbers for a salt.

@@ -22,7 +22,7 @@ pub struct Removal {
     pub key: String,
     /// The version to remove permanently. Without it, the current object is deleted.
     pub version: Option<VersionId>,
-    /// Conditions on the target.
+    /// The conditions on the target.
     pub conditions: WriteConditions,
     /// True if a delete marker is put even where the key has no object.
     pub marks_missing: bool,

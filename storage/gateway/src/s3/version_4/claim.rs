@@ -18,7 +18,7 @@ use time::macros::format_description;
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 /// S3's longest validity of a URL, in seconds: a week.
 const MAX_EXPIRY_SECONDS: u64 = 604_800;
-/// Parameters of the query that only a signature has, in lower case.
+/// The parameters of the query that only a signature has, in lower case.
 const IN_QUERY: [&str; 6] = [
     "x-amz-algorithm",
     "x-amz-credential",

@@ -37,7 +37,7 @@ pub struct PublicFacts {
 /// A completed lifecycle.
 pub struct LifecycleResult {
     pub trace: Vec<TimedEvent>,
-    /// Openings that were killed, and those of them killed before they were open.
+    /// The number of openings that were killed, and of those killed before they were open.
     pub deaths: usize,
     pub early_deaths: usize,
 }

@@ -45,11 +45,11 @@ use lifecycle::{PublicFacts, run_lifecycle};
 use std::time::Duration;
 
 const MAX_BATCH: u32 = 4;
-/// Lifecycles under each workload whose shapes are compared; a thorough run has four times as many.
+/// The number of lifecycles under each workload whose shapes are compared; a thorough run has four times as many.
 const SHAPED: u64 = 12;
-/// Lifecycles under each workload that are tested statistically; a thorough run has four times as many.
+/// The number of lifecycles under each workload that are tested statistically; a thorough run has four times as many.
 const JUDGED: u64 = 24;
-/// Lifecycles of a vault whose flaw shows in every one.
+/// The number of lifecycles of a vault whose flaw shows in every one.
 const FLAWED: u64 = 6;
 /// The number of batches that write every block, and so every bucket: sixteen leaves, and an eviction for three
 /// accesses.

@@ -37,7 +37,7 @@ pub struct LifecycleResult {
     pub trace: Vec<TimedEvent>,
     pub deaths: usize,
     pub early_deaths: usize,
-    /// Requests and accesses that were answered, and how long the slowest took.
+    /// The number of requests and accesses that were answered, and how long the slowest took.
     pub answered: u64,
     pub accesses: u64,
     pub slowest: Duration,

@@ -36,7 +36,7 @@ const QUICK: Duration = Duration::from_millis(40);
 const SLOW: Duration = Duration::from_millis(1100);
 /// The resolution of tokio's timers. It is visible where the time of local work is part of the simulation.
 const GRAIN: Duration = Duration::from_millis(1);
-/// Lifecycles under each mix.
+/// The number of lifecycles under each mix.
 const LIVES: u64 = 6;
 const DEATHS: usize = 6;
 

@@ -4,7 +4,7 @@
 //! The log begins while the vault is served with the old key, and ends after it was served with the new one for a while
 //! after the change. Blocks are written all the time, each time with new contents.
 //!
-//! Where a lifecycle has more than 250 effects, one of several consecutive ones is tested; the seed chooses which. If
+//! If a lifecycle has more than 250 effects, one of several consecutive ones is tested; the seed chooses which. If
 //! `AMELES_SIM_SEEDS` is above the usual number, all are.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 

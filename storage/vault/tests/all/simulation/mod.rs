@@ -23,7 +23,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use summary::Summary;
 
-/// Seeds of one run of the test.
+/// The number of seeds of one run of the test.
 const SEEDS: u64 = 400;
 
 pub fn number(variable: &str) -> Option<u64> {

@@ -21,7 +21,7 @@ pub struct Registers {
 struct Register {
     /// Every write since the vault was made, by its number, and when it must have happened, if at all.
     writes: BTreeMap<u64, Span>,
-    /// Spans within which the block held the bytes of a write: its own if it was acknowledged, and those of reads.
+    /// The spans within which the block held the bytes of a write: its own if it was acknowledged, and those of reads.
     held: Vec<(u64, Span)>,
 }
 

@@ -37,7 +37,7 @@ use store::{Flaw, Shared};
 use tokio::runtime::Builder;
 use tokio::task::{JoinHandle, LocalSet};
 
-/// Seeds of one run of the test.
+/// The number of seeds of one run of the test.
 const SEEDS: u64 = 75;
 /// The simulation's number of seeds for which there are that many here.
 const USUAL: u64 = 1000;

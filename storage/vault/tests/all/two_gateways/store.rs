@@ -50,7 +50,7 @@ pub struct ScheduledStore {
     flaw: Option<Flaw>,
     /// The claims that were there when this gateway had made its own.
     seen: RefCell<Option<Vec<Blob>>>,
-    /// Checks of the claims that no deletion has followed yet.
+    /// The number of checks of the claims that no deletion has followed yet.
     unused_checks: Cell<u64>,
 }
 

@@ -125,7 +125,7 @@ impl SubOrams for Partitions {
         unread[..emptied].fill(None);
         unread[into] = Some((0..2 * self.rooms[into]).collect());
         before[into] = None;
-        // Where the sweep puts follows from the number of accesses: no leaf.
+        // The place of the sweep's puts follows from the number of accesses: no leaf.
         Ok(None)
     }
 }

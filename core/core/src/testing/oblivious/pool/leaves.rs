@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// The leaves are counted by low bits as well, and one by one, where the cells by high bits do not show all of them.
+/// The leaves are counted by low bits as well, and one by one, if the cells by high bits do not show all of them.
 const CELLS: u64 = 32;
 const LOAD_CELLS: usize = 16;
 
