@@ -44,7 +44,7 @@ enum Error {
     #[error("there is no program `{0}`; `ameles-programs list` lists the programs")]
     NoSuchProgram(String),
     #[error(
-        "the solver is a program of its own: write a file with `ameles-programs dimacs satisfiable FILE` and run \
+        "the solver is a separate program: write a file with `ameles-programs dimacs satisfiable FILE` and run \
          `picosat FILE` (Debian's package picosat)"
     )]
     TheSolver,

@@ -1,6 +1,6 @@
 //! `picosat`: two random instances for the real solver of that name (Biere 2008). Represents tools of verification.
 //!
-//! The solver is a program of its own, packaged by Debian: `picosat FILE`. This module makes the files and checks
+//! The solver is a separate program, packaged by Debian: `picosat FILE`. This module makes the files and checks
 //! its output.
 
 mod verdict;

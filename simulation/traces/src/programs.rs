@@ -135,7 +135,7 @@ impl Program {
 /// Reads the tables that this crate was built with.
 ///
 /// # Errors
-/// They are wrong, and how; a test reads them.
+/// The tables are wrong; the error says how. A test reads all tables.
 pub fn tables() -> Result<Tables, toml::de::Error> {
     toml::from_str(include_str!("../programs.toml"))
 }

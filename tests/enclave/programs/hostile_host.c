@@ -128,7 +128,7 @@ void look(word *table) {
     for (word at = 0x80400000; at < 0xc0000000; at += 0x400000)
         try_to(at);
     try_to(0xbffffffc);
-    /* Untrusted memory, up to this program. */
+    /* Untrusted memory, up to the begin of this program. */
     word here;
     __asm__("lla %0, _start" : "=r"(here));
     for (word at = 0xc0000000; at < here; at += 0x8000) {
