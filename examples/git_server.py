@@ -10,7 +10,7 @@ says what. One server writes to a repository at a time: of two, one may overwrit
 
 from __future__ import annotations
 
-# Before anything opens a socket: the backend's HTTP client is gevent's.
+# Before anything opens a socket: the backend's HTTP client belongs to gevent.
 import gevent.monkey
 
 gevent.monkey.patch_all()

@@ -61,7 +61,7 @@ pub(crate) struct VisibleAccess {
     pub(crate) rewritten: Vec<(u64, u64)>,
 }
 
-/// A trace of Ameles's.
+/// A trace of Ameles.
 pub(crate) struct Trace {
     pub(crate) accesses: Vec<VisibleAccess>,
     /// The number of levels of the tree in the store: slots of an access.

@@ -300,7 +300,7 @@ package ameles_pkg;
     return level;
   endfunction
 
-  // The first block of a level: 0 for the user's, i for PosMap i.
+  // The first block of a level. Level 0 is the user's blocks, and level i is PosMap i.
   function automatic int unsigned first_block(config_t c, int unsigned level);
     int unsigned first = 0;
     for (int unsigned nth = 0; nth < level; nth++) first += map_blocks(c, nth);

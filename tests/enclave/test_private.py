@@ -53,7 +53,7 @@ def test_only_the_known_parts_of_untrusted_memory_are_written(start, built, flag
     empty = [at for at in slots if not any(running.memory[at : at + 16])]
     assert not any(any(running.memory[at : at + STRIDE]) for at in empty)
     assert len(slots) - len(empty) > 40
-    # None of the bytes are the program's, although its code is in the sealed pages.
+    # None of the bytes belong to the program, although its code is in the sealed pages.
     everything = running.memory[:]
     code = program.read_bytes()
     pieces = {code[at : at + 32] for at in range(0x1000, len(code) - 32, 0x100)}

@@ -76,7 +76,7 @@ pub fn test(variables: &[(&str, &str)]) -> Result<()> {
         .env("AMELES_VERILATOR", &verilator.root))
 }
 
-/// Prints cycles and area of the configurations next to the paper's.
+/// Prints cycles and area of the configurations next to those of the paper.
 pub fn report() -> Result<()> {
     let verilator = verilator()?;
     run(cargo()

@@ -42,7 +42,7 @@ pub struct Configuration {
     pub aes_double: bool,
     /// Masks that are computed ahead of time.
     pub mask_beats: u32,
-    /// The number of levels on chip, from the root's.
+    /// The number of levels on chip, starting with the root.
     pub top_levels: u32,
     /// The number of blocks of a bucket of each level; 0 means Z, the maximum.
     pub level_blocks: [u8; 32],
@@ -144,7 +144,7 @@ impl Configuration {
         self.front_end.map_or(0, |front_end| front_end.tag_bits)
     }
 
-    /// Returns the number of blocks of the tree: the user's, and those of the PosMaps.
+    /// Returns the number of blocks of the tree: the user's blocks and the PosMap blocks.
     pub fn tree_blocks(&self) -> u64 {
         self.front_end.map_or(self.blocks.into(), |FrontEnd { labels, trusted, .. }| {
             AddressSpace::new(self.blocks.into(), labels, trusted.into()).blocks()

@@ -56,7 +56,7 @@ impl Dram {
     /// [`DramError`], if the specification is invalid.
     ///
     /// # Panics
-    /// If the clock of DRAM is not a multiple of the controller's, or DRAM alone takes longer for a read.
+    /// If the clock of DRAM is not a multiple of the controller's clock, or DRAM alone takes longer for a read.
     pub fn new(specification: &Specification, mhz: u32, read_latency: u64) -> Result<Self, DramError> {
         let ratio = u64::from(specification.clock.mhz / mhz);
         assert_eq!(u64::from(specification.clock.mhz), ratio * u64::from(mhz), "clocks are multiples");

@@ -1,4 +1,4 @@
-//! The golden model: a scheme of the core over memory that is laid out and encrypted as the controller's.
+//! The golden model: a scheme of the core over memory that is laid out and encrypted as in the controller.
 
 use crate::configuration::{Configuration, IV_BITS, Scheme};
 use crate::pads::{Pads, Part};
@@ -60,7 +60,7 @@ impl GoldenMemory {
         self.0.borrow().reads.len()
     }
 
-    /// The path whose reading began after that many reads: its last bucket is the leaf's.
+    /// The path whose reading began after that many reads. Its last bucket is the leaf.
     ///
     /// # Panics
     /// If no path was read.

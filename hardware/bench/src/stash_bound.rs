@@ -1,8 +1,9 @@
 //! The bound of the stash: how many blocks wait except with a probability of 2^-80, by the tail tools of the core.
 //!
-//! A full tree of fewer leaves, as full as the configuration's, is read in its worst order, a scan. The tail of the
-//! waiting blocks is counted, and its logarithm is continued as a straight line. Longer runs count less than this line
-//! further out. The distribution of a stash hardly depends on the height of the tree (docs/how-it-works/stash.md).
+//! A full tree of fewer leaves, as full as the tree of the configuration, is read in its worst order, a scan. The tail
+//! of the waiting blocks is counted, and its logarithm is continued as a straight line. Longer runs count less than
+//! this line further out. The distribution of a stash hardly depends on the height of the tree
+//! (docs/how-it-works/stash.md).
 
 use crate::configuration::{Configuration, Scheme};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};

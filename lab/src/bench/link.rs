@@ -147,7 +147,7 @@ fn milliseconds(time: Duration) -> f64 {
     1000.0 * time.as_secs_f64()
 }
 
-/// An object with the length of a block behind its own link, as fast as the vault's.
+/// An object with the length of a block behind its own link, as fast as the link of the vault.
 struct PlainObject {
     link: Link<VersionedMemory>,
     block: Vec<u8>,

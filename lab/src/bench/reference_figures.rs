@@ -11,7 +11,7 @@ pub struct ReferenceFigure {
     pub in_docs: &'static str,
     /// The figures of 2^12, 2^14 and 2^17 blocks, in the documentation's unit.
     pub expected: [f64; 3],
-    /// The bench's units in one of the documentation's.
+    /// The number of units of the bench in a unit of the documentation.
     pub unit: f64,
 }
 

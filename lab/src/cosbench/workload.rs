@@ -34,9 +34,9 @@ pub struct Stage {
     pub name: String,
     /// The seconds to wait after the stage.
     pub closure_delay_seconds: u64,
-    /// The store of this stage, if it differs from the workload's.
+    /// The store of this stage, if it differs from the store of the workload.
     pub storage: Option<Service>,
-    /// The authentication service of this stage, if it differs from the workload's.
+    /// The authentication service of this stage, if it differs from the service of the workload.
     pub auth: Option<Service>,
     /// The works.
     pub works: Vec<Work>,
@@ -53,9 +53,9 @@ pub struct Work {
     pub division: Division,
     /// The end of the work.
     pub limit: Limit,
-    /// The store of this work, if it differs from the stage's.
+    /// The store of this work, if it differs from the store of the stage.
     pub storage: Option<Service>,
-    /// The authentication service of this work, if it differs from the stage's.
+    /// The authentication service of this work, if it differs from the service of the stage.
     pub auth: Option<Service>,
     /// The operations, of which each is drawn by its ratio.
     pub operations: Vec<Operation>,

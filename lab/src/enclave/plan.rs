@@ -1,4 +1,4 @@
-//! The plans of a bench: the paper's, and the sweeps.
+//! The plans of a bench: the plan of the paper, and the sweeps.
 
 use super::configuration::Configuration;
 use super::machine::{Setting, Window};

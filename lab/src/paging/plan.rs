@@ -1,4 +1,4 @@
-//! The plans of a bench: the paper's, the same with the fastest cipher, and the sweep.
+//! The plans of a bench: the plan of the paper, the same plan with the fastest cipher, and the sweep.
 
 use super::configuration::{Configuration, RATIOS, Setting};
 use ameles_programs::PROGRAMS;

@@ -37,7 +37,7 @@ pub(super) fn page(about: &ReportMetadata, sections: &[Section], names: &[String
     )
 }
 
-/// The files that a page names; none if it is not a report's.
+/// The files that a page names; none if the page is not the page of a report.
 pub(super) fn files_of(page: &str) -> Option<impl Iterator<Item = &str>> {
     let (_, names) = page.split_once(FILES)?;
     let (names, _) = names.split_once('"')?;

@@ -81,7 +81,7 @@ pub struct Options {
     pub seeds: u64,
     /// The link.
     pub link: LinkSpeed,
-    /// The bandwidth that a single request gets at most; 0 for all of the link's.
+    /// The bandwidth that a single request gets at most; 0 for the whole bandwidth of the link.
     pub stream: BitsPerSecond,
     /// The time that the store takes for a request.
     pub server: ServerTime,
@@ -92,7 +92,7 @@ pub struct Options {
     pub objects: bool,
     /// The part of the filling that is counted.
     pub filling: CountFilling,
-    /// The providers in whose dollars the workloads are given, in addition to the thesis's.
+    /// The providers in whose dollars the workloads are given, in addition to the provider of the thesis.
     pub prices: Vec<Provider>,
     /// The number of bytes of the ORAM of runs in real time. The default is an ORAM that the objects fill to half or
     /// less, with the first 30 steps of a workload.

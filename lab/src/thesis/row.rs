@@ -62,7 +62,7 @@ impl Row {
         vec![self.scheme.to_owned(), self.block_kib.map_or_else(String::new, |kib| kib.to_string())]
     }
 
-    /// The runtime, as a multiple of the baseline's.
+    /// The runtime, as a multiple of the runtime of the baseline.
     pub fn slowdown(&self) -> f64 {
         self.result.runtime.as_secs_f64() / self.baseline.runtime.as_secs_f64()
     }
@@ -83,7 +83,7 @@ impl Row {
         provider.bill(&self.usage()).spent()
     }
 
-    /// The dollars of the run, as a multiple of the baseline's; none if the baseline is free.
+    /// The dollars of the run, as a multiple of the dollars of the baseline; none if the baseline is free.
     pub fn times_dollars(&self, provider: &Provider) -> Option<f64> {
         let baseline = provider.bill(&self.baseline.usage).spent();
         (baseline > 0.0).then(|| self.dollars(provider) / baseline)
@@ -115,8 +115,9 @@ pub(super) fn printed_line<'a>(row: &Row, printed: &'a Published) -> Option<Publ
     }
 }
 
-/// The dollars of a row's printed run, as a multiple of the printed baseline's. Both follow from the printed requests
-/// and bytes: the multiples that the thesis prints are of bills that it rounded, some to a single cent.
+/// The dollars of a row's printed run, as a multiple of the dollars of the printed baseline. Both follow from the
+/// printed requests and bytes: the multiples that the thesis prints are of bills that it rounded, some to a single
+/// cent.
 pub(super) fn printed_times_dollars(row: &Row, printed: &Published, provider: &Provider) -> Option<f64> {
     let spent = |line: PublishedRow<'_>| {
         let of = |name| line.number(name);
@@ -172,7 +173,7 @@ pub(super) const TRAFFIC: [Column; 7] = [
     column("write, ms", "write_ms", "resp_write_ms", 0, |row| millis(row.result.write)),
 ];
 
-/// The figures relative to the baseline's, and the trusted side's share.
+/// The figures relative to those of the baseline, and the trusted side's share.
 pub(super) const RELATIVE: [Column; 6] = [
     column("slowdown", "slowdown", "x_slowdown", 2, Row::slowdown),
     column("slowdown, bare link", "slowdown_bare", "", 2, |row| row.bare_slowdown),

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// The sizes of a series with `quick`.
 pub(super) const QUICK_SIZES: usize = 2;
 
-/// The block sizes in KiB of a workload that is not the thesis's.
+/// The block sizes in KiB of a workload that is not in the thesis.
 const OTHER_BLOCKS_KIB: [u64; 3] = [64, 256, 1024];
 
 /// The runs of a workload.

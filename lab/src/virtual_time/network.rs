@@ -10,7 +10,7 @@ use std::time::Duration;
 pub struct LinkModel {
     /// The round trip, and the bandwidth in each direction.
     pub speed: LinkSpeed,
-    /// The time that the store takes for a request, without the link's.
+    /// The time that the store takes for a request, without the time on the link.
     pub server: ServerTime,
     /// The bandwidth that a single request gets at most, as a lossy link gives one connection; 0 for all of it.
     pub stream: BitsPerSecond,

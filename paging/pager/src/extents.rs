@@ -46,7 +46,7 @@ enum ExtentContents {
 pub(crate) enum OnExhaustion {
     /// The program ends.
     End,
-    /// The memory becomes the kernel's, unencrypted.
+    /// The kernel gets the memory, unencrypted.
     Spill,
 }
 

@@ -173,8 +173,8 @@ impl Region {
         ChildReady(birth)
     }
 
-    /// Makes the region this process's own. `change` changes its options from the parent's; scheme, sizes and cipher
-    /// must stay the same.
+    /// Makes this process the owner of the region. `change` changes its options, which are those of the parent; scheme,
+    /// sizes and cipher must stay the same.
     ///
     /// # Errors
     /// [`Error`]. The process must end then: the region's contents are lost. The parent has been notified.

@@ -40,8 +40,8 @@ pub struct Handler {
     /// The processor on which the handler runs.
     pub processor: HandlerProcessor,
     /// True if it has its own descriptor table, copied from the program's when the region is made. Then a program that
-    /// closes every descriptor does not close the pager's. Descriptors in the copy stay open with the region. False by
-    /// default.
+    /// closes every descriptor does not close those of the pager. Descriptors in the copy stay open with the region.
+    /// False by default.
     pub own_descriptors: bool,
 }
 

@@ -114,7 +114,7 @@ impl PrivateMapping {
 /// Keeps memory out of core dumps and of children, and in small, unmerged pages. Its contents do not change.
 ///
 /// # Safety
-/// The memory is the caller's.
+/// The memory belongs to the caller.
 pub(crate) unsafe fn guard(start: *mut c_void, bytes: usize) -> Result<(), Errno> {
     for advice in [
         Advice::LinuxDontDump,

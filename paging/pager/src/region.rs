@@ -27,9 +27,9 @@ use std::sync::Arc;
 /// `fork`: an access there is a SIGSEGV. Its private pages are in no core dump. They are in no swap if the limit on
 /// locked memory allows it. The limit counts all of the region, not only the resident pages.
 ///
-/// The pager's own memory (position map, unencrypted page buffers, keys) is allocated like the program's. A program
-/// that wants to keep it out of core dumps and swap calls `prctl(PR_SET_DUMPABLE, 0)` and `mlockall(MCL_CURRENT |
-/// MCL_FUTURE | MCL_ONFAULT)` before it makes the region. `ameles page run` has its own heap for it.
+/// The pager's own memory (position map, unencrypted page buffers, keys) is allocated like the program's memory. A
+/// program that wants to keep it out of core dumps and swap calls `prctl(PR_SET_DUMPABLE, 0)` and `mlockall(MCL_CURRENT
+/// | MCL_FUTURE | MCL_ONFAULT)` before it makes the region. `ameles page run` has its own heap for it.
 pub struct Region {
     /// The first field: dropping it stops the handler of faults.
     pub(crate) trap: Option<Registration>,
@@ -234,7 +234,8 @@ impl Region {
         &self.shared
     }
 
-    /// Returns the trusted memory in bytes: resident pages, frames, the pager's bookkeeping, the scheme's, sealing's.
+    /// Returns the trusted memory in bytes: resident pages, frames, and the bookkeeping of the pager, the scheme and
+    /// the sealing.
     pub fn trusted_bytes(&self) -> usize {
         let max = (self.counters().max_resident as usize).max(self.options.resident);
         let resident = max * PAGE_BYTES + self.mapping.second_bytes();

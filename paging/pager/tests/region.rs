@@ -340,7 +340,7 @@ fn trusted_memory_is_what_the_scheme_needs_and_not_the_region() {
         assert!(trusted > resident, "{scheme}");
         if scheme.has_ratio() {
             let bookkeeping = 96 * 5 + 4096;
-            // A frame, eight that wait to be freed, a buffer; the scheme's; sealing's.
+            // A frame, eight that wait to be freed, a buffer; the memory of the scheme and of sealing.
             assert!(
                 trusted < resident + (1 + 8 + 1 + 4 + 2) * PAGE_BYTES + bookkeeping,
                 "{scheme}: {trusted}"

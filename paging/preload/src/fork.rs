@@ -212,7 +212,7 @@ unsafe extern "C" fn forkpty(
     window: *const libc::winsize,
 ) -> pid_t {
     let (mut ours, mut theirs) = (-1, -1);
-    // SAFETY: the program's own pointers; the descriptors are this function's.
+    // SAFETY: the program's own pointers; the descriptors belong to this function.
     unsafe {
         if libc::openpty(&raw mut ours, &raw mut theirs, name, terminal, window) != 0 {
             return -1;

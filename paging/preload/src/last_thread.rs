@@ -21,7 +21,8 @@ pub(crate) fn on_thread_start() {
     EXITED.lock().unwrap_or_else(PoisonError::into_inner).retain(|exited| *exited != thread_id());
 }
 
-/// Records that the calling thread ends, and tells whether it is the last. Unknown threads count as the program's.
+/// Records that the calling thread ends, and tells whether it is the last. Unknown threads count as threads of the
+/// program.
 fn is_last() -> bool {
     // Two that end at the same time check one after the other: the later one finds the earlier one here.
     let mut exited = EXITED.lock().unwrap_or_else(PoisonError::into_inner);

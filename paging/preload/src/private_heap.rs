@@ -23,7 +23,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 /// The number of addresses of the second heap. Only used ones take memory.
 const SECOND_BYTES: usize = 1 << 32;
 
-/// Pages from the kernel. `libc::mmap` would be the program's, which gives paged memory.
+/// Pages from the kernel. `libc::mmap` would be the function of the program, which gives paged memory.
 struct KernelPages;
 
 // SAFETY: each region is new from the kernel and freed at most once.

@@ -50,7 +50,7 @@ pub(crate) fn pages() -> Option<&'static RegionPages> {
     PAGES.get()
 }
 
-/// The region's pages, if the calling thread is the program's.
+/// The region's pages, if the calling thread is a thread of the program.
 pub(crate) fn pages_of_program() -> Option<&'static RegionPages> {
     pages().filter(|_| !is_own())
 }
@@ -62,7 +62,7 @@ impl RegionPages {
         unsafe { &*self.region.get() }
     }
 
-    /// The region, to be changed to this process's.
+    /// The region, to be changed to the region of this process.
     ///
     /// # Safety
     /// A child after `fork` with one thread, which has no other reference to it.
@@ -77,7 +77,7 @@ impl RegionPages {
         (at as usize).wrapping_sub(self.base) < self.len
     }
 
-    /// Returns whether some of these addresses are the heap's.
+    /// Returns whether some of these addresses belong to the heap.
     pub(crate) fn is_heap(&self, span: Range<usize>) -> bool {
         span.start < self.base + self.len && self.base < span.end
     }

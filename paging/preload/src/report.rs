@@ -113,7 +113,7 @@ impl FaultWindow {
     }
 }
 
-/// Makes this process a child by `fork`, whose figures are separate from the program's.
+/// Makes this process a child by `fork`, whose figures are separate from those of the program.
 pub(crate) fn on_forked() {
     FORKED.store(std::process::id(), Ordering::Relaxed);
     ADDED_COUNTS.iter().for_each(|added| added.store(0, Ordering::Relaxed));
@@ -142,7 +142,7 @@ fn begin_counting(counters: Counters) {
 pub(crate) fn map_report_page(file: c_int) {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let bytes = size_of::<ReportPage>();
-    // SAFETY: requests a mapping at any address. `libc::mmap` would be the program's. The descriptor was
+    // SAFETY: requests a mapping at any address. `libc::mmap` would be the function of the program. The descriptor was
     // inherited for this only.
     let at = unsafe {
         let at = libc::syscall(

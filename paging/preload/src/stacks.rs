@@ -140,7 +140,7 @@ fn put_ordinary_memory(pages: &RegionPages, span: Range<usize>, fixed: c_int) {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = fixed | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_NORESERVE;
     let (at, len) = (span.start, span.len());
-    // SAFETY: the span is the calling thread's, which has nothing there.
+    // SAFETY: the span belongs to the calling thread, which has nothing there.
     let map = move || unsafe {
         let at = libc::syscall(libc::SYS_mmap, at, len, protection, flags, -1_isize, 0_usize);
         (at != -1).then_some(())

@@ -32,7 +32,7 @@ pub enum VaultError {
         /// The newest format that this program knows.
         known: u16,
     },
-    /// The master key is not this vault's.
+    /// The master key is not the key of this vault.
     #[error(
         "the key does not open this vault: it was made with another key or passphrase, or its key was changed since"
     )]

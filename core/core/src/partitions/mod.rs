@@ -98,7 +98,7 @@ struct State<R> {
     emergencies: u64,
 }
 
-/// A take of a batch: the block, unless it is a dummy's, and the partition that the block belongs to from now on.
+/// A take of a batch: the block, unless the take is a dummy, and the partition that the block belongs to from now on.
 struct Take {
     block: Option<BlockId>,
     new: Leaf,
@@ -157,7 +157,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
     }
 
     /// The maximum number of blocks that were ever on the trusted side: in the eviction cache, in sub-ORAMs, and in the
-    /// buffers of takes and puts, such as a rebuild's. Secret.
+    /// buffers of takes and puts, such as the buffers of a rebuild. Secret.
     pub fn peak_blocks(&self) -> usize {
         self.peak.get()
     }

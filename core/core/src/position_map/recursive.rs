@@ -18,9 +18,9 @@
 //! another look-up of the batch needs too, and a dummy look-up, show a dummy access. An access reads and changes its
 //! PosMap block at once: no access is shown twice.
 //!
-//! **Costs** of a batch: as many round trips as there are levels of recursion, one after the other. The write-backs
-//! of the inner ORAMs are pending steps, like the outer one's. [`step`](PositionMap::step) runs them, and the outer
-//! scheme's `step` should call it; if it does not, `remap` first runs the steps that an inner ORAM needs.
+//! **Costs** of a batch: as many round trips as there are levels of recursion, one after the other. The write-backs of
+//! the inner ORAMs are pending steps, like those of the outer ORAM. [`step`](PositionMap::step) runs them, and the
+//! outer scheme's `step` should call it; if it does not, `remap` first runs the steps that an inner ORAM needs.
 //!
 //! **Errors**: those of the inner ORAMs. After any of them the outer scheme is poisoned.
 

@@ -271,8 +271,8 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         path
     }
 
-    /// The slot of a bucket that is moved: the wanted page's; otherwise that of the page that can go furthest down this
-    /// path; otherwise an empty one; otherwise any.
+    /// The slot of a bucket that is moved: the slot of the wanted page; otherwise the slot of the page that can go
+    /// furthest down this path; otherwise an empty one; otherwise any.
     fn choose(
         &self,
         state: &mut State<R>,

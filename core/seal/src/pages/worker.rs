@@ -156,7 +156,7 @@ impl<M> WorkQueue<M> {
         carried.to.len() <= self.max_in_flight() && !self.worker.has_backed_off()
     }
 
-    /// Submits a job that seals a page of the caller's.
+    /// Submits a job that seals a page of the caller.
     pub(crate) fn seal(
         &mut self,
         id: PageId,

@@ -53,7 +53,7 @@ fn shows_the_difference(format: SlotFormat, sealed: [&[u8]; 2], plain: [&[u8; 12
     (0..3).any(|index| {
         let [one, other] = sealed.map(|sealed| ciphertext(format, sealed, index));
         let at = index * 40;
-        // The first block of AEGIS's text is a stream cipher's; the later ones depend on what came before.
+        // AEGIS encrypts the first block as a stream cipher does. Later blocks depend on the blocks before.
         difference(one, other)[..16] == difference(&plain[0][at..], &plain[1][at..])[..16]
     })
 }

@@ -24,7 +24,7 @@ pub(crate) fn assert_bus_shows_only_paths(configuration: Configuration, mutant: 
     let golden = mixed_operations(&configuration, 600, 3);
     assert_eq!(golden.emergencies(), 0, "they show");
     let session = with_operations(&golden.session(), |operation| match operation {
-        // A put reads no path: its time is visible, and it is the user's.
+        // A put reads no path: its time is visible, and the user chooses it.
         Operation::Put(block, _) => Operation::Read(*block),
         other => other.clone(),
     });

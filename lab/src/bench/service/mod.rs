@@ -31,7 +31,7 @@ pub struct VaultOptions {
     pub batch: u32,
     /// The number of blocks that are written before anything is measured, and accessed afterwards.
     pub filled: u64,
-    /// The number of accesses between two checkpoints on the trusted disk. The default is the vault's.
+    /// The number of accesses between two checkpoints on the trusted disk. The default is the default of the vault.
     pub checkpoint_every: Option<u64>,
     /// The cipher that seals the slots.
     pub cipher: Cipher,

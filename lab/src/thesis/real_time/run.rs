@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RealRun {
     pub(super) result: RunResult,
-    /// The processor time of the job, without the S3 server's.
+    /// The processor time of the job, without the time of the S3 server.
     pub(super) processor: Duration,
     /// The number of bytes of checkpoints that were shipped to the store during the job.
     pub(super) shipped_bytes: u64,

@@ -18,7 +18,7 @@ fn pointer(at: u64) -> *mut u8 {
 /// Copies bytes into the mailbox, which is the part of untrusted memory before the sealed pages.
 pub(super) fn write(at: u64, from: &[u8]) {
     assert!(at + from.len() as u64 <= PAGES_OFFSET, "the mailbox ends before the pages");
-    // SAFETY: untrusted memory is mapped from its first byte to the end of the mailbox, and no part of `from`.
+    // SAFETY: untrusted memory is mapped from its first byte to the end of the mailbox, and not part of `from`.
     unsafe { copy_once(pointer(at), from.as_ptr(), from.len()) };
 }
 
@@ -72,7 +72,7 @@ impl SharedMemory for SealedPart {
     }
 
     fn load(&self, at: usize, into: &mut [u8]) {
-        // SAFETY: the range is untrusted memory's, and no part of `into`.
+        // SAFETY: the range belongs to untrusted memory, and is not part of `into`.
         unsafe { copy_once(into.as_mut_ptr(), self.pointer(at, into.len()), into.len()) };
     }
 

@@ -2,7 +2,8 @@
 
 use ameles_core::oram::OramError;
 
-/// The reason why a fault cannot be handled. `S` is the error of the scheme's store, `F` the platform's.
+/// The reason why a fault cannot be handled. `S` is the error of the scheme's store, and `F` is the error of the
+/// platform.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultError<S: core::error::Error + 'static, F: core::error::Error + 'static> {
     /// The page lies beyond the region.

@@ -132,7 +132,7 @@ impl<O: Oram> FaultPath<O> {
     /// Discards the contents of pages: they read as zeros from now on. It reveals nothing.
     ///
     /// # Errors
-    /// [`FaultError::OutOfRange`], before anything has changed; the platform's.
+    /// [`FaultError::OutOfRange`], before anything has changed; errors of the platform.
     pub fn discard<F: Frames>(&mut self, pages: Range<u64>, frames: &mut F) -> Outcome<(), O, F::Error> {
         if pages.end > self.resident.pages() {
             return Err(FaultError::OutOfRange { pages: self.resident.pages() });

@@ -188,8 +188,8 @@ impl Pages {
 
     fn take_by_move(&mut self, page: *mut u8, frame: usize) -> Result<TakeOutcome, MoveError> {
         let slot = self.empty_slot(frame)?;
-        // SAFETY: the page is the region's, and a thread that accesses it meanwhile faults and waits for the lock that
-        // our caller holds. The slot is empty, and ours alone.
+        // SAFETY: the page belongs to the region, and a thread that accesses it meanwhile faults and waits for the lock
+        // that our caller holds. The slot is empty, and ours alone.
         match unsafe { self.uffd.move_out(page, slot)? } {
             MoveOutcome::Moved => Ok(TakeOutcome::Out),
             MoveOutcome::Held => Ok(TakeOutcome::Busy),

@@ -1,7 +1,8 @@
 //! A stack for work of the application's threads under the fault path's lock.
 //!
-//! Their own may be paged: a coroutine's, a green thread's. An access to it would then wait for a fault that waits for
-//! the lock. Work under the lock, with its inputs and outputs, is therefore in memory that is not paged.
+//! Their own stacks may be paged, such as the stack of a coroutine or of a green thread. An access to it would then
+//! wait for a fault that waits for the lock. Work under the lock, with its inputs and outputs, is therefore in memory
+//! that is not paged.
 #![allow(unsafe_code, reason = "changes the stack; each block says why it is sound")]
 
 use crate::page::PAGE_BYTES;

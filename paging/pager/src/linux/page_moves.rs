@@ -55,8 +55,8 @@ impl Userfaultfd {
     /// Maps a copy of these bytes at an absent page. Returns `false` and changes nothing if it has memory already.
     ///
     /// # Safety
-    /// The page is registered and the caller's, `from` is a readable page, and threads that access the absent page can
-    /// wait.
+    /// The page is registered and belongs to the caller, `from` is a readable page, and threads that access the absent
+    /// page can wait.
     pub(crate) unsafe fn fill(&self, page: *mut u8, from: *const u8, wake: bool) -> Result<bool, MoveError> {
         // SAFETY: as the caller promises.
         match retry_transient(|| unsafe { self.copy(page as usize, from, PAGE_BYTES, wake) }) {
@@ -69,8 +69,8 @@ impl Userfaultfd {
     /// Moves a page to a place without memory.
     ///
     /// # Safety
-    /// Both are registered. The page is the caller's, and threads that access it meanwhile can wait; the place is the
-    /// caller's alone, and empty.
+    /// Both are registered. The page belongs to the caller, and threads that access it meanwhile can wait; only the
+    /// caller uses the place, which is empty.
     pub(crate) unsafe fn move_out(&self, page: *mut u8, place: *mut u8) -> Result<MoveOutcome, MoveError> {
         loop {
             // SAFETY: as the caller promises.
@@ -82,7 +82,7 @@ impl Userfaultfd {
                 Err(Errno::NOENT) => return Ok(MoveOutcome::WasAbsent),
                 // A kernel of 2025 retries after it has moved the page, and finds it there. The place was empty
                 // before: if it is not now, it holds the page.
-                // SAFETY: the place is the caller's alone.
+                // SAFETY: only the caller uses the place.
                 Err(Errno::EXIST) if unsafe { self.has_memory(place)? } => {
                     return if is_resident(page) {
                         Err(failed("UFFDIO_MOVE")(Errno::EXIST))
@@ -99,7 +99,8 @@ impl Userfaultfd {
     /// Moves the memory of a place to an absent page, and wakes the threads that wait for it. The place is empty then.
     ///
     /// # Safety
-    /// Both are registered. The page is the caller's; the place is the caller's alone, and has memory.
+    /// Both are registered. The page and the place belong to the caller. Only the caller uses the place, which
+    /// has memory.
     pub(crate) unsafe fn move_in(&self, place: *mut u8, page: *mut u8, wake: bool) -> Result<(), MoveError> {
         // SAFETY: as the caller promises.
         match retry_transient(|| unsafe { self.move_page(page as usize, place as usize, PAGE_BYTES, wake) }) {
@@ -107,7 +108,7 @@ impl Userfaultfd {
             // The kernel may have moved it, retried, and found it in the page; or no longer there, if the program has
             // discarded it meanwhile. If the place is empty now, the page has had it, and no thread was woken.
             Err(errno @ (Errno::EXIST | Errno::NOENT)) => {
-                // SAFETY: the place is the caller's alone.
+                // SAFETY: only the caller uses the place.
                 if unsafe { self.has_memory(place)? } {
                     return Err(failed("UFFDIO_MOVE")(errno));
                 }
@@ -120,7 +121,7 @@ impl Userfaultfd {
                 if unsafe { !self.fill(page, place, wake)? } {
                     return Err(failed("UFFDIO_MOVE")(errno));
                 }
-                // SAFETY: its contents were copied, and the place is the caller's alone.
+                // SAFETY: its contents were copied, and only the caller uses the place.
                 unsafe { release_page_memory(place) }
             }
             Err(errno) => Err(failed("UFFDIO_MOVE")(errno)),
@@ -140,7 +141,7 @@ impl Userfaultfd {
     /// Returns whether a place has memory, also in swap. A place without memory gets a page of zeros, which is freed.
     ///
     /// # Safety
-    /// The place is registered, and the caller's alone.
+    /// The place is registered, and only the caller uses it.
     unsafe fn has_memory(&self, place: *mut u8) -> Result<bool, MoveError> {
         // SAFETY: nothing else uses the place.
         unsafe {

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! DRAMsim3 takes a cycle after `read` and `write`, and DRAMSim2 data: only the name of the format distinguishes them.
-//! A cycle is one of a memory at 800 MHz, the lab's.
+//! A cycle is a cycle of the lab's memory, which runs at 800 MHz.
 
 use super::lines::{self, hexadecimal, number, quoted};
 use super::pauses::{MEMORY_CLOCK, Pauses};

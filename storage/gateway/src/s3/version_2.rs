@@ -1,5 +1,5 @@
 //! Signatures of version 2 in URLs and forms. `aws s3 presign` of the command line's version 1 and boto3 make them for
-//! every endpoint that is not Amazon's.
+//! every endpoint that does not belong to Amazon.
 //!
 //! They are computed here, because s3s does not compare them in constant time. HMAC with SHA-1 is sound even though
 //! SHA-1 alone is not. All headers that begin with `x-amz-` are signed, but only some parameters of the query. A

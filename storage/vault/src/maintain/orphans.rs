@@ -68,7 +68,7 @@ pub struct Orphans {
     pub planted: Tally,
     /// The buckets of the wrong size among those in use or kept. Never removed.
     pub spoilt: Vec<String>,
-    /// Objects newer than the newest state that may be another gateway's. Never removed.
+    /// Objects newer than the newest state that may belong to another gateway. Never removed.
     pub newer: Vec<String>,
     /// The objects with names that this vault has never used. Never removed.
     pub foreign: Vec<String>,

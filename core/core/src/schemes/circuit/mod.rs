@@ -190,7 +190,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOra
         due >= 2 * u64::from(self.parameters.max_batch) || !self.has_room() || self.positions.must_step()
     }
 
-    /// Does all evictions that are due; when no eviction is due, one to make room, or a step of the position map's.
+    /// Does all evictions that are due; when no eviction is due, one to make room, or a step of the position map.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
         let work = async || {
             let due = self.state.borrow().schedule.behind(PACE);

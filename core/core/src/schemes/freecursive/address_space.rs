@@ -44,7 +44,7 @@ impl AddressSpace {
         self.firsts[self.firsts.len() - 1]
     }
 
-    /// The blocks of a level: 0 for the user's, i for PosMap i.
+    /// The blocks of a level: 0 is the level of the user's blocks, and i is PosMap i.
     ///
     /// # Panics
     /// If there is no such level.
@@ -62,7 +62,7 @@ impl AddressSpace {
         self.blocks() - self.firsts[self.firsts.len() - 2]
     }
 
-    /// The level of a block: 0 for the user's, i for PosMap i.
+    /// The level of a block: 0 for a block of the user, i for a block of PosMap i.
     pub fn level(&self, block: BlockId) -> u32 {
         self.firsts[1..].iter().take_while(|end| **end <= block.0).count() as u32
     }

@@ -41,7 +41,7 @@
 //!
 //! The paper remaps a group at once, by X' paths; how many an access then shows depends on secrets. Here a group is
 //! remapped a straggler at a time. An access has **one turn**, with a path that a dummy stands in for. It belongs to a
-//! level of PosMap blocks that is drawn; if that group has no straggler, to the lowest level's.
+//! level of PosMap blocks that is drawn; if that group has no straggler, to the group of the lowest level.
 //! [`min_bits`](FreecursiveParameters::min_bits) are enough for all stragglers to have moved when IC is used up again,
 //! except with a probability below 2^-80 for each group remap. Should it happen, the others move at once, and count as
 //! [emergencies](Oram::emergencies). No block ever gets a counter twice.
@@ -398,7 +398,7 @@ fn draw_key(random: &mut impl RngCore) -> Zeroizing<[u8; 16]> {
     key
 }
 
-/// Refuses a block that is none of the user's.
+/// Refuses a block that is not a block of the user.
 fn check_block<E: core::error::Error + 'static>(block: BlockId, capacity: u64) -> Result<(), OramError<E>> {
     if block.0 < capacity { Ok(()) } else { Err(OramError::OutOfRange { block, capacity }) }
 }

@@ -226,7 +226,7 @@ impl FreecursiveParameters {
         AddressSpace::new(self.capacity, self.labels, self.trusted_positions)
     }
 
-    /// Returns the number of blocks of the tree: the user's, and those of the PosMaps.
+    /// Returns the number of blocks of the tree: the user's blocks and the PosMap blocks.
     pub fn tree_capacity(capacity: u64, labels: u32, trusted_positions: u64) -> u64 {
         AddressSpace::new(capacity, labels, trusted_positions).blocks()
     }

@@ -59,8 +59,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         RemapTurn(has_turn.then(|| 1 + sampling::below(random, maps as usize) as u32))
     }
 
-    /// Gives the turn to the group that holds the counter of a block, if it is that group's. Returns whether it took
-    /// a path.
+    /// Gives the turn to the group that holds the counter of a block, if it is the turn of that group. Returns whether
+    /// it took a path.
     pub(super) async fn take_turn(
         &self,
         turn: &mut RemapTurn,

@@ -44,8 +44,8 @@
 //! m (lg m + 1) / 2 for each of the two sorts, with at most m messages each; 1 with the neighbours; 3 lg m for position
 //! map, passing on and routing; 2 for the blocks. [`MessageBytes`] has their lengths.
 //!
-//! **Errors**: those of [`OramError`], never `StashFull`. Those of the network are the store's. After any but a
-//! refusal, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`], never `StashFull`. Errors of the network are errors of the store. After any but
+//! a refusal, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 #[cfg(feature = "inspect")]
 mod inspect;

@@ -57,7 +57,7 @@ impl BucketsByLevel {
         Ok(buckets)
     }
 
-    /// These buckets, with other sizes at some levels. The ranges are written as IR-Alloc's: `(10, 16, 2)` stands for
+    /// These buckets, with other sizes at some levels. The ranges are written as in IR-Alloc: `(10, 16, 2)` stands for
     /// two blocks at levels 10 to 16. Levels on the trusted side are left out.
     ///
     /// # Errors

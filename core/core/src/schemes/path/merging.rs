@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The buckets that two consecutive paths share stay in the stash between the two. Line 4 comes after line 2, so that
-//! the next path can be any access's. No path is written back as if it were the last one. A dummy is the next path only
-//! if there is nothing else when it begins.
+//! the next path can belong to any access. No path is written back as if it were the last one. A dummy is the next path
+//! only if there is nothing else when it begins.
 //!
 //! **What the trace shows**: the paths, each without the buckets that it shares with the one before. That follows from
 //! the paths themselves. **Costs**: room for another path in the stash.

@@ -19,7 +19,7 @@ use core::error::Error;
 /// The shape of a tree top.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeTopParameters {
-    /// The levels in it, from the root's: 0 to 24, and fewer than the tree has.
+    /// The number of levels in it, starting with the root: 0 to 24, and fewer than the tree has.
     pub levels: u32,
     /// The ways of the index by block: 1 to 64, and no more than the blocks of the top; `None` for no index.
     pub ways: Option<u32>,

@@ -267,7 +267,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for RawOram<S,
             || self.positions.must_step()
     }
 
-    /// Writes the held headers, or does one eviction; when neither is due, one step of the position map's.
+    /// Writes the held headers, or does one eviction; when neither is due, one step of the position map.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
         let work = async || match self.next_due() {
             Some(Due::Headers) => self.write_headers().await,

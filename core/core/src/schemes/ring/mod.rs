@@ -463,7 +463,7 @@ where
             || self.positions.must_step()
     }
 
-    /// Does one reshuffle or one eviction; when neither is due, one step of the position map's.
+    /// Does one reshuffle or one eviction; when neither is due, one step of the position map.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
         let guard = self.step_lock.acquire().await;
         self.until_written().await?;

@@ -360,7 +360,8 @@ mod tests {
         distribution
     }
 
-    /// The exact distribution of the coins of the newest `2A - 1` accesses, and of this many evictions' before.
+    /// The exact distribution of the coins of the newest `2A - 1` accesses, and of the accesses of this many evictions
+    /// before them.
     fn coins(rate: u32, subtrees: u32, evictions: u32) -> Vec<f64> {
         let mut distribution = vec![0.0; 2 * rate as usize];
         distribution[2 * rate as usize - 1] = 1.0;

@@ -258,7 +258,8 @@ impl FullObserver {
         Ok(())
     }
 
-    /// Returns the slots by path: a path's buckets lie below one another, and the next path begins elsewhere.
+    /// Returns the slots, grouped by path. The buckets of a path lie below one another, and the next path begins
+    /// elsewhere.
     fn groups(&self, slots: &[Slot]) -> Vec<Vec<Slot>> {
         let mut groups: Vec<Vec<Slot>> = Vec::new();
         for slot in slots {

@@ -15,7 +15,7 @@ const CELLS: usize = 16;
 /// The cells of one of two numbers that are counted together.
 const PAIR_CELLS: usize = 8;
 
-/// Tests the slots of one side; `leaves` is the number of the tree's.
+/// Tests the slots of one side; `leaves` is the number of leaves of the tree.
 pub(super) fn test(run_set: &RunSet, leaves: u64, findings: &mut Vec<Finding>) {
     let name = |what: &str| format!("{}: {what}", run_set.name);
     for (what, counts) in alone(run_set).into_iter().chain(jointly(run_set)) {

@@ -129,8 +129,8 @@ fn every_level_of_a_recursive_map_shows_as_many_paths_as_there_are_accesses() {
         let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
         finish_now(model.read_all(&oram));
         store.take_trace();
-        // The inner trees, the smallest first as they are read, then the data's: number of the first leaf bucket,
-        // leaves.
+        // The inner trees, the smallest first as they are read, then the tree of the data: number of the first leaf
+        // bucket, leaves.
         let levels = map.levels().unwrap();
         let mut trees = vec![(parameters.layout().buckets() - LEAVES, LEAVES)];
         let mut end = parameters.layout().buckets();

@@ -1,5 +1,5 @@
 //! The number of blocks in the stash in the worst case, a full vault that is read in a scan. It is compared with the
-//! room of planned parameters and with the paper's.
+//! room of planned parameters and with that of the paper's parameters.
 
 use super::setup::rng;
 use crate::model::setup::{assert_steps_make_room, flat_map};
@@ -34,7 +34,8 @@ fn an_eviction_outside_of_the_schedule_is_rarer_than_2_to_the_minus_80_with_plan
         let left = (bound - mean) / deviation;
         assert!(left > 10.5, "{parameters:?}: {mean:.1} wait, deviation {deviation:.2}, {left:.2} are left");
         assert!(mean <= parameters.waiting(), "{parameters:?}: {mean:.1} wait on average");
-        // A line through the tail of many subtrees, which falls like a Gaussian's, is far above it further out.
+        // A line through the tail of many subtrees, which falls like the tail of a Gaussian, is far above it further
+        // out.
         if parameters.top > Level(5) {
             assert!(left > 16.0, "{parameters:?}: {left:.2} are left");
             continue;

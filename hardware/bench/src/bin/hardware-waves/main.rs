@@ -22,7 +22,7 @@ use std::path::PathBuf;
 /// The number of accesses after which the tree is warm: a multiple of A, so that no eviction is due soon.
 const WARM: usize = 200;
 
-/// Five levels, so that a path fits into a picture; the rest is the paper's.
+/// Five levels, so that a path fits into a picture. The rest is as in the paper.
 const CONFIGURATION: Configuration =
     Configuration { leaf_level: 4, blocks: 20, stash_blocks: 20, ..Configuration::paper(Scheme::Raw) };
 

@@ -28,7 +28,7 @@ fn hex(digits: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
 }
 
-/// A record of ChampSim's.
+/// A record of ChampSim.
 fn instruction(loads: [u64; 4], stores: [u64; 2]) -> [u8; 64] {
     let mut record = [0; 64];
     record[..8].copy_from_slice(&0x40_1a2e_u64.to_le_bytes());

@@ -218,7 +218,7 @@ async fn a_form_that_is_not_signed_as_it_must_be_puts_nothing() {
     server.stop().await;
 }
 
-/// The form is signed as boto3 signs forms for every endpoint that is not Amazon's.
+/// The form is signed as boto3 signs forms for every endpoint that does not belong to Amazon.
 #[tokio::test]
 async fn a_form_of_version_2_is_taken_only_from_callers_that_may_put() {
     let server = start().await;

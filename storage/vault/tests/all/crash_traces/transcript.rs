@@ -164,7 +164,7 @@ impl TranscriptWriter {
             TraceEvent::Asks { .. } | TraceEvent::Dies => {}
             TraceEvent::Answered(nth) => {
                 let role = self.asked.remove(nth);
-                // The first reads of a recovery come in the announced order, an access's too.
+                // The first reads of a recovery come in the announced order, also those of an access.
                 if role.is_some() && !self.opening {
                     self.access_begins();
                 }

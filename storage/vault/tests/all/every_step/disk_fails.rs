@@ -117,7 +117,7 @@ fn is_full(error: &VaultError) -> bool {
     matches!(error, VaultError::DiskFull)
 }
 
-/// The text is the operating system's.
+/// The text comes from the operating system.
 fn is_read_only(error: &VaultError) -> bool {
     matches!(error, VaultError::Disk(_)) && error.to_string().to_lowercase().contains("read-only")
 }

@@ -203,7 +203,7 @@ fn a_pacer_that_follows_the_load_is_caught() {
     assert!(!parts(Pacing::SoundOutside));
 }
 
-/// A disk that takes some time for each byte: a write's record takes longer to be durable than a read's.
+/// A disk that takes some time for each byte: a write's record takes longer to be durable than the record of a read.
 fn on_a_slow_disk(nth: u64) -> PublicFacts {
     let sync_takes = Some((Duration::from_millis(1), Duration::from_micros(1)));
     let parameters = vault_parameters(2048);

@@ -1,4 +1,5 @@
-//! The visible part of the journal in the store: an object for each batch, whose length follows from the batch's.
+//! The visible part of the journal in the store: an object for each batch, whose length follows from the length of the
+//! batch.
 
 use super::with_journal_in_store;
 use crate::promises::fixture::{CAPACITY, VaultFixture, block, write_all};

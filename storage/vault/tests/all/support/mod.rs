@@ -115,7 +115,7 @@ pub fn header(parameters: VaultParameters, seed: u64) -> VaultHeader {
     draw_header(&mut Entropy::of(ChaCha20Rng::seed_from_u64(seed)), parameters, None)
 }
 
-/// The machine of all tests that need only one: its clock is the runtime's, and every disk is its own.
+/// The machine of all tests that need only one: its clock is the clock of the runtime, and every disk belongs to it.
 pub fn host() -> Host {
     host_named("the only machine")
 }
