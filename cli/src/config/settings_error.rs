@@ -96,9 +96,9 @@ pub enum SettingsError {
         name: String,
         /// The given capacity.
         capacity: Size,
-        /// The trusted memory of such a vault.
+        /// The trusted memory that the vault would need.
         needed: Size,
-        /// Memory of the machine.
+        /// The memory of the machine.
         total: Size,
         /// A smaller tree top that would fit, if there is one.
         advice: String,

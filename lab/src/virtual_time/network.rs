@@ -34,9 +34,9 @@ pub enum RequestKind {
     Get,
     /// A bucket, or an object.
     Put,
-    /// A record that a scheme stores with its buckets.
+    /// A read of a record that a scheme stores with its buckets.
     GetMetadata,
-    /// The writing of such a record.
+    /// A write of a record that a scheme stores with its buckets.
     PutMetadata,
 }
 

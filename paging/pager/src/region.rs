@@ -76,7 +76,7 @@ impl Registration {
     }
 }
 
-/// The delivery of faults of such a region.
+/// Returns the delivery of faults that a trap needs.
 pub(crate) fn delivery(trap: Trap) -> Delivery {
     match trap {
         Trap::HandlerThread => Delivery::Messages,

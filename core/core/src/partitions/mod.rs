@@ -177,8 +177,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         size_of_val(state.positions.words()) + state.cache.bytes() + partitions
     }
 
-    /// Draws a partition for each access and sorts the takes by partition, in the order of their first access.
-    /// Accesses to cached blocks and to such as were never written are served.
+    /// Draws a partition for each access and sorts the takes by partition, in the order of their first access. Serves
+    /// accesses to blocks that are cached or were never written.
     fn plan(&self, batch: &mut [Access<'_>]) -> Vec<(usize, Vec<Take>)> {
         let mut takes: Vec<(usize, Vec<Take>)> = Vec::new();
         let state = &mut *self.state.borrow_mut();

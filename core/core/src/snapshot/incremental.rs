@@ -67,7 +67,7 @@ impl Parts<'_> {
         borsh::from_slice(self.rest).map_err(|_| SnapshotError::Mismatch)
     }
 
-    /// Fills an empty stash with the blocks. Returns `false` if they cannot be those of such a stash.
+    /// Fills an empty stash with the blocks. Returns `false` if a stash with its parameters cannot hold them.
     #[must_use]
     pub(crate) fn fill_stash(self, stash: &mut Stash, positions: &Positions) -> bool {
         if let Some(payload_source) = self.payload_source {
@@ -185,7 +185,7 @@ pub trait IncrementalSnapshot<R>: FullSnapshot<R> {
         self.stash().is_some_and(|stash| stash.is_payload_external(block))
     }
 
-    /// Loads the payload of such a block into memory, from its source. Does nothing for any other block.
+    /// Loads the payload of a block into memory, if only its source has the payload.
     fn load_payload(&self, block: BlockId, payload: &[u8]) {
         if let Some(mut stash) = self.stash() {
             stash.load_payload(block, payload);

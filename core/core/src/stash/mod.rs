@@ -306,7 +306,8 @@ impl Stash {
         snapshot
     }
 
-    /// Fills an empty stash from a snapshot. Returns `false` if the snapshot cannot be one of such a stash.
+    /// Fills an empty stash from a snapshot. Returns `false` if the snapshot cannot be a snapshot of a stash with these
+    /// parameters.
     #[must_use]
     pub fn restore(&mut self, snapshot: &StashSnapshot) -> bool {
         let fits = self.is_empty() && snapshot.payloads.len() == snapshot.blocks.len() * self.block_bytes;
@@ -326,7 +327,8 @@ impl Stash {
     }
 
     /// Fills an empty stash with blocks, the first of a list last, each with the leaf that it is mapped to. Then it
-    /// adds their payloads, unless a source has them. Returns `false` if they cannot be those of such a stash.
+    /// adds their payloads, unless a source has them. Returns `false` if a stash with these parameters cannot hold
+    /// them.
     #[must_use]
     pub fn refill(&mut self, order: &[BlockId], payloads: &mut dyn Payloads, positions: &Positions) -> bool {
         if !self.is_empty() {

@@ -136,8 +136,8 @@ impl FilledRing {
         Positions::from_words(self.tables.first_mut().map(mem::take).unwrap_or_default())
     }
 
-    /// The metadata, the schedule and the buckets to be reshuffled; `None` if they are not those of such a tree. The
-    /// positions are not looked at.
+    /// The metadata, the schedule and the buckets to be reshuffled; `None` if they do not fit the parameters. The
+    /// positions are not checked.
     pub(super) fn into_parts(
         self,
         parameters: &RingParameters,

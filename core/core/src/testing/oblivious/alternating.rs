@@ -58,7 +58,7 @@ impl InFlight {
     }
 }
 
-/// The public schedule of such a scheme.
+/// The public schedule of a scheme that alternates between accesses and steps.
 pub(super) trait AlternatingSchedule {
     /// The steps that are due, and whether one must run before the next access.
     fn due(&self) -> (u64, bool);
@@ -81,7 +81,7 @@ pub(super) trait AlternatingSchedule {
     fn on_written(&mut self) {}
 }
 
-/// The observer of such a scheme.
+/// The observer of a scheme that alternates between accesses and steps.
 pub(super) struct AlternatingObserver<S> {
     in_flight: InFlight,
     schedule: S,

@@ -10,7 +10,7 @@ use ameles_vault::{Vault, VaultError};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What happens to a claim in flight.
+/// The result of a claim in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClaimFate {
     /// The claim never arrives.
@@ -29,7 +29,7 @@ fn lost() -> BlobError {
     UntrustedError::Unavailable("the line was cut".into()).into()
 }
 
-/// Opens the vault, lets this happen to its claim, and kills the vault.
+/// Opens the vault with this result of its claim, and kills the vault.
 async fn open(
     fixture: &VaultFixture,
     fate: ClaimFate,

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep};
 const BLOCKS: u64 = 64;
 const BLOCK_BYTES: u32 = 16;
 const MAX_BATCH: u32 = 4;
-/// The number of calls of a client, and batches of the copier between them.
+/// The number of calls of a client, and also of the copier's batches between them.
 const STEPS: u64 = 40;
 /// A pause that is longer than an access and its evictions.
 const PAUSE: Duration = Duration::from_secs(3);
