@@ -26,7 +26,7 @@ package ameles_pkg;
     logic [31:0][7:0] level_blocks;  // blocks of a bucket of each level; 0 stands for Z, the maximum
     int unsigned subtree_levels;     // levels whose buckets are together in memory; 0 or 1 for the order of a heap
     int unsigned scan_lanes;         // blocks of the stash and of the tree top that a cycle scans: 1 or 2
-    // Of the front end; a backend alone has 0 here.
+    // Of the front end; a backend without a front end has 0 here.
     int unsigned capacity;           // blocks of the user; `blocks` is `space_blocks` then
     int unsigned labels;             // X', counters in a PosMap block: a power of two
     int unsigned label_bits;         // β, bits of a counter in a PosMap block

@@ -52,7 +52,7 @@ pub struct Configuration {
     pub scan_lanes: u32,
     /// The number of cycles without movement of memory after which the controller signals a stall.
     pub stall_cycles: u32,
-    /// The front end; `None` for a backend alone.
+    /// The front end; `None` for a backend without a front end.
     pub front_end: Option<FrontEnd>,
 }
 
@@ -124,7 +124,7 @@ impl Configuration {
     /// This configuration with tags of this many bits (PMMAC).
     ///
     /// # Panics
-    /// For a backend alone.
+    /// If the configuration has no front end.
     pub fn with_tags(self, tag_bits: u32) -> Self {
         let front_end = self.front_end.expect("tags need counters, and so a front end");
         Configuration { front_end: Some(FrontEnd { tag_bits, ..front_end }), ..self }
@@ -133,7 +133,7 @@ impl Configuration {
     /// This configuration with a path every `slot_cycles` cycles, for a block or a dummy.
     ///
     /// # Panics
-    /// For a backend alone.
+    /// If the configuration has no front end.
     pub fn with_slots(self, slot_cycles: u32) -> Self {
         let front_end = self.front_end.expect("a pacer needs a front end");
         Configuration { front_end: Some(FrontEnd { slot_cycles, ..front_end }), ..self }
@@ -154,7 +154,7 @@ impl Configuration {
     /// The front end in the core.
     ///
     /// # Panics
-    /// For a backend alone.
+    /// If the configuration has no front end.
     pub fn front_end_parameters(&self) -> FreecursiveParameters {
         let FrontEnd { labels, label_bits, trusted, look_aside, tag_bits, .. } =
             self.front_end.expect("the configuration has a front end");

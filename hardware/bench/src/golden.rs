@@ -19,7 +19,8 @@ use std::rc::Rc;
 
 /// Memory of a scheme of the core that records what the controller's bus must show.
 ///
-/// Buckets of the core are those of the tree, and for RAW ORAM as many bodies behind them.
+/// The core's buckets are the buckets of the tree. With RAW ORAM they are headers, and the same number of bodies
+/// follows.
 #[derive(Clone)]
 pub struct GoldenMemory(Rc<RefCell<State>>);
 

@@ -77,7 +77,7 @@ pub struct Options {
     pub quick: bool,
     /// The seed of all that is drawn: the first of them.
     pub seed: u64,
-    /// The number of seeds, of which tables give medians and ranges. Runs in real time have the first alone.
+    /// The number of seeds, of which tables give medians and ranges. Runs in real time use only the first.
     pub seeds: u64,
     /// The link.
     pub link: LinkSpeed,

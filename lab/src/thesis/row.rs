@@ -90,7 +90,7 @@ impl Row {
     }
 }
 
-/// The rows by their runs: those of one run differ by their seeds alone.
+/// The rows by their runs: those of one run differ only by their seeds.
 pub(super) fn by_run<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Vec<&'a Row>> {
     let mut runs: Vec<Vec<&Row>> = Vec::new();
     for row in rows {

@@ -31,7 +31,7 @@ pub enum Requests {
 pub struct StoreShape {
     /// The layout that the scheme has, with blocks of no bytes.
     pub empty: Layout,
-    /// The layout of real blocks, with the same extents.
+    /// The layout with real blocks. Its extents are the same.
     pub real: Layout,
     /// The number of bytes that sealing adds to a slot.
     pub sealing_bytes: u64,

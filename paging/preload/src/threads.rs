@@ -49,7 +49,7 @@ unsafe extern "C" fn pthread_create(
 
 /// A thread may leave from within by unwinding: nothing may need dropping here.
 unsafe extern "C-unwind" fn run(work: *mut c_void) -> *mut c_void {
-    // SAFETY: it was made for this thread alone.
+    // SAFETY: it was made only for this thread.
     let Work { main, argument, has_library_stack } = *unsafe { Box::from_raw(work.cast::<Work>()) };
     last_thread::on_thread_start();
     let is_watched = robust_mutexes::watch_this_thread();
@@ -85,7 +85,7 @@ unsafe extern "C" fn thrd_create(
 
 /// Does the same as [`run`], for standard C's threads.
 unsafe extern "C-unwind" fn run_standard(work: *mut c_void) -> *mut c_void {
-    // SAFETY: it was made for this thread alone.
+    // SAFETY: it was made only for this thread.
     let (main, argument) = *unsafe { Box::from_raw(work.cast::<Standard>()) };
     // SAFETY: the program's own function and argument.
     unsafe { main(argument) as isize as *mut c_void }

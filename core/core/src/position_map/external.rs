@@ -11,7 +11,7 @@ use core::marker::PhantomData;
 pub struct PositionUpdate {
     /// The present leaf of the block; none if it was never mapped.
     pub old: Option<Leaf>,
-    /// The leaf that it gets. The front end draws it, uniformly and for this access alone.
+    /// The leaf that it gets. The front end draws it, uniformly and only for this access.
     pub new: Leaf,
 }
 

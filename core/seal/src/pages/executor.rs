@@ -9,7 +9,7 @@ use ameles_fork_join::Workers;
 /// The calling thread, and perhaps others.
 #[derive(Default)]
 pub(crate) enum Executor {
-    /// The calling thread alone.
+    /// Only the calling thread.
     #[default]
     Caller,
     /// Threads of a pool.

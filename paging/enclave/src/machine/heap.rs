@@ -19,7 +19,7 @@ pub(super) fn is_there() -> bool {
 /// Gives memory to the heap.
 ///
 /// # Safety
-/// The memory is the heap's alone from now on.
+/// Only the heap uses the memory from now on.
 pub(super) unsafe fn give(addresses: Range<usize>) {
     if !addresses.is_empty() {
         let start = core::ptr::with_exposed_provenance_mut(addresses.start);

@@ -201,7 +201,7 @@ impl Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         // The last page that was paged in. Without moves nothing was ever there.
-        // SAFETY: the buffer is ordinary memory, and ours alone.
+        // SAFETY: the buffer is ordinary memory, and only we use it.
         unsafe { self.slot(self.buffer()).write_bytes(0, PAGE_BYTES) };
     }
 }

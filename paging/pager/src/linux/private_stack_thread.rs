@@ -61,7 +61,7 @@ impl PrivateStackThread {
 }
 
 extern "C" fn run(work: *mut c_void) -> *mut c_void {
-    // SAFETY: it was made for this thread alone.
+    // SAFETY: it was made only for this thread.
     let work = unsafe { Box::from_raw(work.cast::<Work>()) };
     work();
     std::ptr::null_mut()

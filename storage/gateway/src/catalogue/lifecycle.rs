@@ -69,7 +69,7 @@ pub enum FilterForm {
     /// `And` in a `Filter`.
     #[n(1)]
     And,
-    /// `Prefix` alone, as older clients write it.
+    /// Only a `Prefix`, as older clients write it.
     #[n(2)]
     Prefix,
 }

@@ -41,7 +41,7 @@ impl Pace {
     }
 }
 
-/// The figures of a paced vault since it was opened. The number of requested accesses is for the owner alone.
+/// The figures of a paced vault since it was opened. Only the owner may see the number of requested accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PaceFigures {
     /// The length of a turn.

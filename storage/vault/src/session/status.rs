@@ -1,4 +1,5 @@
-//! The figures of a served vault, for its owner. Some of them are hidden from the provider and are for the owner alone.
+//! The figures of a served vault, for its owner. Some of them are hidden from the provider: only the owner may see
+//! them.
 
 use super::pace::PaceFigures;
 use crate::store_space::StoreFigures;
@@ -18,7 +19,7 @@ pub struct Status {
     pub evictions_pending: u64,
     /// The number of evictions outside of the schedule. Expected to stay 0.
     pub emergencies: u64,
-    /// The blocks on the trusted side. For the owner alone.
+    /// The blocks on the trusted side. Only the owner may see them.
     pub stash: StashFigures,
     /// The number of bytes of trusted memory: position map, stash and tree top, metadata, versions.
     pub trusted_bytes: u64,
@@ -38,11 +39,11 @@ pub struct Status {
     pub store: StoreFigures,
     /// The change of the vault's key, while it runs. Public.
     pub key_change: Option<KeyChangeFigures>,
-    /// The figures of the pace, if there is one. The number of requested accesses is for the owner alone.
+    /// The figures of the pace, if there is one. Only the owner may see the number of requested accesses.
     pub pace: Option<PaceFigures>,
 }
 
-/// The blocks in stash and tree top. For the owner alone.
+/// The blocks in stash and tree top. Only the owner may see them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StashFigures {
     /// The current number of blocks.
@@ -101,7 +102,7 @@ pub struct KeyChangeFigures {
 /// The bytes of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowFigures {
-    /// The bytes used. For the owner alone.
+    /// The bytes used. Only the owner may see them.
     pub used: u64,
     /// The bytes reserved.
     pub reserved: u64,

@@ -34,7 +34,7 @@ const CHANGED: &str = "the vault's header in the store was changed, or cut off";
 #[borsh(use_discriminant = true)]
 #[repr(u8)]
 pub enum JournalPlace {
-    /// The trusted disk alone. A lost machine loses the writes since the last shipped checkpoint.
+    /// Only the trusted disk. A lost machine loses the writes since the last shipped checkpoint.
     #[default]
     Disk = 1,
     /// The store as well. Each batch makes an object there before it is answered, and a lost machine loses no
@@ -50,7 +50,7 @@ pub enum TreeTopPlace {
     /// The tree top is in memory, and on the trusted disk for the next opening.
     #[default]
     Memory = 1,
-    /// The tree top is on the trusted disk alone, except for payloads that came or were requested since the last
+    /// The tree top is only on the trusted disk, except for payloads that came or were requested since the last
     /// checkpoint.
     Disk = 2,
 }

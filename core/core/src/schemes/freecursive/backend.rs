@@ -158,17 +158,17 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.dummy().await)
     }
 
-    /// Merges consecutive paths from now on. Path ORAM alone does.
+    /// Merges consecutive paths from now on. Only Path ORAM does this.
     pub fn merge_paths(&self) {
         self.as_path().into_iter().for_each(PathOram::merge_paths);
     }
 
-    /// Reads and writes the siblings of a path's buckets from now on. Path ORAM alone does.
+    /// Reads and writes the siblings of a path's buckets from now on. Only Path ORAM does this.
     pub fn evict_to_siblings(&self) {
         self.as_path().into_iter().for_each(PathOram::evict_to_siblings);
     }
 
-    /// The path that was read last, if it is held. Path ORAM alone holds one.
+    /// The path that was read last, if it is held. Only Path ORAM holds one.
     pub fn held_path(&self) -> Option<Leaf> {
         self.as_path().and_then(PathOram::held_path)
     }

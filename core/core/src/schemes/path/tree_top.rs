@@ -186,7 +186,7 @@ impl TreeTop {
         true
     }
 
-    /// Finds a block by its number alone: the index has to be there.
+    /// Finds a block by its number only: the index has to be there.
     pub(super) fn find(&self, block: BlockId) -> Option<Entry> {
         self.sets.as_ref()?.find(block)
     }

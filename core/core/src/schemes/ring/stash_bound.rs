@@ -113,7 +113,7 @@ impl StashBound {
     /// bound.
     pub(crate) fn fills_at_most(&self, blocks: f64, bits: f64) -> bool {
         let is_enough = |value: f64| value <= -bits * LN_2;
-        // If the blocks that wait alone are too many, nothing else must be checked.
+        // If the waiting blocks are already too many, nothing else must be checked.
         exponents().filter(|theta| is_enough(self.log_waiting(*theta, 1.0) - theta * (blocks + 1.0))).any(
             |theta| {
                 let limit = theta * (blocks + 1.0) - bits * LN_2;

@@ -37,7 +37,7 @@ fn make_ready(oram: &impl Oram) {
 
 #[test]
 fn a_full_vault_of_every_small_bucket_size_needs_no_emergency() {
-    // Large tops leave the leaf's bucket alone in the store; small ones leave it many levels to go up.
+    // Large tops leave only the leaf's bucket in the store; small ones leave it many levels to go up.
     for (blocks, capacity, trusted) in [3, 4, 5, 8].into_iter().flat_map(|z| [(z, 4096, 2600), (z, 1024, 0)])
     {
         let parameters = PathParameters::for_buckets_of(blocks, capacity, 0, trusted, 16).unwrap();

@@ -107,7 +107,7 @@ impl JobRing {
     /// One caller has it at a time.
     #[expect(clippy::mut_from_ref, reason = "it lies in an UnsafeCell, and the caller promises to be alone")]
     pub(super) unsafe fn worker_scratch(&self) -> &mut Scratch {
-        // SAFETY: zeros are valid, and the caller is alone.
+        // SAFETY: zeros are valid, and nobody else uses the scratch.
         unsafe { &mut *self.header().worker_scratch.get() }
     }
 

@@ -129,7 +129,7 @@ impl KeyChangeRun {
                 let found = compare(vault, allowed).await;
                 wait(vault).await;
                 if self.header.parameters.tree_top == TreeTopPlace::Disk {
-                    // Payloads that are on the disk alone are read from there again.
+                    // Payloads that are only on the disk are read from there again.
                     compare(vault, |block| vec![found[block as usize]]).await;
                 }
                 check(vault).await;

@@ -51,7 +51,7 @@ enum SecondOrigin {
     CopiedAtRest,
     /// The folder was copied while the first gateway served.
     CopiedWhileServing,
-    /// The vault was restored from the store alone.
+    /// The vault was restored from the store only.
     TakenOver,
 }
 
