@@ -47,7 +47,7 @@ pub fn max_process_memory(parameters: &VaultParameters, serve: &ServeSettings) -
         SchemeParameters::Trivial(trivial) => 2 * u64::from(trivial.chunk_blocks) * (block + SEAL),
     };
     let listeners = 1 + u64::from(serve.swift.is_some());
-    // TLS takes about as much again.
+    // TLS takes about the same amount in addition.
     let connection = CONNECTION << u64::from(serve.tls.is_some());
     let connections = listeners * Limits::default().connections as u64 * connection;
     let names = MEMORY_PER_ROW_BYTE * parameters.rows_bytes;

@@ -54,7 +54,7 @@ pub struct Paging {
     pub cipher: String,
     /// The number of bytes of untrusted memory for sealed pages, without the mailbox.
     pub untrusted_bytes: u64,
-    /// The number of pages of the program's memory; `None` for as many as the untrusted memory holds.
+    /// The number of pages of the program's memory; `None` for the number that the untrusted memory holds.
     pub pages: Option<u64>,
     /// The place of the sealed pages.
     pub storage: SealedStorage,

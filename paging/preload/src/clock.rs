@@ -1,4 +1,4 @@
-//! Time, without a function that the program may have replaced.
+//! A clock that calls no function that the program may have replaced.
 
 use std::sync::OnceLock;
 use std::time::Instant;

@@ -271,7 +271,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         Ok(())
     }
 
-    /// Puts cached blocks of a partition into it: as many as it has room for.
+    /// Puts cached blocks of a partition into it, until it has no room.
     async fn put(&self, at: usize) -> Result<(), OramError<P::Error>> {
         let sub_oram = &self.partitions[at].sub_oram;
         let (mut blocks, mut payloads) = (Vec::new(), Vec::new());

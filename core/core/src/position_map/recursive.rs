@@ -49,7 +49,8 @@ pub struct RecursiveParameters {
     pub entries_per_block: u32,
     /// The maximum number of entries of the flat map at the end: at least 1.
     pub flat_limit: u64,
-    /// PosMap blocks that the trusted side may hold for each inner ORAM, see [`PathParameters::for_capacity`].
+    /// The maximum number of PosMap blocks on the trusted side for each inner ORAM, see
+    /// [`PathParameters::for_capacity`].
     pub trusted_blocks: u64,
     /// The maximum number of look-ups of one batch: 1 to 1024; the outer scheme's largest batch.
     pub max_batch: u32,

@@ -81,7 +81,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         self.each_buffer(buffers, count, Self::read_to)
     }
 
-    /// The bytes of a buffer that are moved at once: as many as the program may access, from its beginning.
+    /// The bytes of a buffer that are moved at once: all bytes from its beginning that the program may access.
     fn accessible_len(&self, address: u64, bytes: u64, touch: Touch) -> Result<usize, CallError> {
         let outside = CallError::Errno(EFAULT);
         if address.checked_add(bytes).is_none_or(|end| end > top(self.memory.mode())) {

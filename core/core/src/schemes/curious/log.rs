@@ -80,8 +80,8 @@ impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
         Ok(found.into_iter().map(|(_, block, payload)| (block, payload.to_vec())).collect())
     }
 
-    /// Writes the slots that wait, as many at a time as the log has. One write ends before another begins: a slot is
-    /// not written twice at a time.
+    /// Writes the slots that wait. A write has at most as many slots as the log. The next write begins after it, so
+    /// that no two writes of a slot are in flight.
     async fn write(&self) -> Result<(), OramError<S::Error>> {
         let _guard = self.lock.acquire().await;
         let slot_bytes = HEADER_BYTES + self.oram.block_bytes();

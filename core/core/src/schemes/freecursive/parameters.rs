@@ -22,7 +22,7 @@ pub struct FreecursiveParameters {
     /// The maximum number of positions that the trusted side keeps in a table: at least 1. The number of levels of
     /// PosMap blocks follows from it.
     pub trusted_positions: u64,
-    /// PosMap blocks of the look-aside buffer: 1 to 2^20.
+    /// The number of PosMap blocks of the look-aside buffer: 1 to 2^20.
     pub look_aside: u32,
     /// The ways of its sets: a divisor of its blocks; 1 for a direct-mapped one, as in the paper.
     pub look_aside_ways: u32,

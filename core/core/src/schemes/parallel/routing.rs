@@ -73,7 +73,7 @@ impl Butterfly {
         Ok(too_short)
     }
 
-    /// A message of a step: as many of the blocks as there is room for, and whether more are left.
+    /// Takes the blocks that a message of a step has room for. The message also says whether more are left.
     fn message(self, step: u32, from: usize, going: &mut Vec<Entry>) -> Message {
         let room = load::message_blocks(self.bits, step) as usize;
         let mut contents = Vec::with_capacity(room * self.entry_bytes + 1);

@@ -230,7 +230,7 @@ macro_rules! run_raw {
     };
 }
 
-/// Headers of the judged RAW ORAM: as many as bodies.
+/// The number of headers of the judged RAW ORAM, which is also the number of bodies.
 fn raw_headers() -> u64 {
     raw_parameters().layout().buckets() / 2
 }

@@ -141,7 +141,7 @@ impl Signer<'_> {
     }
 }
 
-/// The names in a query that version 2 signs, of those that tests use.
+/// The parameters of a query that version 2 signs. Contains only those that tests use.
 pub(crate) const SIGNED_BY_VERSION_2: [&str; 20] = [
     "accelerate",
     "acl",

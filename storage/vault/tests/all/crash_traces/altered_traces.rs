@@ -66,7 +66,7 @@ pub fn paths_of_first_leaf(trace: &[TimedEvent], ring: &RingParameters) -> usize
     for (_, event) in trace {
         let TraceEvent::Asks { request: Request::Read(places), .. } = event else { continue };
         let of_first: Vec<_> = places.iter().filter(|place| place.slot.bucket == first).collect();
-        // Off-line work reads as many as there are blocks.
+        // Off-line work reads one slot for each block that the bucket can hold.
         if of_first.len() < ring.leaf.blocks as usize {
             read.extend(of_first.iter().map(|place| (place.version, place.slot)));
         }
