@@ -10,7 +10,7 @@ from debugger import Debugger, debugger_environment
 from host import ANSWER_OFFSET, PAGES_OFFSET, REQUEST_NUMBER_OFFSET, REQUEST_OFFSET, STRIDE, EnclaveProgram
 
 PRIVATE_START, UNTRUSTED_START = 0x8000_0000, 0xC000_0000
-# The parts of untrusted memory before the sealed pages that are ever written (`paging/enclave-boundary/src/map.rs`).
+# The parts of untrusted memory that are written, without the sealed pages (`paging/enclave-boundary/src/map.rs`).
 MAILBOX = [(0x000, 8), (0x040, 32), (0x080, 8), (0x0C0, 32), (0x100, 8), (0x1_0000, 0x1_0000), (0x2_0000, 0x1_0000)]
 DATA_OFFSET = 0x2_0000
 # The first bytes of the launch package (`paging/enclave-boundary/src/launch.rs`).

@@ -300,7 +300,7 @@ impl<U: Untrusted> Sealed<U> {
     /// Seals and sends whole buckets under assigned versions.
     ///
     /// # Errors
-    /// As [`seal`](Self::seal) and [`send`](Self::send).
+    /// The errors of [`seal`](Self::seal) and [`send`](Self::send).
     pub async fn write_assigned(&self, buckets: &[BucketVersion], plain: &[u8]) -> Result<(), SealError> {
         let mut scratch = self.scratches.take(plain.len());
         self.prepare_write(&mut scratch, buckets)?;

@@ -69,7 +69,8 @@ pub(super) enum TrustedSide<O> {
 /// The state of an ORAM before a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InitialState {
-    /// The ORAM is as it was filled. The job is done once, with the work that is due in it. The thesis ran it this way.
+    /// The ORAM was just filled. The job runs once, and so does the work that becomes due meanwhile. The thesis ran it
+    /// this way.
     Fresh,
     /// The ORAM is in use, after this many accesses. The job is repeated until enough evictions or rebuilds are due.
     InUse(u64),

@@ -124,7 +124,7 @@ impl Vault {
     /// how callers take turns.
     ///
     /// # Errors
-    /// As [`access_in`](Self::access_in).
+    /// The errors of [`access_in`](Self::access_in).
     pub async fn access(&self, calls: Vec<Call>) -> Result<Answers, VaultError> {
         self.execute(None, calls).await
     }
@@ -202,7 +202,7 @@ impl Vault {
     /// Reads a block.
     ///
     /// # Errors
-    /// As [`access`](Self::access).
+    /// The errors of [`access`](Self::access).
     pub async fn read(&self, block: BlockId) -> Result<Bytes, VaultError> {
         let mut answers = self.access(vec![Call::Read(block)]).await?;
         answers.pop().flatten().ok_or(VaultError::Closed)
@@ -211,7 +211,7 @@ impl Vault {
     /// Replaces a block. The block is durable when this returns.
     ///
     /// # Errors
-    /// As [`access`](Self::access).
+    /// The errors of [`access`](Self::access).
     pub async fn write(&self, block: BlockId, payload: impl Into<Bytes>) -> Result<(), VaultError> {
         self.access(vec![Call::Write(block, payload.into())]).await.map(drop)
     }

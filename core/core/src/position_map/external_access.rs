@@ -66,7 +66,7 @@ pub trait ExternalPositionOram: Oram {
     /// block that was never mapped is zeros.
     ///
     /// # Errors
-    /// As [`access_at`](Self::access_at).
+    /// The errors of [`access_at`](Self::access_at).
     async fn take_out(
         &self,
         block: BlockId,

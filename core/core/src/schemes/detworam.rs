@@ -98,7 +98,7 @@ impl DetWoParameters {
     /// The schedule that says where writes go.
     ///
     /// # Errors
-    /// As [`validate`](Self::validate).
+    /// The errors of [`validate`](Self::validate).
     pub fn schedule(&self) -> Result<WriteSchedule, DetWoParametersError> {
         range::check_bounds(self.bounds(), u32::MAX.into(), u32::MAX)?;
         let schedule = WriteSchedule::new(self.capacity, self.holding)?;

@@ -138,8 +138,8 @@ impl Account {
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::NoParts`]; [`Error::InvalidPartOrder`];
-    /// [`Error::InvalidPart`]; [`Error::PartTooSmall`]; [`Error::WrongChecksum`]; [`Error::WrongSize`]; those of the
-    /// conditions; [`Error::OverQuota`]; [`Error::Device`]. The upload stays then.
+    /// [`Error::InvalidPart`]; [`Error::PartTooSmall`]; [`Error::WrongChecksum`]; [`Error::WrongSize`]; the errors of
+    /// the conditions; [`Error::OverQuota`]; [`Error::Device`]. The upload stays then.
     pub async fn complete_upload(
         &self,
         container: &str,

@@ -39,7 +39,7 @@ pub(super) fn parse_id(version: Option<&str>) -> S3Result<Option<VersionId>> {
 /// Finds the object that a request names, or the version of it.
 ///
 /// # Errors
-/// `InvalidArgument` for a malformed version; those of [`Account::version`].
+/// `InvalidArgument` for a malformed version; the errors of [`Account::version`].
 pub(super) fn find(
     account: &Account,
     bucket: &str,

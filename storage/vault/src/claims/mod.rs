@@ -44,7 +44,7 @@ impl<B: Blobs> Claims<'_, B> {
     /// The claims above `known` that were made with this vault's key.
     ///
     /// # Errors
-    /// As [`newest`](Self::newest).
+    /// The errors of [`newest`](Self::newest).
     async fn claims_above(&self, known: u32) -> Result<Vec<(u32, Vec<u8>)>, VaultError> {
         let claims = self.blobs.list(PREFIX).await?;
         if known > 0 && !claims.iter().any(|claim| epoch_of(&claim.name) == Some(known)) {
@@ -98,7 +98,7 @@ impl<B: Blobs> Claims<'_, B> {
     /// opening recognises it, and claims the next epoch.
     ///
     /// # Errors
-    /// [`VaultError::Displaced`] if another gateway was first, tampering, and those of disk and store.
+    /// [`VaultError::Displaced`] if another gateway was first, tampering, and the errors of disk and store.
     pub(crate) async fn claim(
         &self,
         disk: &TrustedDisk,
@@ -135,7 +135,7 @@ impl<B: Blobs> Claims<'_, B> {
     /// newer claim implies this one. It is one request of one size, however many claims there are.
     ///
     /// # Errors
-    /// [`VaultError::Displaced`] if it is claimed; tampering, and those of the store.
+    /// [`VaultError::Displaced`] if it is claimed; tampering, and the errors of the store.
     pub(crate) async fn check_next_epoch(&self, ours: u32) -> Result<(), VaultError> {
         // No epoch follows the last one.
         let Some(theirs) = ours.checked_add(1) else { return Ok(()) };

@@ -95,7 +95,7 @@ impl MirroredVaults {
     ///
     /// # Errors
     /// [`VaultError::Parameters`] if the successor is smaller, has blocks of another size, was created for another
-    /// vault, or has been cut over to already; those of its rows.
+    /// vault, or has been cut over to already; the errors of its rows.
     pub async fn new(old: Vault, new: Vault) -> Result<(MirroredVaults, Copier), VaultError> {
         let (one, other) = (&old.header().parameters, &new.header().parameters);
         if old.block_bytes() != new.block_bytes() {
@@ -146,7 +146,7 @@ impl MirroredVaults {
     /// If the caller drops this future, a call that has started is still carried out in both vaults.
     ///
     /// # Errors
-    /// As [`Vault::access_in`], of either vault.
+    /// The errors of [`Vault::access_in`], of either vault.
     pub async fn access_in(&self, flow: Flow, calls: Vec<Call>) -> Result<Answers, VaultError> {
         for call in &calls {
             self.old.check_call(call)?;

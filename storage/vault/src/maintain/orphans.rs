@@ -97,7 +97,7 @@ pub struct Removed {
 ///
 /// # Errors
 /// [`VaultError::Displaced`] or [`VaultError::StaleTrustedState`] if another gateway has the vault and the trusted disk
-/// is an earlier copy; [`VaultError::NoVault`], [`VaultError::Damaged`], and those of the store.
+/// is an earlier copy; [`VaultError::NoVault`], [`VaultError::Damaged`], and the errors of the store.
 pub async fn find_orphans<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
@@ -244,7 +244,7 @@ impl Orphans {
     /// Removes dead objects. It may be cut off at any time and run again.
     ///
     /// # Errors
-    /// [`VaultError::Displaced`] if another gateway has opened the vault since, and those of the store.
+    /// [`VaultError::Displaced`] if another gateway has opened the vault since, and the errors of the store.
     pub async fn remove<U: VaultStore>(self, store: &U, master: &MasterKey) -> Result<Removed, VaultError> {
         let ring = KeyRing::new(master.clone(), self.earlier.clone());
         let claims = Claims { blobs: store, ring: ring.clone(), vault: self.vault.vault };

@@ -24,7 +24,7 @@ pub fn draw_header(
 /// Creates an empty vault. Only the vault's header is written to the store, for a vault of any size.
 ///
 /// # Errors
-/// [`VaultError::AlreadyExists`] if the disk or the store holds a vault; those of disk and store.
+/// [`VaultError::AlreadyExists`] if the disk or the store holds a vault; the errors of disk and store.
 pub(crate) async fn create<U: VaultStore>(
     setup: &mut Setup<U>,
     header: &VaultHeader,

@@ -30,7 +30,7 @@ pub(crate) struct ClaimedEpoch {
 /// Claims an epoch for this opening.
 ///
 /// # Errors
-/// [`VaultError::Displaced`], [`VaultError::StaleTrustedState`], tampering, and those of disk and store.
+/// [`VaultError::Displaced`], [`VaultError::StaleTrustedState`], tampering, and the errors of disk and store.
 pub(crate) async fn fence<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,

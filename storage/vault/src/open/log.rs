@@ -33,8 +33,8 @@ pub(super) struct KnownLog {
 /// Checks that the store holds the required objects of the journal, and nothing newer. Called before the claim.
 ///
 /// # Errors
-/// [`VaultError::StaleTrustedState`] if another gateway has continued with this vault, tampering, and those of disk and
-/// store.
+/// [`VaultError::StaleTrustedState`] if another gateway has continued with this vault, tampering, and the errors of
+/// disk and store.
 pub(super) async fn check_log<B: Blobs>(
     disk: &TrustedDisk,
     blobs: &B,
@@ -101,7 +101,7 @@ impl KnownLog {
     /// object.
     ///
     /// # Errors
-    /// As [`check_log`], and [`VaultError::Displaced`].
+    /// The errors of [`check_log`], and [`VaultError::Displaced`].
     pub(super) async fn begin<B: Blobs>(
         self,
         disk: &TrustedDisk,

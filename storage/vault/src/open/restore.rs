@@ -73,7 +73,7 @@ pub struct Restore<L> {
 ///
 /// # Errors
 /// [`VaultError::AlreadyExists`], [`VaultError::TakeoverNeeded`], [`VaultError::NoCheckpoint`],
-/// [`VaultError::Receipt`], [`VaultError::WrongKey`], [`VaultError::LocalCopy`], tampering, and those of disk and
+/// [`VaultError::Receipt`], [`VaultError::WrongKey`], [`VaultError::LocalCopy`], tampering, and the errors of disk and
 /// store.
 pub async fn restore<U: VaultStore, L: VaultStore>(
     setup: Setup<U>,
@@ -189,7 +189,7 @@ async fn fetch_and_rewrite<'a, U: VaultStore, L: Untrusted + 'static>(
 /// The receipt of the last checkpoint in the store, if the vault on this disk is the result of a complete restore.
 ///
 /// # Errors
-/// [`VaultError::WrongKey`], [`VaultError::Damaged`], and those of the disk.
+/// [`VaultError::WrongKey`], [`VaultError::Damaged`], and the errors of the disk.
 pub fn restored(disk: &TrustedDisk, master: &MasterKey) -> Result<Option<Receipt>, VaultError> {
     if !restore_notes::is_complete(disk)? {
         return Ok(None);

@@ -86,7 +86,7 @@ pub(super) fn empty_checkpoint(
 /// Fetches the checkpoint of this epoch and number, with its receipt. Its stash goes to the scratch disk.
 ///
 /// # Errors
-/// [`VaultError::Tampered`], and those of the store.
+/// [`VaultError::Tampered`], and the errors of the store.
 pub(crate) async fn fetch_checkpoint<U: VaultStore>(
     (store, scratch): (&U, &TrustedDisk),
     (header, ring): (&VaultHeader, &KeyRing),

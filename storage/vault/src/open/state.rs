@@ -50,7 +50,7 @@ impl State {
     /// Reads the state.
     ///
     /// # Errors
-    /// [`VaultError::Damaged`], and those of the disk.
+    /// [`VaultError::Damaged`], and the errors of the disk.
     pub(crate) fn read(
         disk: &TrustedDisk,
         header: &VaultHeader,
@@ -71,7 +71,7 @@ impl State {
     /// Resumes the scheme, and starts to track its changes. With a payload reader, no payloads are read into memory.
     ///
     /// # Errors
-    /// [`VaultError::Damaged`], and those of the disk.
+    /// [`VaultError::Damaged`], and the errors of the disk.
     pub(crate) fn resume(
         scheme: PersistedScheme,
         with: (Rc<DeferredStore>, Seed),
@@ -85,7 +85,7 @@ impl State {
     /// Does the same as [`resume`](Self::resume), but returns `None` if the state contradicts itself.
     ///
     /// # Errors
-    /// As [`resume`](Self::resume).
+    /// The errors of [`resume`](Self::resume).
     pub(crate) fn try_resume(
         scheme: PersistedScheme,
         (deferred_store, seed): (Rc<DeferredStore>, Seed),

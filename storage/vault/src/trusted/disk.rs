@@ -85,7 +85,7 @@ impl TrustedDisk {
     /// slots.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn with_backends(
         backend: impl StorageBackend,
         slot_file: impl StorageBackend,
@@ -96,7 +96,7 @@ impl TrustedDisk {
     /// Does the same as `with_backends`, with a reserve for a full disk.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn with_backends_and_reserve(
         backend: impl StorageBackend,
         slot_file: impl StorageBackend,
@@ -127,7 +127,7 @@ impl TrustedDisk {
     /// `cache` is the memory for the database.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn with_shared_backends(
         backend: impl StorageBackend,
         slot_file: impl StorageBackend,

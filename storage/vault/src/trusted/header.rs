@@ -317,7 +317,7 @@ impl VaultHeader {
     /// Decodes a stored header, and the earlier key in it, if the vault's key is being changed.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode).
+    /// The errors of [`decode`](Self::decode).
     pub(crate) fn decode_with_ring(bytes: &[u8], master: &MasterKey) -> Result<(Self, KeyRing), VaultError> {
         let outer = outer(bytes).map_err(|error| match behind_label(bytes) {
             Some(outer) if is_sealed_with(master, &outer) => VaultError::Tampered(CHANGED.into()),

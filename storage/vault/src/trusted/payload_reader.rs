@@ -117,7 +117,7 @@ impl PayloadReader {
     /// Returns an error if a payload could not be read. Then the payloads that were read since are wrong.
     ///
     /// # Errors
-    /// [`VaultError::Damaged`], and those of the disk.
+    /// [`VaultError::Damaged`], and the errors of the disk.
     pub(crate) fn check(&self) -> Result<(), VaultError> {
         self.reader().failure.clone().map_or(Ok(()), Err)
     }

@@ -24,7 +24,7 @@ impl StashDirectory {
     /// this returns. The checkpoint on the disk stays valid until another one names those slots.
     ///
     /// # Errors
-    /// [`VaultError::Damaged`], and those of the disk.
+    /// [`VaultError::Damaged`], and the errors of the disk.
     pub(crate) fn reseal(
         &mut self,
         (disk, header): (&TrustedDisk, &VaultHeader),

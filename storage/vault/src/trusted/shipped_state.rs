@@ -185,7 +185,7 @@ impl ShippedStateWriter {
     /// The next piece of the stream; `None` after the last one. The wanted words must have been supplied.
     ///
     /// # Errors
-    /// [`VaultError::Damaged`], and those of the disk.
+    /// [`VaultError::Damaged`], and the errors of the disk.
     pub(crate) fn next_piece(&mut self) -> Result<Option<Vec<u8>>, VaultError> {
         while self.waiting.len() < PIECE_BYTES && self.put_more()? {}
         if self.waiting.is_empty() {

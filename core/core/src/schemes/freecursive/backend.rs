@@ -122,7 +122,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     /// Reads the path of a block, and takes the block out. A block that was never mapped is zeros.
     ///
     /// # Errors
-    /// As [`access_at`](Self::access_at).
+    /// The errors of [`access_at`](Self::access_at).
     pub async fn take_out(
         &self,
         block: BlockId,
@@ -145,7 +145,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     /// filled tree.
     ///
     /// # Errors
-    /// As [`put_in`](Self::put_in).
+    /// The errors of [`put_in`](Self::put_in).
     pub fn put_in_tree_top(&self, block: BlockId, leaf: Leaf) -> Result<bool, OramError<S::Error>> {
         self.as_path().map_or(Ok(false), |tree| tree.put_in_tree_top(block, leaf))
     }

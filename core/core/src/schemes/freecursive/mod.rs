@@ -173,7 +173,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// [emergencies](Oram::emergencies).
     ///
     /// # Errors
-    /// As [`new`](Self::new), except [`FreecursiveParametersError::CounterBits`].
+    /// The errors of [`new`](Self::new), except [`FreecursiveParametersError::CounterBits`].
     #[cfg(any(test, feature = "testing"))]
     pub fn with_any_bits(
         parameters: FreecursiveParameters,
@@ -189,8 +189,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// may [put in](Backend::put_in) those that found no bucket. All PosMap blocks are in the tree.
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`FreecursiveParametersError::Positions`], if there is not one for each block, in a
-    /// separate table; [`FreecursiveParametersError::Filled`] over Ring ORAM, whose metadata
+    /// The errors of [`new`](Self::new); [`FreecursiveParametersError::Positions`], if there is not one for each block,
+    /// in a separate table; [`FreecursiveParametersError::Filled`] over Ring ORAM, whose metadata
     /// [`over_filled_ring`](Self::over_filled_ring) takes.
     pub fn over_filled_store(
         parameters: FreecursiveParameters,
@@ -210,7 +210,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// taken: the caller that filled the store [puts them in](Backend::put_in).
     ///
     /// # Errors
-    /// As [`over_filled_store`](Self::over_filled_store); [`FreecursiveParametersError::Filled`] over another scheme.
+    /// The errors of [`over_filled_store`](Self::over_filled_store); [`FreecursiveParametersError::Filled`] over
+    /// another scheme.
     pub fn over_filled_ring(
         parameters: FreecursiveParameters,
         mut filled: FilledRing,

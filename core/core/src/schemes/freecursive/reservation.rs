@@ -63,7 +63,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// Accesses a block that was reserved, or brings it into the buffer if it is a PosMap block: one path.
     ///
     /// # Errors
-    /// As [`access_block`](Self::access_block) and [`fetch`](Self::fetch).
+    /// The errors of [`access_block`](Self::access_block) and [`fetch`](Self::fetch).
     pub async fn access_reserved(
         &self,
         reservation: &Reservation,

@@ -75,7 +75,7 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
     /// For simulations that begin with a filled tree.
     ///
     /// # Errors
-    /// As [`put_in`](crate::position_map::external_access::ExternalPositionOram::put_in).
+    /// The errors of [`put_in`](crate::position_map::external_access::ExternalPositionOram::put_in).
     pub fn put_in_tree_top(&self, block: BlockId, leaf: Leaf) -> Result<bool, OramError<S::Error>> {
         if leaf.0 >= self.tree.leaves() {
             return Err(OramError::Contradiction("a position lies beyond the tree"));

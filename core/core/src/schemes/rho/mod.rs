@@ -94,7 +94,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
     /// on the path to its leaf.
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`SmallTreeParametersError::Held`].
+    /// The errors of [`new`](Self::new); [`SmallTreeParametersError::Held`].
     pub fn over_filled_store(
         parameters: &SmallTreeParameters,
         held: &[(BlockId, Leaf)],

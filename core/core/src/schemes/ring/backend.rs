@@ -21,7 +21,7 @@ impl<S: Store, R: RngCore> RingOram<S, ExternalPositions<S::Error>, R> {
     /// the stash in.
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`RingParametersError::Filled`].
+    /// The errors of [`new`](Self::new); [`RingParametersError::Filled`].
     pub fn over_filled_store(
         parameters: RingParameters,
         filled: FilledRing,

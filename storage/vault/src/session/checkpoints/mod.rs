@@ -42,7 +42,7 @@ impl ShippingNotes {
     /// Reads the notes.
     ///
     /// # Errors
-    /// [`VaultError::Damaged`], and those of the disk.
+    /// [`VaultError::Damaged`], and the errors of the disk.
     pub(crate) fn load(disk: &TrustedDisk) -> Result<Self, VaultError> {
         let damaged = |error: std::io::Error| VaultError::Damaged(ErrorReason::of(error));
         let (shipped, history): (ShippedCheckpoint, _) = match disk.meta(SHIPPED_NOTE)? {
