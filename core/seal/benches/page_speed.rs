@@ -135,8 +135,8 @@ fn best(measurements: &mut [Box<dyn FnMut() + '_>]) -> Vec<f64> {
     best
 }
 
-/// The bare cipher on one page of private memory. Opening alone cannot be repeated without sealing: it is the
-/// difference.
+/// The bare cipher on one page of private memory. Opening cannot be repeated without sealing, so its time is the
+/// difference of two measurements.
 struct Bare {
     key: PageKey,
     page: Vec<u8>,

@@ -64,7 +64,8 @@ struct Recorded {
     round: u64,
     /// True if some call was answered since the last request went out.
     answered: bool,
-    /// The number of times that the trace was taken. An answer to a request that was taken before changes nothing.
+    /// The number of times that the trace was taken. If the trace was taken after a request, the answer to the request
+    /// changes nothing.
     takes: u64,
 }
 

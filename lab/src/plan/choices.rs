@@ -52,7 +52,7 @@ pub struct Rejected {
     pub block_bytes: u64,
     /// The reason.
     pub why: String,
-    /// The choice that it would be with more trusted memory, if that is the reason.
+    /// The choice with enough trusted memory, if the reason is a lack of trusted memory.
     pub choice: Option<Choice>,
 }
 

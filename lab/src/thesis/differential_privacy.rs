@@ -1,6 +1,5 @@
-//! The study that the thesis put off: the costs that differential privacy saves. Root ORAM is Path ORAM with an ε:
-//! the larger it is, the fewer blocks wait on the trusted side, and the more levels of the tree the same trusted
-//! memory replaces.
+//! The study that the thesis put off: the costs that differential privacy saves. Root ORAM is Path ORAM with an ε. With
+//! a larger ε, fewer blocks wait on the trusted side, so the same trusted memory replaces more levels of the tree.
 
 use super::driver::{self, DriverSettings};
 use super::error::ThesisError;

@@ -1,4 +1,4 @@
-//! The promise of a plan's model: what the lab measures for the same work, it predicts.
+//! Tests of a plan's model: it must predict what the lab measures for the same work.
 
 use super::job::{Job, Step};
 use super::options::Options;

@@ -96,8 +96,8 @@ impl Region {
     /// it.
     ///
     /// # Safety
-    /// `act` touches no memory of the region nor what it was called with, borrows nothing, and replaces this span or
-    /// nothing.
+    /// `act` touches neither the memory of the region nor the arguments of this call. It borrows nothing, and replaces
+    /// this span or nothing.
     pub unsafe fn replace<R>(&self, span: Range<usize>, act: impl FnOnce() -> Option<R>) -> Option<R> {
         self.paging().with(move |state| act().inspect(|_| state.forget(span)))
     }

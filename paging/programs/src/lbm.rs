@@ -12,7 +12,7 @@ use d3q19::{Populations, VELOCITIES, WEIGHTS, opposite};
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// The number of cells along x (the way the lid slides), y and z (from the bottom to the lid). A cell takes 152
-    /// bytes twice.
+    /// bytes in each of two arrays.
     pub cells: [usize; 3],
     /// The number of steps in time.
     pub steps: u32,

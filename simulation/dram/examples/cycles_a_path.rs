@@ -25,11 +25,11 @@ const SLOTS: u32 = 4;
 /// The order in which a controller submits reads and writes.
 #[derive(Clone, Copy)]
 enum Order {
-    /// A path's writes when its reads are done; the next path when these are done.
+    /// The writes of a path start when its reads are done. The next path starts when the writes are done.
     InTurn,
-    /// A path's writes when its reads are done, and the next path's reads with them.
+    /// The writes of a path start when its reads are done, together with the reads of the next path.
     Overlaid,
-    /// A path's reads and writes at once, as soon as the reads of the path a given number before it are done.
+    /// The reads and writes of a path start together, when the reads of the path this number before it are done.
     Streamed(usize),
 }
 

@@ -18,8 +18,8 @@ use rand_core::SeedableRng;
 pub enum WriteBacks {
     /// The paths are written back after every single access.
     Promptly,
-    /// The paths are written back as late as a driver may wait: all but one access of a largest batch, and a largest
-    /// batch.
+    /// The paths are written back as late as a driver may wait: one access before a batch would be full, and then a
+    /// full batch follows.
     Late,
 }
 
@@ -28,7 +28,7 @@ pub enum WriteBacks {
 pub struct PathTail {
     /// The number of times that this many blocks waited, looked at after each write-back.
     pub held: BTreeMap<i64, u64>,
-    /// The number of times that this many of them waited for one subtree, all subtrees together.
+    /// The number of times that this many blocks waited for one subtree, summed over all subtrees.
     pub subtree: BTreeMap<i64, u64>,
     /// The number of blocks written back, for each access.
     pub written_back: f64,

@@ -17,7 +17,8 @@ pub struct GrowOptions {
     pub cycles: u64,
     /// The number of crashes with a full journal, and as many with an empty one.
     pub crashes: usize,
-    /// The bound on local bytes an access: those of the costliest size over those of the cheapest.
+    /// The bound on the ratio of the local bytes for an access: those of the costliest size divided by those of the
+    /// cheapest.
     pub goal_growth: Option<f64>,
     /// The maximum ratio of two processor times after a kill: of opening a vault of 2^17 blocks, or the largest, and of
     /// reading and opening the same bytes.

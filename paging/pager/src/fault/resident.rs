@@ -95,8 +95,8 @@ impl Resident {
         self.mapped.len() + self.pinned.len() + self.unmapped.len()
     }
 
-    /// The limit of resident pages. Pinned pages leave half of it to others, however many they are: with a page or two
-    /// a program would evict what it needs next.
+    /// Returns the limit of resident pages. Pinned pages never take more than half of it. If others had only a page or
+    /// two, a program would evict what it needs next.
     pub(super) fn max(&self) -> usize {
         let max = self.max_mapped + self.max_unmapped;
         max.max(self.pinned.len() + max.div_ceil(2))

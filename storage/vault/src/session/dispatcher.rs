@@ -126,7 +126,7 @@ impl Dispatcher {
         }
     }
 
-    /// Adds a task that does not touch the store as a step does, and so needs no instant of the pace.
+    /// Adds a task that needs no instant of the pace, because it makes no request of a step.
     pub(super) fn push_unpaced(&mut self, task: Task) {
         self.in_flight.push(task);
     }

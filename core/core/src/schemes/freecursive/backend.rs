@@ -141,8 +141,8 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.put_in(block, leaf, payload))
     }
 
-    /// Puts a block of zeros into the tree top, if there is one and it has room. For simulations that begin with a
-    /// filled tree.
+    /// Puts a block of zeros into the tree top, if there is one and it has room. Simulations that begin with a filled
+    /// tree need this.
     ///
     /// # Errors
     /// The errors of [`put_in`](Self::put_in).

@@ -14,7 +14,7 @@ fn overflow_exponent(blocks: u64, chance_bits: u32, slots: u64) -> f64 {
     sets - f64::from(chance_bits) * (slots + 1) as f64
 }
 
-/// The blocks that a message of a step has room for, of `2^bits` processors: the fewest that are enough.
+/// Returns the least number of blocks that a message of a step must have room for, with `2^bits` processors.
 ///
 /// Before step k, counted from 0, a processor has blocks that come from `2^k` processors and go to those that agree
 /// with it in k bits. It has at most one block of each processor, with a chance of `2^-k`. Half of these continue in

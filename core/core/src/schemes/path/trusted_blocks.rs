@@ -72,7 +72,7 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
     }
 
     /// Puts a block of zeros that is not there into the tree top, as deep as there is room; `false` if there is none.
-    /// For simulations that begin with a filled tree.
+    /// Simulations that begin with a filled tree need this.
     ///
     /// # Errors
     /// The errors of [`put_in`](crate::position_map::external_access::ExternalPositionOram::put_in).

@@ -53,7 +53,7 @@ impl PracticalOsParameters {
         self.capacity + u64::from(self.cache)
     }
 
-    /// Runs that are sorted: the permuted memory, and what fills the last run.
+    /// Returns the number of runs that are sorted: the permuted memory, and what fills the last run.
     pub fn runs(&self) -> u64 {
         self.permuted().div_ceil(self.run_blocks.into())
     }

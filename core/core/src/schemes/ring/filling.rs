@@ -106,8 +106,9 @@ impl<R: RngCore> RingFilling<R> {
         blocks.into_iter().map(place).collect()
     }
 
-    /// Reads this many random dummies of a placed bucket, as accesses to other blocks would have done. It reads fewer
-    /// if the bucket has fewer, or would have to be reshuffled. For simulations that begin with a tree in use.
+    /// Reads this many random dummies of a placed bucket, as accesses to other blocks would have done. Simulations that
+    /// begin with a tree in use need this. It reads fewer dummies if the bucket has fewer, or if the bucket would have
+    /// to be reshuffled.
     pub fn read_dummies(&mut self, level: Level, bucket: Bucket, reads: u32) {
         for _ in 0..reads.min(self.max_reads) {
             let dummies: Vec<Slot> = self.metadata.unread(&self.tree, level, bucket, false).collect();

@@ -33,7 +33,8 @@ impl Agreement<'_> {
             && self.schedule.emergencies <= self.schedule.evictions
     }
 
-    /// Returns whether each bucket's count of reads is that of its slots, and just the worn ones are to be reshuffled.
+    /// Returns whether each bucket's count of reads matches its slots, and whether exactly the worn buckets are to be
+    /// reshuffled.
     pub(super) fn reads_agree(&self) -> bool {
         let (tree, metadata) = (self.tree, self.metadata);
         let max = self.parameters.reads;

@@ -53,7 +53,7 @@ impl SquareRootParameters {
         self.capacity + u64::from(self.shelter)
     }
 
-    /// Runs that are sorted: the permuted memory, the shelter, and what fills the last run.
+    /// Returns the number of runs that are sorted: the permuted memory, the shelter, and what fills the last run.
     pub fn runs(&self) -> u64 {
         (self.permuted() + u64::from(self.shelter)).div_ceil(self.run_blocks.into())
     }

@@ -52,7 +52,7 @@ wraps!([O: Oram] WaitsUntilFull<O>, O::Error, oram, mutant, batch => mutant.oram
     if is_full || mutant.oram.must_step() { mutant.oram.pending_steps() } else { 0 }
 });
 
-/// A store of headers, and bodies behind them, that reads no bucket below the one whose header names what is wanted.
+/// A store of headers, and bodies behind them. It reads no bucket below the bucket whose header names the wanted block.
 pub struct StopsAtTarget<'a> {
     store: &'a TraceStore,
     headers: u64,

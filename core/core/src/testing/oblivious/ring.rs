@@ -40,7 +40,7 @@ struct OnLine {
     accesses: usize,
     requested: bool,
     is_waiting_for_store: bool,
-    /// True if some, or all, of the leaves that it may be about lie on buckets that are being read.
+    /// True if one of the access's possible leaves lies below a bucket that is being read.
     may_meet: bool,
     must_meet: bool,
     /// The round of reads that was open when the access was planned.

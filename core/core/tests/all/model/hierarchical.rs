@@ -78,8 +78,8 @@ fn costs_are_as_documented() {
     assert_eq!(oram.trusted_bytes(), 5 * 32);
 }
 
-/// Returns the number of slots that a rebuild of a level reads, and writes: copies to the area, to the list, back, and
-/// to the table, and sorts.
+/// Returns the number of slots that a rebuild of a level reads, which is also the number that it writes. A rebuild
+/// copies to the area, to the list, back, and to the table, and sorts.
 fn rebuilt(level: usize) -> u64 {
     let (blocks, buckets, slots) = shapes(&PARAMETERS)[level];
     let table = buckets * u64::from(slots);

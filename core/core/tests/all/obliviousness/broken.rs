@@ -1,4 +1,5 @@
-//! Schemes broken on purpose: the judge that passes the sound ones catches each, with the same numbers of runs.
+//! Schemes that are broken on purpose. The judge must catch each of them with the number of runs with which it passes
+//! the sound schemes.
 
 use super::schemes::{
     circuit_parameters, circuit_subject, curious_parameters, curious_subject, freecursive_parameters,

@@ -36,7 +36,8 @@ pub(crate) const PAIRS: [(Sequence, Sequence); 7] = [
     (Sequence::Mixed, Sequence::Random),
 ];
 
-/// A number of each pair and pace: no two judgements draw from the same seeds, so that their draws can be added up.
+/// Returns a number that is different for each pair and pace. So no two judgements draw from the same seeds, and their
+/// draws can be added up.
 fn salt(pair: (Sequence, Sequence), pace_kind: PaceKind) -> u64 {
     let nth = PAIRS.iter().position(|other| *other == pair).unwrap_or(PAIRS.len()) as u64;
     nth + (pace_kind as u64) * 16

@@ -70,7 +70,7 @@ fn the_database_points_to_nothing_that_is_not_durable() {
 }
 
 /// Corrupts recently written sectors at every step of a lifecycle at which the machine may be killed. The vault must
-/// detect it, or have everything that was acknowledged. Returns how often it detected it.
+/// detect it, or have everything that was acknowledged. Returns the number of times that the vault detected the damage.
 fn corrupt_everywhere(header: &VaultHeader, effort: Effort) -> usize {
     let (effects, entries) = run_machine(header).records();
     let (runtime, machine_state, mut rng) =

@@ -30,7 +30,7 @@ use std::time::Instant;
 const CAPACITY: u64 = 16;
 const BLOCK_BYTES: u32 = 16;
 const BATCH: u32 = 2;
-/// The number of the simulation's seeds above which more is done here, too.
+/// The usual number of the simulation's seeds. If a run has more, these tests do more too.
 pub const USUAL: u64 = 2000;
 
 /// A vault with this scheme whose short lifecycle has everything that a long one has.

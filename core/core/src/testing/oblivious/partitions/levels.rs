@@ -1,5 +1,5 @@
-//! The levels of ObliviStore as they show: a take reads a slot of each, a put merges those above the first that holds
-//! nothing.
+//! The levels of ObliviStore as they show. A take reads a slot of each level. A put merges all levels above the first
+//! empty level.
 
 use super::super::observer::{Pick, draw_below, ensure};
 use super::sub_orams::{Shown, SubOrams};
