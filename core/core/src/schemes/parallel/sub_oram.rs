@@ -119,7 +119,7 @@ impl SubOram {
         }
     }
 
-    /// Evicts along the paths that were read for it, and writes all that is held.
+    /// Evicts along the paths that were read for the eviction, and writes all held buckets.
     pub(super) async fn write_evicted<S: Store>(&mut self, store: &S) -> Result<(), OramError<S::Error>> {
         if self.evicted.is_empty() {
             return Ok(());

@@ -23,7 +23,7 @@ fn with_map<P: SchemeParameters>(
     parameters.prop_flat_map(|p| (Just(p.clone()), small_map(p.capacity())))
 }
 
-/// Makes a test for each of these schemes: parameters, and how it is built.
+/// Makes a test for each of these schemes. A scheme is given by its parameters and the way to build it.
 macro_rules! conforms {
     ($($name:ident: $parameters:expr, $build:expr;)*) => {
         $(#[test]
