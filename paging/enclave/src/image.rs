@@ -58,7 +58,7 @@ pub enum ImageError {
     #[error("the program is linked dynamically: link it statically (cc -static)")]
     Dynamic,
     /// A forbidden address.
-    #[error("the runtime does not allow the program at the address {0:#x}")]
+    #[error("the runtime does not allow a program at address {0:#x}")]
     Address(u64),
     /// Overlapping segments, or too many.
     #[error("the program's segments overlap, are out of order, or are too many")]

@@ -58,7 +58,7 @@ pub enum VaultError {
     /// Another gateway has opened the vault since.
     #[error(
         "another gateway has opened this vault since: its epoch is {theirs}, and the newest that this trusted folder knows \
-         is {ours}. Serve with the trusted folder of that gateway, which loses nothing; if that is gone for good, use \
+         is {ours}. Serve with the trusted folder of that gateway, which loses nothing; if that folder is lost, use \
          `restore --takeover` into an empty --data folder. Delete nothing from the store"
     )]
     Displaced {
@@ -180,7 +180,7 @@ pub enum VaultError {
     NoCheckpoint,
     /// A restore would displace another gateway.
     #[error(
-        "the store was last opened in epoch {0}: if that gateway is gone for good, give --takeover; it can never write to this vault again"
+        "the store was last opened in epoch {0}: if that gateway is lost, give --takeover; it can never write to this vault again"
     )]
     TakeoverNeeded(u32),
     /// The text is not a receipt.
