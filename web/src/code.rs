@@ -57,7 +57,7 @@ impl Code {
         Code { lines, rules: vec![rules] }
     }
 
-    /// The code of a scheme whose position map is recursive, and behind it that of the map.
+    /// The code of a scheme whose position map is recursive, followed by the code of the map.
     pub(crate) fn with_map(mut self) -> Code {
         let map = recursive_map();
         self.lines.extend(map.lines);

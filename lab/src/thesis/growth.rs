@@ -15,7 +15,7 @@ use crate::report::{Section, Sheet};
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
 
-/// The size of a block in bytes. They are large, so that tables of a few bytes per block do not count.
+/// The size of a block in bytes. Blocks are large, so that tables of a few bytes for each block do not count.
 const BLOCK_BYTES: u64 = 16 << 20;
 
 /// The numbers of blocks: those of the thesis's ORAM in blocks of 16 MB to 64 KB.

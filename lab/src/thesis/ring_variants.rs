@@ -19,7 +19,7 @@ const S: u32 = 63;
 const A: u32 = 48;
 const STASH: u32 = 115;
 
-/// The number of dollars of S3: for a GET, a PUT, and a byte that leaves it. Bytes that enter are free.
+/// The prices of S3 in dollars: of a GET, of a PUT, and of a byte that leaves S3. Bytes that enter are free.
 const GET: f64 = 0.0004 / 1000.0;
 const PUT: f64 = 0.005 / 1000.0;
 const EGRESS: f64 = 0.09 / (1u64 << 30) as f64;

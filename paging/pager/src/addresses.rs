@@ -28,7 +28,7 @@ pub enum SpanState {
 }
 
 impl SpanState {
-    /// Returns whether it belongs to the region, and may have been written.
+    /// Returns whether the span belongs to the region, and may have been written.
     pub fn is_paged(self) -> bool {
         matches!(self, SpanState::Paged | SpanState::Open)
     }

@@ -189,8 +189,9 @@ impl Region {
         self.paging.with(|state| state.fault_path.counters())
     }
 
-    /// An estimate of how many resident pages would have caused at most half of the faults so far, rather too large
-    /// than too small. `None` if no number would have, or it was not [requested](crate::options::ResidentSizing).
+    /// Returns an estimate of the number of resident pages with which at most half of the faults so far would have
+    /// occurred. The estimate is too large rather than too small. `None` if there is no such number, or if the estimate
+    /// was not [requested](crate::options::ResidentSizing).
     pub fn resident_for_half_the_faults(&self) -> Option<u64> {
         self.paging.with(|state| state.fault_path.resident_for_half_the_faults())
     }

@@ -171,7 +171,7 @@ fn pageable_part(address: usize) -> Option<Range<usize>> {
     (is_within && start < end && is_readable(start)).then_some(start..end)
 }
 
-/// Makes a call that the kernel rejects after it has read the set, since there is no such way to change the mask.
+/// Makes a call with an invalid operation on the mask. The kernel reads the set before it rejects the call.
 fn is_readable(address: usize) -> bool {
     const NO_WAY: c_int = -1;
     // SAFETY: changes nothing.

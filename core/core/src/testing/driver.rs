@@ -46,8 +46,8 @@ pub enum Event {
     Ends(Work),
     /// All that could continue has continued.
     Quiescent,
-    /// The process died after that, and another one continues from a snapshot. It says that it will repeat this many
-    /// events before this one.
+    /// The process died, and another process continues from a snapshot. The new process announces that it will repeat
+    /// this many of the events before this one.
     Recovers(usize),
 }
 

@@ -72,7 +72,7 @@ pub(crate) struct HandlerBinding {
     allowed_for_handler: CpuSet,
     /// The processor that the handler is bound to.
     here: Option<usize>,
-    /// The last thread that faulted, and how often since another one did or the last check.
+    /// The last thread that faulted, and the number of its faults since another thread faulted or since the last check.
     thread: u32,
     faults: u32,
 }

@@ -91,7 +91,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         Progress { held: work.held.snapshot(), unwritten: *unwritten, schedule: *schedule }
     }
 
-    /// Continues from there, once the stash is filled. Returns `false` if it contradicts the stash or the positions.
+    /// Continues from this progress, once the stash is filled. Returns `false` if the progress contradicts the stash or
+    /// the positions.
     #[must_use]
     pub(super) fn go_on(&self, progress: Progress, state: &mut State<R>, positions: &Positions) -> bool {
         let Progress { held, unwritten, schedule } = progress;

@@ -46,7 +46,7 @@ impl InFlight {
         InFlight { round: Round(0), reading, rewrites, pinned, unfilled: false }
     }
 
-    /// Begins a round of reads of these buckets. Only one round lasts at a time.
+    /// Begins a round of reads of these buckets. Only one round runs at a time.
     pub(crate) fn begin_round(&mut self, buckets: impl Iterator<Item = Bucket>) {
         debug_assert!(self.reading.is_empty(), "one round of reads at a time");
         self.round.0 += 1;

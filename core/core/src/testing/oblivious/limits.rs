@@ -135,8 +135,8 @@ pub(super) fn of_signs(pairs: u64) -> Option<Limit> {
     min(is_found).map(|share| Limit { share, of: "of the pairs of runs" })
 }
 
-/// The limit for a sample of n that is compared with another one. It is the share of the sample that must succeed to be
-/// detected, given the number of successes in the other one. `log2_p` judges this many.
+/// Returns the limit for a sample of n that is compared with another sample. The limit is the share of the sample that
+/// must succeed for an alarm, given the successes in the other sample. `log2_p` judges a number of successes.
 pub(super) fn of_likelier(n: u64, log2_p: impl Fn(u64) -> f64) -> Option<Limit> {
     let alarms = |observed: u64| log2_p(observed) < ALARM_LOG2;
     let max = min_alarm(n, alarms)?;

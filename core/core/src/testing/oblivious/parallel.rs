@@ -155,7 +155,7 @@ impl ParallelObserver {
         all().map(Due::Evicts).chain(all().map(Due::Writes)).collect()
     }
 
-    /// Records which processor each one asks, and the work that follows.
+    /// Records which processor each processor sends a request to, and the work that follows.
     fn request(&mut self, messages: &[SentMessage]) -> Result<(), String> {
         let m = self.processors();
         let mut owners: Vec<usize> = (0..m).collect();

@@ -19,7 +19,7 @@ fn real(entry: &&mut [u8]) -> bool {
     entry[..8] != [0; 8]
 }
 
-/// The lies that every such tree finds out, with its answer to each.
+/// The kinds of tampering that every scheme over a tree detects, with the answer to each.
 pub const TAMPERINGS: [(&str, Tampering); 4] = [
     ("a block lies beyond the capacity or the tree", |bucket, entry| {
         bucket.chunks_exact_mut(entry).filter(real).for_each(|entry| entry[7] = 1);
