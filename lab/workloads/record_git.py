@@ -12,9 +12,12 @@ a line to a file.
 The command after --dulwich is given `init -c CONFIG NAME`, and `daemon -c CONFIG -l ADDRESS -p PORT`. The backend of
 Dulwich works with Python 2.7 (0.18.5 was recorded, with gevent 1.4.0, geventhttpclient 1.3.1).
 
-A line of the output is for requests of a step that follow each other on the same object. Its fields are the step, the verb, the number of the object in the order of first appearance
-(empty for a container), the bytes of the whole object, the mean number of requests in flight when each began (with the request itself), and `first+bytes` of each request. A long line
-has `bytes@pages` instead, to be small. Each request has this many bytes. Its first byte is in units of 4096, rounded down, in two digits of the 64 in DIGITS. """
+A line of the output is for requests of a step that follow each other on the same object. Its fields are the step, the
+verb, the number of the object in the order of first appearance (empty for a container), the bytes of the whole object,
+the mean number of requests in flight when each began (with the request itself), and `first+bytes` of each request. A
+long line has `bytes@pages` instead, to be small. Each request has this many bytes. Its first byte is in units of 4096,
+rounded down, in two digits of the 64 in DIGITS.
+"""
 
 from __future__ import annotations
 
