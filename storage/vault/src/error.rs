@@ -201,13 +201,13 @@ pub enum VaultError {
 pub enum ExistsIn {
     /// The trusted folder.
     #[error(
-        "the trusted folder already holds a vault: `ameles serve` serves it; for another vault name another --data folder"
+        "the trusted folder already holds a vault: `ameles serve` serves it; to make another vault, give another --data folder"
     )]
     TrustedFolder,
     /// The store.
     #[error(
         "the store already holds a vault: `ameles serve` serves it with the trusted folder that belongs to it (if that is lost, \
-         `ameles restore` makes another in a new --data folder); for another vault name another place"
+         `ameles restore` makes another in a new --data folder); to make another vault, give another place"
     )]
     Store,
 }

@@ -14,7 +14,7 @@ use std::ops::RangeBounds;
 
 /// Everything on a trusted disk, sealed with another key.
 pub(crate) struct Resealed {
-    /// The state of the last checkpoint as a full checkpoint, which is the next one.
+    /// The state of the last checkpoint. The next checkpoint writes it in full.
     pub(crate) state: CheckpointWrite,
     /// The records after the checkpoint.
     pub(crate) journal: Vec<(u64, Vec<u8>)>,

@@ -220,7 +220,7 @@ where
         Ok(lookups)
     }
 
-    /// Has the processor of each path read it and send the block, and notes at each place what came.
+    /// Lets the processor of each path read it and send the block, and notes at each place what came.
     async fn fetch(
         &self,
         random: &mut R,

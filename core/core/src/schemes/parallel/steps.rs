@@ -21,7 +21,7 @@ pub(super) async fn exchange<N: Network>(
     Ok(order.iter().filter_map(|is_own| if *is_own { own.next() } else { sent.next() }).collect())
 }
 
-/// A message between places: each processor has one.
+/// A message from one place to another. Each processor is a place.
 pub(super) fn message(from: usize, to: usize, contents: &[u8]) -> Message {
     let [from, to] = [from, to].map(|place| Processor(place as u32));
     Message { from, to, contents: contents.to_vec() }

@@ -177,7 +177,7 @@ impl TwoGateways {
         Some(gateway_id)
     }
 
-    /// Has the one that continues check everything and close, and checks that the other one serves nothing more.
+    /// Lets the gateway that continues check everything and close. Checks that the other gateway serves nothing more.
     async fn end(&mut self, gateway_id: GatewayId) {
         let (serving, ended) = match gateway_id {
             GatewayId::First => (&mut self.first, &self.second),
