@@ -34,7 +34,8 @@ pub enum RunError {
 pub struct VisiblePath {
     /// The cycle at which it begins.
     pub start: Cycle,
-    /// The cycle at which the path has been written.
+    /// The cycle at which the next path may begin: when this path has been written, or if paths overlap, when it has
+    /// been read.
     pub end: Cycle,
     /// The tree of the path.
     pub tree: Tree,
