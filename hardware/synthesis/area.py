@@ -123,7 +123,7 @@ def map_cells(top, design):
 def peer(folder, with_aes):
     """Returns how many cells of each kind the authors' core takes. A copy of their sources is changed in three places."""
     with tempfile.TemporaryDirectory() as made:
-        # Choices are defaults of a header, which reaches all modules.
+        # The choices are default values in a header. All modules get them from there.
         header = open(f"{folder}/include/PathORAM.vh", encoding="utf-8").read()
         for name, value in PEER_CHOICES.items():
             header = re.sub(rf"(\b{name}\s*=\s*)[0-9]+", rf"\g<1>{value}", header)

@@ -97,8 +97,8 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// A pacer for a vault whose opening started at `origin`, before its first request, and ended at `now`. The
-    /// duration of the opening on this machine shows to a power of two of turns.
+    /// A pacer for a vault whose opening started at `origin`, before its first request, and ended at `now`. The watcher
+    /// learns the duration of the opening on this machine, rounded up to a power of two of turns.
     pub(crate) fn new(pace: Pace, origin: Instant, now: Instant) -> Self {
         let turns = (now - origin).as_nanos() / pace.0.as_nanos() + 1;
         let first_turn = u32::try_from(turns.next_power_of_two()).unwrap_or(u32::MAX);
