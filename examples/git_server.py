@@ -10,7 +10,7 @@ says what. One server writes to a repository at a time: of two, one may overwrit
 
 from __future__ import annotations
 
-# Before anything opens a socket: the backend's HTTP client is gevent's.
+# Before anything opens a socket: the backend's HTTP client belongs to gevent.
 import gevent.monkey
 
 gevent.monkey.patch_all()
@@ -43,8 +43,8 @@ from dulwich.pack import (
 from dulwich.server import TCPGitServer
 
 
-class Objects(SwiftObjectStore):
-    """Packs, each an object of Swift with its index beside it; read whole, and kept for one request of a client."""
+class Objects(SwiftObjectStore): """Packs. Each is an object of Swift, and its index is another. They are read whole,
+and kept for one request of a client."""
 
     def add_thin_pack(self, read_all, read_some, progress=None):
         with tempfile.TemporaryFile() as pack, tempfile.TemporaryFile() as index:

@@ -12,7 +12,7 @@ pub(crate) struct Panel {
     places: String,
     width: u64,
     height: u64,
-    /// Time and place of what is read on line.
+    /// The time and the place of each on-line read.
     dots: Vec<(u64, u64)>,
     /// Time, first and last place of what is rewritten.
     bars: Vec<(u64, u64, u64)>,

@@ -3,8 +3,8 @@
 /// The number of blocks.
 pub(crate) const BLOCKS: u64 = 1024;
 
-/// The reads of a day. A folder is read through; a document is opened again and again; a few files are worked on
-/// alternately; an archive is searched; the first folder is read through again.
+/// The reads of a day. The steps are: a folder is read through; a document is opened again and again; a few files are
+/// read in turn; an archive is searched; the first folder is read through again.
 pub(crate) fn working_day_reads() -> Vec<u64> {
     let mut reads: Vec<u64> = (120..200).collect();
     for hour in 0..12 {

@@ -55,18 +55,18 @@ pub(crate) fn encrypted_objects(reads: &[u64]) -> Result<Vec<u64>, Box<dyn Error
 
 /// The requests to the store because of one access.
 pub(crate) struct VisibleAccess {
-    /// Slots read before the answer, by their place in the store.
+    /// The slots read before the answer, by their place in the store.
     pub(crate) on_line: Vec<u64>,
-    /// The first and last slot of each bucket rewritten after it.
+    /// The first and last slot of each bucket that was rewritten after the access.
     pub(crate) rewritten: Vec<(u64, u64)>,
 }
 
-/// A trace of Ameles's.
+/// A trace of Ameles.
 pub(crate) struct Trace {
     pub(crate) accesses: Vec<VisibleAccess>,
-    /// Levels of the tree in the store: slots of an access.
+    /// The number of levels of the tree in the store: slots of an access.
     pub(crate) levels: usize,
-    /// Slots of the store.
+    /// The number of slots of the store.
     pub(crate) slots: u64,
 }
 
@@ -79,7 +79,7 @@ impl Trace {
     }
 }
 
-/// The same blocks in a sealed Ring ORAM.
+/// Reads the same blocks from a sealed Ring ORAM.
 pub(crate) fn with_ameles(reads: &[u64]) -> Result<Trace, Box<dyn Error>> {
     let mut random = ChaCha20Rng::seed_from_u64(SEED);
     let master = MasterKey::draw(&mut random);

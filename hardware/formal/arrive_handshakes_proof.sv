@@ -1,4 +1,4 @@
-// Headers, beats of bodies, and requests for masks go on and stay until they are taken, independent of their content, if
+// Headers, beats of bodies, and requests for masks are passed on and stay until they are taken, independent of their content, if
 // memory's answers stay.
 module arrive_handshakes_proof #(
   parameter bit Raw = 1'b1,

@@ -1,4 +1,4 @@
-// No mask of RAW ORAM's bodies is requested twice for bodies that go back, until G wraps around after 2^64: bucket and IV
+// No mask of RAW ORAM's bodies is requested twice for bodies that go back, until G wraps around after 2^64. Bucket and IV
 // of such a pad determine G and the level, and G only rises. Within a path buckets and chunks rise.
 //
 // For bodies that come in, the pads are those of bodies that go back under one less: of the last eviction to the bucket.

@@ -1,5 +1,5 @@
-// If only taken slots are given back, a taken slot of the stash is not given out again before it is given back, and no slot
-// is lost: every slot is either taken or will be given out.
+// The callers give back only taken slots. Then a taken slot of the stash is not given out again before it is given back. No
+// slot is lost: every slot is either taken or will be given out.
 module free_list_proof #(
   parameter int unsigned Slots = 5,
   parameter bit Wrong = 1'b0,  // for a proof that must fail: a slot is given back while it is still free

@@ -1,5 +1,5 @@
-// No mask is lost: there is room for each requested mask when the engine brings it, if requests are made only with room, and
-// if the engine brings only requested masks, which `mask_engine_proof` proves.
+// No mask is lost: there is room for each requested mask when the engine brings it. This needs two conditions: requests are
+// made only with room, and the engine brings only requested masks, which `mask_engine_proof` proves.
 module mask_stream_proof #(
   parameter bit BlockRam = 1'b0,
   parameter int unsigned Depth = 4,

@@ -1,5 +1,5 @@
-// PushBack by bit tricks equals its description in Tiny ORAM's section III, for every path, leaf and filling: the deepest
-// level of the path that is also on the block's path and has room.
+// PushBack by bit tricks equals its description in Tiny ORAM's section III, for every path, leaf and filling. It is the
+// deepest level of the path that is also on the block's path and has room.
 module push_back_proof #(
   parameter int unsigned LeafLevel = 20,
   parameter bit Wrong = 1'b0,  // for a proof that must fail

@@ -1,5 +1,5 @@
-// A twin in PushToLeaf gets the level and the place that it would get a cycle after the block that it came with: the deepest
-// level of both paths that has room once that block has its place. No bucket gets more blocks than it has places.
+// A twin in PushToLeaf gets the level and the place that it would get a cycle after the block that it came with. This is the
+// deepest level of both paths that has room when that block has its place. No bucket gets more blocks than it has places.
 module push_twin_proof #(
   parameter int unsigned LeafLevel = 5,
   parameter int unsigned BlocksPerBucket = 4,

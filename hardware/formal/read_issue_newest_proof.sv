@@ -58,7 +58,7 @@ module read_issue_newest_proof
     return shared;
   endfunction
 
-  // Those that are not written are the `open` youngest. Of the oldest of them some levels are.
+  // The `open` youngest paths are not written. Some levels of the oldest of these are written.
   logic [level_bits(Cfg)-1:0] level;
   logic [Levels-1:0] with_watched, with_before;
   logic is_before, written;

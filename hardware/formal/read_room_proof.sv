@@ -1,5 +1,5 @@
-// The room for memory's answers is never exceeded: there is a place for each requested beat in the cycle in which it comes,
-// however late the stash and the masks are. A burst that is offered stays until memory takes it.
+// The room for memory's answers is never exceeded. There is a place for each requested beat in the cycle in which it comes,
+// for any delay of the stash and the masks. A burst that is offered stays until memory takes it.
 module read_room_proof #(
   parameter bit Raw = 1'b1,
   parameter int unsigned LeafLevel = 1,

@@ -1,5 +1,6 @@
-// A job that is offered stays until it is taken, if requests and random words stay, no error stops the controller meanwhile,
-// and a job adds at most one block to the stash. A wrong answer of memory can break the last condition.
+// An offered job stays until it is taken. This needs three conditions: requests and random words stay, no error stops the
+// controller meanwhile, and a job adds at most one block to the stash. A wrong answer of memory can break the last
+// condition.
 module schedule_handshakes_proof #(
   parameter bit Raw = 1'b1,
   parameter bit Wrong = 1'b0  // for a proof that must fail: a job may add more blocks

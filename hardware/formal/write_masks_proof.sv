@@ -1,5 +1,5 @@
-// No mask of a path that goes back is requested twice, if the IVs of paths rise: the pads rise in the order of IV, bucket,
-// header before body, and chunk, and a pad begins after the last chunk of the one before.
+// No mask of a path that goes back is requested twice, if the IVs of paths rise. The pads rise in the order of IV, bucket,
+// header before body, and chunk. A pad begins after the last chunk of the one before.
 module write_masks_proof
   import ameles_pkg::*;
 #(

@@ -9,7 +9,7 @@
 // 21 or 30. With `StagesPerRound` 2 there is a register between SubBytes and MixColumns, and with 3 another one within
 // MixColumns, for a faster clock. On a 7-series FPGA 2 is also smaller than 1, by yosys 0.70: without a register in
 // between, the mapper restructures the S-boxes to shorten the whole round. `hardware/README.md` has figures.
-// `RomRounds` puts the S-boxes of so many rounds into block RAM, with eight RAMB18 per round.
+// `RomRounds` puts the S-boxes of this many rounds into block RAM, with eight RAMB18 per round.
 //
 // Keeps: the blocks in the pipeline. Reset clears only their valid bits; without these the data are never used.
 module ameles_aes

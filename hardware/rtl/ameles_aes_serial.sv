@@ -33,7 +33,7 @@ module ameles_aes_serial
   assign begins = valid_i && ready_o;
   assign last = left_q == 4'd1;
 
-  // The key of the next round: that of the first round during the first key addition.
+  // The key of the next round. During the first key addition it is the key of the first round.
   assign constant = begins ? FirstConstant : constant_q;
   ameles_aes_next_key #(
     .CompositeSbox(CompositeSbox)

@@ -38,7 +38,7 @@ module ameles_backend
   // Inputs of AES for leaves, and their chunks, under the same key. The highest bit of an input is 0.
   ameles_stream_if.sink           leaf_input,
   ameles_stream_if.source         leaf_chunk,
-  // Data, answers, and the tag that the block of an access or put has from now on.
+  // Data, answers, and tags. A tag is the new tag of the block of an access or put.
   ameles_stream_if.sink           data,
   ameles_answer_if.source         answer,
   ameles_stream_if.sink           tag,

@@ -1,6 +1,6 @@
 // A memory whose words are zeros after a reset.
 //
-// Interface: that of `ameles_ram`. While `ready_o` is low, nothing may be written, and what is read is undefined.
+// Interface: that of `ameles_ram`. While `ready_o` is low, nothing may be written, and reads are undefined.
 //
 // Timing: that of `ameles_ram`. After a reset the memory clears itself, one word per cycle, and then `ready_o` rises.
 //

@@ -49,7 +49,7 @@ module ameles_front_data
   assign grouped = ordered && order.data == FromLookAside;
   assign whole_o = whole_q != '0;
 
-  // The order of slots, and the PosMap block, whose slot is done before there is another.
+  // The order of slots, and the PosMap block. Its slot is done before there is another PosMap block.
   logic orders_ready, known, passes, last, grouped_q;
   source_e source;
   ameles_fifo #(.Width($bits(source_e)), .Depth(4)) u_orders (

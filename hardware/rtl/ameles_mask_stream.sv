@@ -1,6 +1,6 @@
 // The masks of one purpose, in the order of their requests, ahead of their use.
 //
-// Interface: a request goes on to the engine only when `has_room_o` says that there is room for its mask, so that the
+// Interface: a request is passed to the engine only when `has_room_o` says that there is room for its mask, so that the
 // engine never waits. `first_i` says that a request passes on in this cycle, and `put_i` that its mask has come.
 //
 // Timing: a mask can be taken one cycle after it has come, or two cycles if it waits in block RAM.

@@ -26,7 +26,7 @@ package ameles_pkg;
     logic [31:0][7:0] level_blocks;  // blocks of a bucket of each level; 0 stands for Z, the maximum
     int unsigned subtree_levels;     // levels whose buckets are together in memory; 0 or 1 for the order of a heap
     int unsigned scan_lanes;         // blocks of the stash and of the tree top that a cycle scans: 1 or 2
-    // Of the front end; a backend alone has 0 here.
+    // Of the front end; a backend without a front end has 0 here.
     int unsigned capacity;           // blocks of the user; `blocks` is `space_blocks` then
     int unsigned labels;             // X', counters in a PosMap block: a power of two
     int unsigned label_bits;         // β, bits of a counter in a PosMap block
@@ -300,7 +300,7 @@ package ameles_pkg;
     return level;
   endfunction
 
-  // The first block of a level: 0 for the user's, i for PosMap i.
+  // The first block of a level. Level 0 is the user's blocks, and level i is PosMap i.
   function automatic int unsigned first_block(config_t c, int unsigned level);
     int unsigned first = 0;
     for (int unsigned nth = 0; nth < level; nth++) first += map_blocks(c, nth);
@@ -326,7 +326,7 @@ package ameles_pkg;
     return bucket * ((64'd2 << c.leaf_level) - (64'd1 << c.top_levels));
   endfunction
 
-  // The impossible choices: `ameles_check` has a sentence for each.
+  // The impossible choices. `ameles_check` has an error message for each.
   typedef enum int unsigned {
     NoProblem,
     LeafLevelOver,

@@ -134,7 +134,7 @@ module ameles_pmmac
   assign gives = state_q == Give && kept_valid && (slot.dummy || block.ready);
   assign last_given = gives && given_q == BeatBits'(Beats - 1);
 
-  // Twice the value, in the field of CMAC: its first byte is the highest.
+  // The value doubled in the field of CMAC. The first byte is the highest.
   function automatic logic [127:0] doubled(logic [127:0] value);
     logic [127:0] high_first, twice;
     for (int unsigned nth = 0; nth < 16; nth++) high_first[8*nth+:8] = value[8*(15-nth)+:8];

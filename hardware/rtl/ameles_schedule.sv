@@ -55,7 +55,7 @@ module ameles_schedule
   assign fits = 32'(waiting_q) + 32'(ahead_q) < Cfg.stash_blocks;
   assign settled = ahead_q == '0;
   assign is_emergency = !is_due && !more_q && settled && !fits && (Cfg.scheme == RawOram || random_valid_i);
-  // There is room for a put that belongs to a take: the taken block has left it.
+  // A put that belongs to a take needs no check for room: the taken block has left its slot.
   assign is_request = !is_due && (fits || more_q) && valid_i;
   assign is_access = has_path(request_i.op);
 

@@ -340,7 +340,7 @@ module ameles_stash
     assign {back.loaded_tag, answer.tag} = '0;
   end
 
-  // Masks of the block of interest are asked for when the headers are in, as many wherever the block is: its tag's comes first.
+  // Masks of the block of interest are requested when the headers are in, as many wherever the block is: its tag's comes first.
   localparam int unsigned Asked = Beats + (HasTags ? 1 : 0);
   localparam int unsigned AskBits = at_least_one($clog2(Asked));
   logic asking_q;

@@ -88,8 +88,8 @@ module ameles_write_back
     .offset_o(offset), .length_o(burst_length), .first_o(unused_first_burst), .last_o(burst_last)
   );
 
-  // Each burst goes to memory, to the beats, and to the answers. The latter two get it at its offer, because AXI lets memory
-  // wait for the beats before it takes the address.
+  // Each burst goes to memory, to the beats, and to the answers. The beats and the answers get it when it is offered,
+  // because AXI lets memory wait for the beats before it takes the address.
   logic told_q, lengths_ready, ends_ready, length_valid, end_valid, end_last, beat_last, beat_passes;
   logic [7:0] length, sent_q;
   assign aw_valid_o = burst_valid && (told_q || (lengths_ready && ends_ready));

@@ -17,7 +17,7 @@ from pyosys import libyosys as ys
 
 HARDWARE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# The choices of the paper, which are those of the bench, for cells that take them whole.
+# The choices of the paper, and of the bench. Cells that have a configuration as parameter get them.
 CHOICES = {
     "scheme": "ameles_pkg::RawOram", "leaf_level": 20, "blocks_per_bucket": 5, "eviction_rate": 5, "stash_blocks": 64,
     "blocks": (1 << 20) + (1 << 15) + (1 << 10), "block_bytes": 64, "bus_bits": 512, "aes_lanes": 2, "aes_double": 1,
@@ -123,7 +123,7 @@ def map_cells(top, design):
 def peer(folder, with_aes):
     """Returns how many cells of each kind the authors' core takes. A copy of their sources is changed in three places."""
     with tempfile.TemporaryDirectory() as made:
-        # Choices are defaults of a header, which reaches all modules.
+        # The choices are default values in a header. All modules get them from there.
         header = open(f"{folder}/include/PathORAM.vh", encoding="utf-8").read()
         for name, value in PEER_CHOICES.items():
             header = re.sub(rf"(\b{name}\s*=\s*)[0-9]+", rf"\g<1>{value}", header)

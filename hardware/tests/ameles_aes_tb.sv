@@ -1,9 +1,9 @@
 // Checks the AES-128 cells against published vectors and against its own arithmetic.
 //
-// Six ciphers get the same blocks: of one, two and three stages a round, one with S-boxes in block RAM, and both lanes
-// of pipelines at twice the clock, whose other lane gets other blocks. Two key schedules, of both S-boxes, get the same
-// keys. Both S-boxes are checked for all inputs. Each cipher's `valid_o` is checked in every cycle.
-// The program exits with 0 if all checks pass. From `hardware/`:
+// Six ciphers get the same blocks. Three have one, two and three stages for each round. One has S-boxes in block RAM.
+// Two are the lanes of pipelines at twice the clock; the other lane of these gets other blocks. Two key schedules, of
+// both S-boxes, get the same keys. Both S-boxes are checked for all inputs. Each cipher's `valid_o` is checked in every
+// cycle. The program exits with 0 if all checks pass. From `hardware/`:
 //
 //   $ verilator --binary -Wall --Mdir obj_dir --top-module ameles_aes_tb rtl/ameles_aes_pkg.sv rtl/ameles_sbox*.sv
 //       rtl/ameles_aes{_round,,_double,_key}.sv tests/ameles_aes_tb.sv

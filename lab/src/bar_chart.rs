@@ -24,11 +24,11 @@ pub(crate) enum Scale {
 
 /// A group of adjacent bars.
 pub(crate) struct Group {
-    /// Its name below them; a line break begins another line.
+    /// The name of the group below its bars; a line break begins another line.
     pub(crate) name: String,
     /// A bar for each series.
     pub(crate) bars: Vec<Option<Bar>>,
-    /// Drawn as outlines: they are not measured.
+    /// True if the bars are drawn as outlines, because they are not measured.
     pub(crate) quoted: bool,
 }
 
@@ -51,9 +51,10 @@ const WIDTH: f64 = 960.0;
 /// The height of bars in a single row, and in each of several.
 const HEIGHT: f64 = 300.0;
 const HEIGHT_OF_SEVERAL: f64 = 220.0;
-/// Room for the numbers at the scale.
+/// The room for the numbers at the scale.
 const LEFT: f64 = 48.0;
-/// The least width of a bar with its number above it: the number's letters are that high.
+/// The minimum width of a bar with its number above it. The number is written upwards, and its letters have this
+/// height.
 const MIN_BAR: f64 = 9.0;
 /// The gap between two groups, in bars.
 const GAP: f64 = 1.5;

@@ -5,7 +5,8 @@ use crate::svg::{Drawing, escape};
 /// The width of a letter on average: of a title, and of any other text. Browsers choose the font, so both are generous.
 const TITLE_LETTER_WIDTH: f64 = 11.2;
 pub(crate) const TEXT_LETTER_WIDTH: f64 = 7.6;
-/// The width of a line: less than a chart's, so that it is read whole where a narrow window shows the left of a chart.
+/// The width of a line: less than the width of a chart, so that a narrow window that shows the left of a chart shows
+/// the whole line.
 const WIDTH: f64 = 640.0;
 /// The baseline of the first line, and the distances between lines.
 const FIRST: f64 = 22.0;
@@ -29,7 +30,7 @@ impl Heading {
         FIRST + LINE * (self.title.len() + self.what.len()) as f64
     }
 
-    /// Draws them from `left` on.
+    /// Draws the lines from `left` on.
     pub(crate) fn draw(&self, left: f64, drawn: &mut Drawing) {
         let lines = self.title.iter().map(|line| (" class=\"title\"", line));
         let lines = lines.chain(self.what.iter().map(|line| ("", line)));

@@ -5,7 +5,7 @@ use std::fmt::{Display, Write};
 /// The styles that every drawing has.
 const STYLES: &str = "text{fill:#768390}.title{font-size:16px;font-weight:bold}";
 
-/// Colours of series that are legible on light and on dark backgrounds.
+/// The colours of series that are legible on light and on dark backgrounds.
 pub(crate) const COLOURS: [&str; 7] =
     ["#2f81f7", "#d97706", "#1a9c5b", "#a371f7", "#cf4b46", "#8c6d46", "#57606a"];
 

@@ -5,17 +5,18 @@
         --dulwich "python2.7 -m dulwich.contrib.swift"
 
 `git.conf` is the configuration of Dulwich's Swift backend (docs/how-to/recipes.md shows one) and names a Swift server that
-runs, such as that of `ameles serve`. A proxy stands between the two for the time of the recording. The repository is any
-with the commit; nothing in it is changed. The first push is of all history up to the commit; the second adds a commit
-that appends a line to a file.
+runs, such as that of `ameles serve`. A proxy is between the two during the recording. The repository is any with the
+commit; nothing in it is changed. The first push is of all history up to the commit; the second adds a commit that appends
+a line to a file.
 
 The command after --dulwich is given `init -c CONFIG NAME`, and `daemon -c CONFIG -l ADDRESS -p PORT`. The backend of
 Dulwich works with Python 2.7 (0.18.5 was recorded, with gevent 1.4.0, geventhttpclient 1.3.1).
 
-A line of the output is requests of a step that follow each other on the same object: the step, the verb, the number of
-the object in the order of first appearance (empty for a container), the bytes of the whole object, how many requests were
-in flight when each began (the mean, with the request itself), and `first+bytes` of what each moved. A long line has `bytes@pages` instead, to be small: requests of so many bytes, each
-with its first byte in units of 4096, rounded down, in two digits of the 64 in DIGITS.
+A line of the output is for requests of a step that follow each other on the same object. Its fields are the step, the
+verb, the number of the object in the order of first appearance (empty for a container), the bytes of the whole object,
+the mean number of requests in flight when each began (with the request itself), and `first+bytes` of each request. A
+long line has `bytes@pages` instead, to be small. Each request has this many bytes. Its first byte is in units of 4096,
+rounded down, in two digits of the 64 in DIGITS.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Recording:
             return self.in_flight
 
     def end(self, together: int, verb: str, name: str | None, first: int, moved: int, size: int) -> None:
-        """Notes a request that was answered; `size` is of the object now, 0 if there is none."""
+        """Notes a request that was answered; `size` is the object's size now, or 0 if there is no object."""
         with self.lock:
             self.in_flight -= 1
             if self.step is None:
@@ -91,7 +92,7 @@ class Answer(NamedTuple):
 
 
 class Memory:
-    """A Swift server in memory: as much of one as Dulwich asks for. Any login is right."""
+    """A Swift server in memory: as much of one as Dulwich requests. Any login is right."""
 
     def __init__(self, delay: float):
         self.delay = delay

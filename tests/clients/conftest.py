@@ -173,7 +173,7 @@ def chromium():
 
 @pytest.fixture
 def browser(chromium):
-    """Chromium for one test. Its pages are closed afterwards, because an open page goes on drawing."""
+    """Chromium for one test. Its pages are closed afterwards, because an open page continues drawing."""
     yield chromium
     for context in chromium.contexts:
         context.close()

@@ -188,7 +188,7 @@ class Program:
         return self.log.read_text(errors="replace")
 
     def stop(self) -> int:
-        """Asks it to end, as Ctrl-C does, and returns its exit code."""
+        """Asks the program to end, as Ctrl-C does, and returns its exit code."""
         self.process.send_signal(signal.SIGINT)
         return self.process.wait(timeout=READY_TIMEOUT)
 
@@ -384,7 +384,7 @@ class Demonstration:
         return Endpoint(f"http://127.0.0.1:{self.port}", *first_key(self.page_link.parent))
 
     def stop(self) -> None:
-        """Stops it as Ctrl-C does, and checks its exit code."""
+        """Stops the program as Ctrl-C does, and checks its exit code."""
         code = self.program.stop()
         assert code == 0, f"Ctrl-C ended the demonstration with {code}:\n{self.program.output()}"
 

@@ -1,4 +1,4 @@
-"""A full disk: writes are refused with the cause, all else goes on, and no acknowledged write is lost."""
+"""A full disk: writes are refused with the cause, all else continues, and no acknowledged write is lost."""
 
 from __future__ import annotations
 

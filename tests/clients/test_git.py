@@ -39,7 +39,7 @@ class GitServer:
         self.start()
 
     def start(self) -> None:
-        """Serves, and returns when it does."""
+        """Starts serving, and returns once connections are accepted."""
         self.port = free_port()
         command = [sys.executable, str(SERVER), str(self.configuration), str(self.port)]
         self.program = Program(command, self.folder / "git-server.log")

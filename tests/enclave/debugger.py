@@ -38,7 +38,7 @@ class Debugger:
         self.socket.settimeout(120)
         self._connect(server)
         self.received = b""
-        # The emulator sends single registers only to a debugger that has asked for their description.
+        # The emulator sends single registers only to a debugger that has requested their description.
         self._request("qXfer:features:read:target.xml:0,ffb")
 
     def _connect(self, server: Path) -> None:

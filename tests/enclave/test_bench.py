@@ -35,7 +35,7 @@ def test_a_fault_of_detworam_opens_and_seals_k_plus_1_times_as_many_pages_as_a_p
     with figures.open() as lines:
         for line in csv.DictReader(lines):
             if line["program"] != "geometric mean":
-                # The solver runs on two formulas, each for that many faults.
+                # The solver runs on two formulas, with 8 faults for each.
                 assert line["faults"] == ("16" if line["program"] == "picosat" else "8")
                 parts = sum(int(line[part]) for part in ("ciphers", "copies", "system_calls"))
                 assert 0 < parts < int(line["instructions"])

@@ -10,7 +10,7 @@ from debugger import Debugger, debugger_environment
 from host import ANSWER_OFFSET, PAGES_OFFSET, REQUEST_NUMBER_OFFSET, REQUEST_OFFSET, STRIDE, EnclaveProgram
 
 PRIVATE_START, UNTRUSTED_START = 0x8000_0000, 0xC000_0000
-# The parts of untrusted memory before the sealed pages that are ever written (`paging/enclave-boundary/src/map.rs`).
+# The parts of untrusted memory that are written, without the sealed pages (`paging/enclave-boundary/src/map.rs`).
 MAILBOX = [(0x000, 8), (0x040, 32), (0x080, 8), (0x0C0, 32), (0x100, 8), (0x1_0000, 0x1_0000), (0x2_0000, 0x1_0000)]
 DATA_OFFSET = 0x2_0000
 # The first bytes of the launch package (`paging/enclave-boundary/src/launch.rs`).
@@ -53,7 +53,7 @@ def test_only_the_known_parts_of_untrusted_memory_are_written(start, built, flag
     empty = [at for at in slots if not any(running.memory[at : at + 16])]
     assert not any(any(running.memory[at : at + STRIDE]) for at in empty)
     assert len(slots) - len(empty) > 40
-    # None of the bytes are the program's, although its code is in the sealed pages.
+    # None of the bytes belong to the program, although its code is in the sealed pages.
     everything = running.memory[:]
     code = program.read_bytes()
     pieces = {code[at : at + 32] for at in range(0x1000, len(code) - 32, 0x100)}

@@ -83,7 +83,7 @@ def test_too_little_and_too_much_untrusted_memory(run, built):
         (["--env", ""], "--env"),
         (["--harts", "2"], "detworam uses one hart"),
         (["--scheme", "parallel", "--harts", "9"], "not in 1..=8"),
-        (["--scheme", "nonsense"], "no such scheme"),
+        (["--scheme", "nonsense"], "unknown scheme"),
         (["--k", "0"], "not in 1.."),
         (["--env", "SURELY_NOT_SET"], "SURELY_NOT_SET"),
         (["--runtime", "/nowhere"], "--runtime"),

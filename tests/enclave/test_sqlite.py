@@ -51,7 +51,7 @@ def test_the_database_answers_as_outside(run, sqlite):
     outside = subprocess.run(["sqlite3", *words], input=statements, capture_output=True, text=True, check=False)
     inside = run(["--untrusted", "16MiB", "--resident", "160"], sqlite, ":memory:", input=statements)
     assert (inside.returncode, inside.stdout) == (outside.returncode, outside.stdout), inside.stderr
-    # The shell goes on although it cannot open its settings or the terminal. One statement is wrong on purpose.
+    # The shell continues although it cannot open its settings or the terminal. One statement is wrong on purpose.
     assert "no such column: absent" in outside.stderr and "no such column: absent" in inside.stderr
     assert "refused: openat" in inside.stderr
     assert outside.stdout.endswith("ok\n") and len(outside.stdout.splitlines()) > 40

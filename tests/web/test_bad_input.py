@@ -1,4 +1,4 @@
-"""Invalid input is refused in a sentence or corrected, and the page goes on."""
+"""Invalid input is refused in a sentence or corrected, and the page continues."""
 
 from __future__ import annotations
 

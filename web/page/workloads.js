@@ -124,7 +124,7 @@ export function copiesOf(workload, capacity, seed, most) {
   const count = least ? Math.min(most, Math.floor(capacity / least)) : most;
   const part = least ? Math.floor(capacity / count) : capacity;
   const copy = (_, nth) => {
-    // Copies that ask for the same block get the same random numbers.
+    // Copies that request the same block get the same random numbers.
     const random = randomFrom(shares === "block" ? seed : (seed + nth) % 2 ** 31);
     return moved(program(part, random, nth, most), least ? nth * part : 0);
   };

@@ -21,36 +21,37 @@ pub enum Shape {
 pub struct Area {
     /// The name.
     pub name: String,
-    /// The drawing of its buckets.
+    /// The drawing of the buckets.
     pub shape: Shape,
-    /// The number of its first slot.
+    /// The number of the first slot.
     pub first_slot: u64,
-    /// Buckets in it.
+    /// The number of buckets.
     pub buckets: u64,
-    /// Slots of each bucket.
+    /// The number of slots of each bucket.
     pub slots: u32,
-    /// Blocks in each slot that is not empty.
+    /// The number of blocks in each slot that is not empty.
     pub entries: u32,
     /// The number of its first block, if all slots are full: the sum over all parts before it.
     pub first_entry: u64,
-    /// The level of a hierarchy that it belongs to, from 0, if levels fill and empty; those of a partition are counted
-    /// after those of the one before it.
+    /// The level of the hierarchy to which the area belongs, from 0, if levels fill and empty. The levels of a
+    /// partition are counted after those of the partition before it.
     pub level: Option<usize>,
-    /// Its partition, from 0: partitions are drawn next to each other.
+    /// The partition of the area, from 0: partitions are drawn next to each other.
     pub partition: Option<u64>,
     /// The word for such a partition.
     pub part: &'static str,
-    /// The position map whose PosMap blocks are in it, from 1, the largest; `None` if it has those of the scheme.
+    /// The number of the position map whose PosMap blocks are in the area, from 1, the largest map. `None` if the area
+    /// has the scheme's blocks.
     pub map: Option<u32>,
 }
 
 impl Area {
-    /// Slots of all its buckets.
+    /// The number of slots of all buckets.
     pub fn all_slots(&self) -> u64 {
         self.buckets * u64::from(self.slots)
     }
 
-    /// The numbers of all its slots.
+    /// The numbers of all slots.
     pub fn numbers(&self) -> Range<u64> {
         self.first_slot..self.first_slot + self.all_slots()
     }
@@ -86,7 +87,7 @@ pub fn tree(layout: &Layout) -> Vec<Area> {
     areas(Shape::Tree, levels)
 }
 
-/// Consecutive parts: name, buckets, slots of each.
+/// Returns the consecutive parts: name, buckets, slots of each.
 pub fn rows<N: Into<String>>(parts: impl IntoIterator<Item = (N, u64, u32)>) -> Vec<Area> {
     areas(Shape::Row, parts)
 }
@@ -115,7 +116,7 @@ pub fn hierarchy(layout: &Layout) -> Vec<Area> {
     areas
 }
 
-/// Partitions, each a tree whose levels have this many buckets of one slot.
+/// Returns the partitions, each a tree whose levels have this many buckets of one slot.
 pub fn trees(partitions: u64, buckets: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
     partitioned(Shape::Tree, partitions, 0, buckets)
 }
@@ -128,7 +129,7 @@ pub fn subtrees(processors: u32, top: Level, buckets: impl Iterator<Item = u64> 
     areas
 }
 
-/// Partitions, each of levels of this many slots that fill and empty.
+/// Returns the partitions, each of levels of this many slots that fill and empty.
 pub fn levels(partitions: u64, slots: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
     let mut areas = partitioned(Shape::Row, partitions, 0, slots);
     for (nth, area) in areas.iter_mut().enumerate() {

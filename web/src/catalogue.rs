@@ -4,9 +4,9 @@ use crate::example_schemes;
 use crate::instance::{Instance, PositionMapKind, Setting};
 use serde::Serialize;
 
-/// Minimum number of blocks of a scheme.
+/// The minimum number of blocks of a scheme.
 pub const MIN_BLOCKS: u64 = 8;
-/// Maximum number of blocks of a scheme: a page draws no more.
+/// The maximum number of blocks of a scheme: a page draws no more.
 pub const MAX_BLOCKS: u64 = 1024;
 /// The maximum number of accesses in a batch.
 pub const MAX_BATCH: u32 = 8;
@@ -26,15 +26,15 @@ pub enum Adversary {
 /// A scheme of the page.
 #[derive(Clone, Copy, Serialize)]
 pub struct SchemeInfo {
-    /// The word for it in requests.
+    /// The word for the scheme in requests.
     pub name: &'static str,
-    /// Its name in prose.
+    /// The name of the scheme in prose.
     pub title: &'static str,
-    /// Its paper.
+    /// The paper of the scheme.
     pub source: &'static str,
     /// A summary in a sentence or two.
     pub about: &'static str,
-    /// The adversary that it protects against.
+    /// The adversary against which the scheme protects.
     pub adversary: Adversary,
     /// The word for the blocks that it stores on the trusted side; empty if it stores none.
     pub stash: &'static str,

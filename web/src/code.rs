@@ -17,17 +17,17 @@ pub enum Work {
 /// The stage of that work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// It has begun.
+    /// The work has begun.
     Started,
-    /// It waits for a read of a part of memory.
+    /// The work waits for a read of a part of memory.
     Reads,
-    /// It waits for a write.
+    /// The work waits for a write.
     Writes,
-    /// It waits for a read or a write of a position map that is in memory.
+    /// The work waits for a read or a write of a position map that is in memory.
     Maps,
-    /// It waits for messages between processors.
+    /// The work waits for messages between processors.
     Sends,
-    /// It has ended.
+    /// The work has ended.
     Ended,
 }
 
@@ -39,13 +39,13 @@ struct Rule {
     stages: &'static [Stage],
     /// The beginning of the name of the part of memory, or of the phase of messages; empty for any.
     area: &'static str,
-    /// Lines, each named by a part of it that no other line has.
+    /// The lines, each named by a part of it that no other line has.
     lines: &'static [&'static str],
 }
 
 /// The pseudocode of a scheme.
 pub struct Code {
-    /// Its lines.
+    /// The lines of the pseudocode.
     pub lines: Vec<String>,
     rules: Vec<&'static [Rule]>,
 }
@@ -57,7 +57,7 @@ impl Code {
         Code { lines, rules: vec![rules] }
     }
 
-    /// The code of a scheme whose position map is recursive, and behind it that of the map.
+    /// The code of a scheme whose position map is recursive, followed by the code of the map.
     pub(crate) fn with_map(mut self) -> Code {
         let map = recursive_map();
         self.lines.extend(map.lines);

@@ -10,7 +10,7 @@ use ameles_core::types::BlockId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Maximum number of steps of one request.
+/// The maximum number of steps of one request.
 pub const MAX_STEPS: u32 = 100_000;
 
 /// A request.
@@ -21,9 +21,9 @@ pub enum Request {
     Schemes,
     /// Makes a simulation.
     Make {
-        /// The name of its scheme.
+        /// The name of the simulation's scheme.
         scheme: String,
-        /// Blocks.
+        /// The number of blocks.
         capacity: u64,
         /// The seed of all that is drawn.
         seed: u64,
@@ -41,7 +41,7 @@ pub enum Request {
     Access {
         /// The simulation.
         simulation: u32,
-        /// The accesses, some of which may be `null`: they ask for nothing.
+        /// The accesses, some of which may be `null`: they request nothing.
         batch: Vec<Option<AccessRequest>>,
     },
     /// Requests a step of the pending work of a simulation.
@@ -57,7 +57,7 @@ pub enum Request {
         #[serde(default = "default_one")]
         times: u32,
     },
-    /// Asks for all that the owner of a simulation knows.
+    /// Requests all that the owner of a simulation knows.
     State {
         /// The simulation.
         simulation: u32,
@@ -75,7 +75,7 @@ pub enum Request {
 pub struct AccessRequest {
     /// The block.
     block: u64,
-    /// The number to write; a read without it.
+    /// The number to write; `None` for a read.
     #[serde(default)]
     write: Option<u32>,
 }

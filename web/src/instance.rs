@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// The size of a scheme, and its randomness.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Blocks.
+    /// The number of blocks.
     pub capacity: u64,
     /// The seed of all that is drawn.
     pub seed: u64,
@@ -28,10 +28,10 @@ pub struct Setting {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PositionMapKind {
-    /// All of it on the trusted side.
+    /// The whole map is on the trusted side.
     #[default]
     Trusted,
-    /// In smaller and smaller ORAMs, the last of which the trusted side has the map of.
+    /// The map is in smaller and smaller ORAMs. The trusted side has the map of the last one.
     Recursive,
 }
 
@@ -47,7 +47,7 @@ impl Setting {
 /// The processors of a scheme that has many.
 #[derive(Clone, Copy, Debug)]
 pub struct Processors {
-    /// The number of them.
+    /// The number of processors.
     pub count: u32,
     /// The leaves of each one's subtree.
     pub leaves: u64,
@@ -57,29 +57,29 @@ pub struct Processors {
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MapShape {
-    /// Its PosMap blocks.
+    /// The number of PosMap blocks.
     pub blocks: u64,
-    /// X, the leaves in each of them.
+    /// X, the number of leaves in each PosMap block.
     pub leaves: u32,
-    /// Blocks of the scheme behind each of them.
+    /// The number of the scheme's blocks that each PosMap block covers.
     pub covers: u64,
 }
 
-/// A scheme over its memory.
+/// A scheme, and its memory.
 pub struct Instance {
     /// The scheme.
     pub scheme: Box<dyn SteppedScheme>,
-    /// Its memory.
+    /// The instance's memory.
     pub memory: Rc<Memory>,
     /// The parts of that memory.
     pub areas: Vec<Area>,
     /// True if each block in memory has a header before it.
     pub has_headers: bool,
-    /// Its pseudocode.
+    /// The instance's pseudocode.
     pub code: Code,
-    /// Its processors, if it has many.
+    /// The instance's processors, if it has several.
     pub processors: Option<Processors>,
-    /// The ORAMs of its position map, the largest first, if that is recursive.
+    /// The ORAMs of its position map, the largest first. Empty if the map is not recursive.
     pub maps: Vec<MapShape>,
 }
 

@@ -64,9 +64,9 @@ impl SchemeParameters for CircuitParameters {
 
 /// The tree of a scheme.
 pub(crate) struct Tree {
-    /// Its memory, an extent for each level.
+    /// The tree's memory, an extent for each level.
     pub(crate) layout: Layout,
-    /// Blocks in each slot.
+    /// The number of blocks in each slot.
     pub(crate) blocks: u32,
     /// The pseudocode of the scheme.
     pub(crate) code: Code,

@@ -13,11 +13,11 @@ use std::task::{Poll, Waker};
 /// A message between processors as the provider sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SentMessage {
-    /// The processor that sends it.
+    /// The processor that sends the message.
     pub from: u32,
-    /// The processor that receives it.
+    /// The processor that receives the message.
     pub to: u32,
-    /// Its length.
+    /// The length in bytes.
     pub bytes: usize,
 }
 
@@ -26,7 +26,7 @@ pub struct SentMessage {
 pub struct Operation {
     /// True for a write.
     pub writes: bool,
-    /// The slots that it touches, numbered through the whole memory, in the order of the request.
+    /// The slots that it touches, by their numbers in the whole memory, in the order of the request.
     pub slots: Vec<u64>,
     /// The messages of a step of the network; none in an operation of the store.
     pub messages: Vec<SentMessage>,
@@ -139,12 +139,12 @@ impl Memory {
         Contents { slots, written }
     }
 
-    /// Asks for a step of the network, and waits until its messages have come.
+    /// Requests a step of the network, and waits until its messages have come.
     pub async fn send(&self, messages: Vec<SentMessage>) {
         self.done(Operation { messages, ..Operation::default() }).await;
     }
 
-    /// Asks for an operation, and waits until it was completed.
+    /// Requests an operation, and waits until it was completed.
     async fn done(&self, operation: Operation) {
         self.waiting.borrow_mut().push_back(operation);
         let ticket = self.operations_issued.get();

@@ -1,6 +1,6 @@
 //! A scheme of your own: change this file, and the page draws what you wrote.
 //!
-//! As it stands it is a scheme that hides too little. Blocks lie in an order that was drawn once and stays secret:
+//! As written here, it is a scheme that hides too little. Blocks lie in an order that was drawn once and stays secret:
 //!
 //! ```text
 //! at the beginning:  draw a permutation p

@@ -26,7 +26,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// The word for it.
+    /// The word for the phase.
     pub fn word(self) -> &'static str {
         match self {
             Phase::Sort => "sort",

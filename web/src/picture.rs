@@ -16,7 +16,7 @@ pub const EMPTY: i64 = -1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Picture {
-    /// Steps so far.
+    /// The number of steps so far.
     pub step: u64,
     /// The block in each entry of each slot, slot by slot; [`EMPTY`] if there is none.
     pub blocks: Vec<i64>,
@@ -42,7 +42,7 @@ pub struct Picture {
     pub is_outdated: bool,
     /// The levels that hold something.
     pub levels: Vec<bool>,
-    /// Numbers that the scheme counts.
+    /// The numbers that the scheme counts.
     pub counters: Vec<(&'static str, u64)>,
     /// The PosMap blocks of a recursive position map.
     pub maps: Maps,
@@ -53,7 +53,7 @@ pub struct Picture {
 pub struct Maps {
     /// The leaves in each occupied entry; `None` for one that was never mapped.
     pub leaves: BTreeMap<usize, Vec<Option<u64>>>,
-    /// Those on the trusted side, of each tree of the map, the largest first.
+    /// The PosMap blocks on the trusted side, of each tree of the map, the largest first.
     pub stashes: Vec<Vec<TrustedMap>>,
 }
 
@@ -62,9 +62,9 @@ pub struct Maps {
 pub struct TrustedMap {
     /// The block.
     pub block: u64,
-    /// Its leaf.
+    /// The leaf of the PosMap block.
     pub leaf: Option<u64>,
-    /// The leaves in it.
+    /// The leaves in the block.
     pub leaves: Vec<Option<u64>>,
 }
 
@@ -73,9 +73,9 @@ pub struct TrustedMap {
 pub struct Trusted {
     /// The block.
     pub block: u64,
-    /// Its leaf, if it has one.
+    /// The leaf of the block, if it has one.
     pub leaf: Option<u64>,
-    /// The number in it.
+    /// The number in the block.
     pub number: u32,
     /// The processor that holds it, in a scheme of many.
     pub processor: Option<u64>,
@@ -131,9 +131,9 @@ impl Picture {
 struct Entries {
     /// The block of each entry.
     blocks: Vec<i64>,
-    /// Its number.
+    /// The numbers of the entries.
     numbers: Vec<u32>,
-    /// Its slot.
+    /// The slots of the entries.
     slots: Vec<usize>,
     /// The leaves of each entry that holds a PosMap block.
     leaves: BTreeMap<usize, Vec<Option<u64>>>,

@@ -38,7 +38,7 @@ struct Running {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepResult {
-    /// Steps so far.
+    /// The number of steps so far.
     pub step: u64,
     /// The work that the step belongs to; `None` if there was nothing to do.
     pub work: Option<Work>,
@@ -61,7 +61,7 @@ pub struct StepResult {
 pub struct VisibleOperation {
     /// True for a write.
     pub writes: bool,
-    /// The slots, numbered through the whole memory.
+    /// The slots, by their numbers in the whole memory.
     pub slots: Vec<u64>,
     /// The messages of a step of the network.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -93,12 +93,12 @@ impl Simulation {
         })
     }
 
-    /// The scheme over its memory.
+    /// The scheme, and its memory.
     pub fn instance(&self) -> &Instance {
         &self.instance
     }
 
-    /// The trusted state, as it was when no operation had it.
+    /// The last trusted state that no operation owned.
     pub fn last_inspection(&self) -> &Inspection {
         &self.last_inspection
     }
@@ -108,12 +108,12 @@ impl Simulation {
         self.is_outdated
     }
 
-    /// Steps so far.
+    /// Returns the number of steps so far.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Asks for an access: it begins when the work before it is done.
+    /// Requests an access: it begins when the work before it is done.
     ///
     /// # Errors
     /// There is no such block.

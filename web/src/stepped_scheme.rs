@@ -19,7 +19,7 @@ pub struct RequestedAccess {
 /// The bytes of a block.
 pub const BLOCK_BYTES: u32 = 4;
 
-/// The accesses of a batch. A processor, or a place of the batch, may ask for nothing.
+/// The accesses of a batch. A processor, or a place of the batch, may request nothing.
 pub type Batch = Vec<Option<RequestedAccess>>;
 
 /// The work of a scheme, to be polled to completion: the result of each access of a batch, if it is a read, or the
@@ -37,7 +37,7 @@ pub trait SteppedScheme {
     /// Begins a step of the pending work.
     fn step(&self) -> Task;
 
-    /// Pending steps of that work.
+    /// Returns the number of pending steps of that work.
     fn pending_steps(&self) -> u64;
 
     /// Returns whether they must come before the next access.

@@ -100,7 +100,7 @@ fn a_round_of_the_parallel_ram_goes_through_its_parts_in_their_order() {
                 [Phase::Sort, Phase::Neighbours, Phase::Spread, Phase::PassOn, Phase::Route, Phase::Back]
                     .map(count);
             assert_eq!(counts, [sort, 1, bits, bits, bits, sort]);
-            // Where all paths are their own processors', neither step shows.
+            // If each processor has only paths of its own, neither step shows.
             assert!(count(Phase::Ask) <= 1 && count(Phase::Ask) == count(Phase::Answer));
             assert!(phases.is_sorted_by_key(|phase| *phase as u32), "{phases:?}");
         }

@@ -67,7 +67,7 @@ fn an_access_reads_a_path_of_each_map_the_smallest_first_and_then_of_the_tree_of
             let results = access(&mut simulation, &mut random, &mut array);
             let instance = simulation.instance();
             let mut read = Vec::new();
-            // What follows the answers is pending: paths are written back.
+            // The work after the answers is pending: paths are written back.
             for result in results.iter().filter(|result| result.work != Some(Work::Idle)) {
                 assert!(!result.lines.is_empty(), "{scheme}: {result:?}");
                 let Some(operation) = &result.operation else { continue };

@@ -39,7 +39,7 @@ struct Budget {
     /// The seconds that [`work`] took on the machine that measured the lines.
     calibration: f64,
     steps: BTreeMap<String, f64>,
-    /// By test binary.
+    /// The times by test binary.
     tests: BTreeMap<String, f64>,
 }
 
@@ -76,8 +76,8 @@ impl Budget {
         Ok(self)
     }
 
-    /// Returns a message for each step and test binary that exceeds its line, or exceeds [`TOLERANCE`] without a line, and
-    /// for each line that was not measured.
+    /// Returns a message for each step and test binary that exceeds its line, or exceeds [`TOLERANCE`] without a line,
+    /// and for each line that was not measured.
     fn violations(&self, usage: &Usage) -> Vec<String> {
         let mut violations = Vec::new();
         let kinds = [("step", &self.steps, &usage.steps), ("test binary", &self.tests, &usage.tests)];

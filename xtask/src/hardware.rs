@@ -76,7 +76,7 @@ pub fn test(variables: &[(&str, &str)]) -> Result<()> {
         .env("AMELES_VERILATOR", &verilator.root))
 }
 
-/// Prints cycles and area of the configurations next to the paper's.
+/// Prints cycles and area of the configurations next to those of the paper.
 pub fn report() -> Result<()> {
     let verilator = verilator()?;
     run(cargo()
@@ -105,8 +105,8 @@ impl Verilator {
         verilator
     }
 
-    /// Returns the command that compiles the translated files of a folder into the program `bench`. The makefile of the Python
-    /// package is not configured.
+    /// Returns the command that compiles the translated files of a folder into the program `bench`. The makefile of the
+    /// Python package is not configured.
     fn compiler(&self, folder: &Path) -> Result<Command> {
         let include = self.root.join("include");
         let mut compiler = command("c++");
@@ -149,7 +149,7 @@ fn bench_cells(verilator: &Verilator) -> Result<()> {
     let generated = std::path::absolute(target_folder()?.join("hardware"))?;
     let mut found = 0;
     for bench in benches()? {
-        let name = bench.file_stem().context("a bench without a file name")?.to_string_lossy().into_owned();
+        let name = bench.file_stem().context("a bench has no file name")?.to_string_lossy().into_owned();
         let folder = generated.join(&name);
         fs::create_dir_all(&folder)?;
         let mut translate = verilator.command();
@@ -159,9 +159,7 @@ fn bench_cells(verilator: &Verilator) -> Result<()> {
             .args(PACKAGES)
             .args(["-y", "rtl", "--Mdir"])
             .arg(&folder);
-        run(
-            translate.arg(Path::new("tests").join(bench.file_name().context("a bench without a file name")?))
-        )?;
+        run(translate.arg(Path::new("tests").join(bench.file_name().context("a bench has no file name")?)))?;
         run(&mut verilator.compiler(&folder)?)?;
         run(&mut command(folder.join("bench")))?;
         found += 1;

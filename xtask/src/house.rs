@@ -18,10 +18,10 @@ const MAX_FIELDS: usize = 15;
 const WIDE: &str = "// Wide: ";
 /// The maximal number of words of the README.
 const MAX_README_WORDS: usize = 500;
-/// Words with which no comment may begin: they stand for a noun that the reader must guess.
-const OPENINGS: [&str; 14] = [
+/// The words with which no comment may begin: they stand for a noun that the reader must guess.
+const OPENINGS: [&str; 21] = [
     "Who", "Whoever", "What", "Whatever", "One", "None", "Nobody", "Whether", "How", "Where", "Why", "When",
-    "Which", "That",
+    "Which", "That", "It", "Its", "They", "Their", "Those", "So", "Of",
 ];
 /// A place that breaks a rule.
 struct Violation {
@@ -183,7 +183,9 @@ mod tests {
             "fn b() {}",
             "//! Whether it is so.",
             "/// Onerous work.",
+            "struct C;",
+            "/// Its blocks.",
         ];
-        assert_eq!(lines_of(comment_style(&lines)), [1, 6]);
+        assert_eq!(lines_of(comment_style(&lines)), [1, 6, 9]);
     }
 }

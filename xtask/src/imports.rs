@@ -1,7 +1,7 @@
 //! The imports between the files of a crate, and the cycles that they form.
 //!
-//! A file imports another file if it uses an item that is defined there. Re-exports are followed to the file of the item:
-//! a file that uses a re-export of `mod.rs` imports the child that defines the item.
+//! A file imports another file if it uses an item that is defined there. Re-exports are followed to the file of the
+//! item: a file that uses a re-export of `mod.rs` imports the child that defines the item.
 
 use anyhow::{Context, Result};
 use proc_macro2::{TokenStream, TokenTree};
@@ -23,7 +23,7 @@ struct File {
     uses: BTreeMap<String, Module>,
     /// The modules whose names are all in scope by `use …::*`.
     globs: Vec<Module>,
-    /// The names of its items.
+    /// The names of the file's items.
     items: BTreeSet<String>,
     /// All paths that the file uses.
     paths: BTreeSet<Module>,

@@ -1,7 +1,7 @@
 //! The processor time of each compilation and each test, measured by a wrapper.
 //!
-//! Cargo starts a copy of this program, named [`NAME`], in place of the compiler, and nextest in place of each test. The
-//! copy runs the program that its arguments name, and adds a line to the [`crate::record`].
+//! Cargo starts a copy of this program, named [`NAME`], in place of the compiler, and nextest in place of each test.
+//! The copy runs the program that its arguments name, and adds a line to the [`crate::record`].
 
 use crate::record::{self, Kind, Line};
 use crate::tool::{command, output};
@@ -43,7 +43,8 @@ pub fn run() -> Result<i32> {
     Ok(usage.status.code().unwrap_or_else(|| 128 + usage.status.signal().unwrap_or_default()))
 }
 
-/// Runs a command to its end. Returns the resources that it and the processes it waited for used.
+/// Runs a command to its end. Returns the resources that were used by the command and by the processes for which it
+/// waited.
 pub fn run_measured(command: &mut Command) -> Result<ResUse> {
     let program = command.get_program().to_owned();
     let child = command.spawn().with_context(|| format!("`{}` cannot be started", program.display()))?;
@@ -61,7 +62,7 @@ fn subject(arguments: &[OsString]) -> Option<(Kind, String)> {
         return Some((Kind::Test, format!("{binary} {test}")));
     }
     let at = arguments.iter().position(|word| word == "--crate-name")?;
-    // Cargo uses this name to ask for the version of the compiler.
+    // Cargo uses this name to request the version of the compiler.
     arguments.get(at + 1).filter(|name| *name != "___")?;
     Some((Kind::Crate, std::env::var("CARGO_PKG_NAME").ok()?))
 }

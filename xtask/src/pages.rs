@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-/// Endings of source files. A page that names such a file means a file of this repository, in any folder.
+/// The endings of source files. A page that names such a file means a file of this repository, in any folder.
 const SOURCE_ENDINGS: [&str; 1] = [".rs"];
 /// The top folders of this repository. A path of a page that begins with one of them must exist.
 const TOP_FOLDERS: [&str; 13] = [

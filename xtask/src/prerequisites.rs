@@ -10,10 +10,10 @@ use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
-/// The Go release that versitygw asks for.
+/// The Go release that versitygw needs.
 const MIN_GO: (u32, u32) = (1, 25);
 
-/// Programs that tests run, with the packages that contain them and the steps that need them.
+/// The programs that tests run, with the packages that contain them and the steps that need them.
 const PROGRAMS: [(&str, &[&str], &[Step]); 12] = [
     ("picosat", &["picosat"], &[Step::Unit, Step::Pager, Step::Enclave]),
     ("qemu-x86_64", &["qemu-user"], &[Step::Unit]),
@@ -34,7 +34,7 @@ const PROGRAMS: [(&str, &[&str], &[Step]); 12] = [
 /// The cross compiler, and the C library that it links statically.
 const COMPILER_PACKAGES: [&str; 2] = ["gcc-riscv64-linux-gnu", "libc6-dev-riscv64-cross"];
 
-/// Targets without an operating system.
+/// The targets without an operating system.
 const FREESTANDING: [&str; 2] = ["riscv64gc-unknown-none-elf", "wasm32-unknown-unknown"];
 
 /// A missing tool.
@@ -43,7 +43,7 @@ struct Prerequisite {
     steps: &'static [Step],
     /// The packages of Debian and Ubuntu that contain it.
     packages: &'static [&'static str],
-    /// Targets that rustup may be able to add.
+    /// The targets that rustup may be able to add.
     targets: &'static [&'static str],
     remedy: String,
 }

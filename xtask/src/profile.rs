@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Crates of the workspace that seal, move and store blocks, or simulate: tests wait for them.
+/// The crates of the workspace that seal, move and store blocks, or simulate: tests wait for them.
 const OPTIMISED: [&str; 12] = [
     "ameles-simulator",
     "ameles-core",
@@ -24,7 +24,7 @@ const OPTIMISED: [&str; 12] = [
     "ameles-vault",
 ];
 
-/// Dependencies that only tests have, with their optimisation levels.
+/// The dependencies that only tests have, with their optimisation levels.
 const TEST_DEPENDENCIES: [(&str, u8); 8] = [
     ("bolero-generator", 0),
     ("comfy-table", 0),

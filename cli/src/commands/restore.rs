@@ -119,7 +119,7 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
     Ok(Exit::Success)
 }
 
-/// Returns the error of the local copy, which is no error of the store.
+/// Returns the error of the local copy, which is not an error of the store.
 fn local_copy_error(error: OpenError) -> VaultError {
     VaultError::LocalCopy(error.to_string().into())
 }

@@ -5,7 +5,8 @@ use crate::config::size::Size;
 /// The maximum of `--requests`.
 pub(super) const MAX_REQUESTS: u32 = 65536;
 
-/// In smaller blocks, a slot is mostly overhead. With larger ones, an access takes seconds on an ordinary link.
+/// The minimal and the maximal size of a block. In smaller blocks, a slot is mostly overhead. With larger ones, an
+/// access takes seconds on an ordinary link.
 pub(super) const MIN_BLOCK_SIZE: Size = Size(64);
 pub(super) const MAX_BLOCK_SIZE: Size = Size(16 << 20);
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct Origins {
     file: PathBuf,
     keys: BTreeSet<&'static str>,
-    /// Other flags for some keys, in a command that renames them.
+    /// The flags that replace some keys, in a command that renames them.
     flags: BTreeMap<&'static str, &'static str>,
 }
 

@@ -34,9 +34,9 @@ const PASSPHRASE_VARIABLE: &str = "AMELES_PASSPHRASE";
 pub struct Settings {
     /// The folder of the vault on this machine.
     pub data: DataFolder,
-    /// Bytes that the user can store, in whole blocks.
+    /// The number of bytes that the user can store, in whole blocks.
     pub capacity: Size,
-    /// Bytes of a block.
+    /// The size of a block.
     pub block_size: Size,
     /// The ORAM algorithm and its parameters.
     pub scheme: SchemeSettings,
@@ -61,15 +61,15 @@ pub struct Settings {
 pub struct SchemeSettings {
     /// The algorithm.
     pub scheme: Scheme,
-    /// Slots for real blocks in a bucket.
+    /// The number of slots for real blocks in a bucket.
     pub z: Option<u32>,
-    /// Slots for dummy blocks in a bucket.
+    /// The number of slots for dummy blocks in a bucket.
     pub s: Option<u32>,
-    /// Accesses from one eviction to the next.
+    /// The number of accesses from one eviction to the next.
     pub a: Option<u32>,
     /// The maximum number of accesses in one batch.
     pub max_batch: Option<u32>,
-    /// Trusted memory for the top of the tree.
+    /// The trusted memory for the top of the tree.
     pub tree_top: Option<SizeOrPercent>,
     /// The place of the stash and the tree top.
     pub tree_top_on: TreeTopOn,

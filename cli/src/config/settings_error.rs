@@ -4,8 +4,8 @@ use crate::config::interval::Interval;
 use crate::config::size::Size;
 use std::net::SocketAddr;
 
-/// Settings that contradict each other, or that no vault can have. Each error names the flag, or the key and its file, of
-/// the value.
+/// Settings that contradict each other, or that no vault can have. Each error names the flag, or the key and its file,
+/// of the value.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// The store of the vault does not exist.
@@ -18,7 +18,7 @@ pub enum SettingsError {
         /// True if the user named the store.
         named: bool,
     },
-    /// A size outside of its range.
+    /// A size that is out of range.
     #[error("{name} is {value}: choose from {min} to {max}")]
     Size {
         /// The setting.
@@ -30,7 +30,7 @@ pub enum SettingsError {
         /// The largest valid value.
         max: Size,
     },
-    /// A number outside of its range.
+    /// A number that is out of range.
     #[error("{name} is {value}: choose from {min} to {max}")]
     Number {
         /// The setting.
@@ -42,7 +42,7 @@ pub enum SettingsError {
         /// The largest valid value.
         max: u64,
     },
-    /// A duration outside of its range.
+    /// A duration that is out of range.
     #[error("{name} is {value}: choose from {min} to {max}")]
     Interval {
         /// The setting.
@@ -65,7 +65,7 @@ pub enum SettingsError {
         capacity: Size,
         /// The block size's name.
         block_name: String,
-        /// Bytes of a block.
+        /// The size of a block.
         block_size: Size,
         /// The smallest capacity that is too large.
         limit: Size,
@@ -86,7 +86,7 @@ pub enum SettingsError {
         /// The scheme's reason.
         why: String,
     },
-    /// More trusted memory than the machine has.
+    /// The vault needs more trusted memory than the machine has.
     #[error(
         "{name} is {capacity}: such a vault takes up to {needed} of trusted memory, and this machine has {total}; \
          {advice}lower the capacity, or raise {block_name}"
@@ -96,9 +96,9 @@ pub enum SettingsError {
         name: String,
         /// The given capacity.
         capacity: Size,
-        /// Trusted memory of such a vault.
+        /// The trusted memory that the vault would need.
         needed: Size,
-        /// Memory of the machine.
+        /// The memory of the machine.
         total: Size,
         /// A smaller tree top that would fit, if there is one.
         advice: String,
@@ -128,7 +128,7 @@ pub enum SettingsError {
         /// The source.
         source_name: &'static str,
     },
-    /// A setting without the other setting that it needs.
+    /// A setting is given without the other setting that it needs.
     #[error("{given} needs {missing} too: give both, or neither")]
     Alone {
         /// The given setting.

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 /// A number of bytes in readable form.
 ///
-/// The unit is binary (`KiB`, `MiB`, `GiB`, `TiB`), decimal (`kB`, `MB`, `GB`, `TB`) or missing (bytes). A bare `K` or `M` is
-/// refused: it may mean 1000 or 1024.
+/// The unit is binary (`KiB`, `MiB`, `GiB`, `TiB`), decimal (`kB`, `MB`, `GB`, `TB`) or missing (bytes). A bare `K` or
+/// `M` is refused: it may mean 1000 or 1024.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "SizeForm")]
 pub struct Size(pub u64);
@@ -22,7 +22,7 @@ impl Serialize for Size {
 /// The error of a text that is not a size.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
-    /// Not a number with a known unit.
+    /// The text is not a number with a known unit.
     #[error("`{0}` is not a size: write a number of bytes, or a number and a unit, such as 64KiB or 10GiB")]
     Invalid(String),
     /// An ambiguous unit.
@@ -32,12 +32,12 @@ pub enum SizeError {
     Ambiguous {
         /// The text that was given.
         text: String,
-        /// Its number.
+        /// The number in the text.
         number: String,
-        /// Its unit, in upper case.
+        /// The unit in the text, in upper case.
         unit: char,
     },
-    /// More than 2^64 - 1 bytes.
+    /// The size is more than 2^64 - 1 bytes.
     #[error("`{0}` is too large: the maximum is 16EiB less one byte")]
     TooLarge(String),
     /// A number below zero.
@@ -71,7 +71,7 @@ impl FromStr for Size {
     }
 }
 
-/// Written in the largest binary unit of at least one, exactly for whole numbers and otherwise with two digits.
+/// Writes a size in the largest binary unit of at least one, exactly for whole numbers and otherwise with two digits.
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u32, &str); 6] =

@@ -15,7 +15,7 @@ use tokio::time::{MissedTickBehavior, interval};
 pub const CONTAINER: &str = "demonstration";
 /// The number of objects. They fill three quarters of the vault.
 pub const OBJECTS: u64 = 48;
-/// Blocks of an object.
+/// The number of blocks of an object.
 const OBJECT_BLOCKS: u64 = 16;
 /// The time between two reads: two reads for each column of the page's heat map.
 const READ_INTERVAL: Duration = Duration::from_millis(250);

@@ -1,8 +1,8 @@
 //! A store without an ORAM: block n is in slot n, sealed.
 //!
 //! Contents are as safe as in a vault: each block is authenticated with its slot and its version before it is used. The
-//! versions are in trusted memory, so an older version is refused. A watcher sees which slots are read or written, and how
-//! often.
+//! versions are in trusted memory, so an older version is refused. A watcher sees which slots are read or written, and
+//! how often.
 
 use crate::report::provider::Provider;
 use ameles_core::tree::layout::{Extent, Layout};
@@ -58,7 +58,7 @@ impl<S: Blobs> BareStore<S> {
         }
     }
 
-    /// Returns the requests that its provider sees.
+    /// Returns the requests that the provider sees.
     pub fn provider(&self) -> Provider {
         Provider { meter: self.store.reader(), touches: self.touches.clone() }
     }
@@ -106,7 +106,7 @@ impl<S: Blobs> BareStore<S> {
 
     fn version(&self, block: u64) -> Result<&Mutex<u64>, DeviceError> {
         let found = usize::try_from(block).ok().and_then(|block| self.versions.get(block));
-        found.ok_or_else(|| DeviceError::Unavailable("there is no such block".into()))
+        found.ok_or_else(|| DeviceError::Unavailable("the block does not exist".into()))
     }
 }
 

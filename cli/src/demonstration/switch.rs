@@ -45,11 +45,11 @@ struct SwitchInner {
 pub struct Baseline {
     /// The provider's requests until then.
     pub usage: Usage,
-    /// Accesses of the vault until then.
+    /// The number of accesses of the vault until then.
     pub accesses: u64,
-    /// Blocks read until then.
+    /// The number of blocks read until then.
     pub read: u64,
-    /// Blocks written until then.
+    /// The number of blocks written until then.
     pub written: u64,
 }
 

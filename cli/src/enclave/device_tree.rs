@@ -1,8 +1,8 @@
 //! The device tree of the machine: its parts, and the memory that each hart may access.
 //!
-//! OpenSBI groups the harts into two domains and sets up physical memory protection for them. The enclave's harts, which
-//! come first, can access private and untrusted memory. The host's hart, the last one, can access only untrusted memory. No
-//! hart can access the firmware or a device.
+//! OpenSBI groups the harts into two domains and sets up physical memory protection for them. The enclave's harts,
+//! which come first, can access private and untrusted memory. The host's hart, the last one, can access only untrusted
+//! memory. No hart can access the firmware or a device.
 
 use ameles_enclave_boundary::map::{PRIVATE_BYTES, PRIVATE_START, RUNTIME_START, UNTRUSTED_START};
 use std::ops::Range;
@@ -43,13 +43,13 @@ pub(super) const MAX_PACKAGE_BYTES: u64 = (PRIVATE_START + PRIVATE_BYTES - PACKA
 
 /// The sizes and addresses that differ between runs.
 pub(super) struct MachineLayout {
-    /// Harts of the enclave. The host's hart comes after them.
+    /// The number of harts of the enclave. The host's hart comes after them.
     pub(super) harts: u32,
-    /// Bytes of untrusted memory. The region has the next power of two.
+    /// The number of bytes of untrusted memory. The region has the next power of two.
     pub(super) untrusted_bytes: u64,
     /// The address at which the host's hart starts.
     pub(super) host: u64,
-    /// Bytes of the launch package.
+    /// The number of bytes of the launch package.
     pub(super) package_bytes: u64,
 }
 
@@ -116,7 +116,8 @@ fn harts(tree: &mut FdtWriter, enclave_harts: u32) -> Result<(), Error> {
     tree.end_node(node)
 }
 
-/// Adds the devices that the firmware needs: a console, a power switch and timers, at the addresses of the emulator's board.
+/// Adds the devices that the firmware needs: a console, a power switch and timers, at the addresses of the emulator's
+/// board.
 fn devices(tree: &mut FdtWriter, enclave_harts: u32) -> Result<(), Error> {
     let soc = tree.begin_node("soc")?;
     cells(tree, 2, 2)?;

@@ -35,15 +35,15 @@ pub struct MeasuredPrograms {
 pub struct ProgramStart<'a> {
     /// The program.
     pub image: &'a Image,
-    /// Its arguments, beginning with its name.
+    /// The arguments of the program, beginning with its name.
     pub arguments: Vec<Vec<u8>>,
-    /// Its input.
+    /// The standard input of the program.
     pub input: Vec<u8>,
 }
 
 impl MeasuredPrograms {
-    /// Finds the programs. Programs without a named file come from the checkout: they are built if needed, and the solver must
-    /// have been built by `cargo xtask setup`. A program that is neither named nor available is skipped.
+    /// Finds the programs. Programs without a named file come from the checkout: they are built if needed, and the
+    /// solver must have been built by `cargo xtask setup`. A program that is neither named nor available is skipped.
     ///
     /// # Errors
     /// A named program is missing or is for another processor; no program is available.

@@ -49,7 +49,7 @@ fn check(bytes: &[u8]) -> Result<()> {
     let endian = header.endian().context(damaged)?;
     let machine = header.e_machine(endian);
     if machine != EM_RISCV || header.e_ident().class != ELFCLASS64 {
-        bail!("it is built for another processor than RISC-V: {ADVICE}");
+        bail!("it is not built for RISC-V: {ADVICE}");
     }
     let segments = header.program_headers(endian, bytes).context(damaged)?;
     if segments.iter().any(|segment| segment.p_type(endian) == PT_INTERP) {

@@ -78,7 +78,7 @@ fn check(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Returns the entry address and the mark of a program, or `None` if it is no runtime.
+/// Returns the entry address and the mark of a program, or `None` if it is not a runtime.
 fn entry_and_mark(bytes: &[u8]) -> object::read::Result<Option<(u64, &[u8])>> {
     let header = FileHeader64::<Endianness>::parse(bytes)?;
     let endian = header.endian()?;

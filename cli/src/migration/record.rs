@@ -1,10 +1,10 @@
 //! The records of a migration: the locations of a vault and its successor, stored in the trusted folder.
 //!
-//! `successor/making.toml` is written before anything of a successor is created, so an interrupted creation is known by it.
-//! When the successor exists, `successor/note.toml` replaces it. Both files may hold credentials of the successor's
-//! provider, so only their owner can read them. `moved.toml` remains when the successor has taken over, and `given-up.toml`
-//! when a successor was cancelled. They hold no credentials: the first tells users of the old flags which flags are right
-//! now, the second tells which store may be emptied.
+//! `successor/making.toml` is written before anything of a successor is created, so an interrupted creation is known by
+//! it. When the successor exists, `successor/note.toml` replaces it. Both files may hold credentials of the successor's
+//! provider, so only their owner can read them. `moved.toml` remains when the successor has taken over, and
+//! `given-up.toml` when a successor was cancelled. They hold no credentials: the first tells users of the old flags
+//! which flags are right now, the second tells which store may be emptied.
 
 use super::flags::with_successor_origins;
 use crate::config::folders::DataFolder;
@@ -167,8 +167,8 @@ impl MigrationRecord {
 
     /// Loads the record of the vault's successor, if there is one.
     ///
-    /// A successor whose creation was interrupted exists as soon as its trusted disk holds a vault: opening it completes
-    /// the creation.
+    /// A successor whose creation was interrupted exists as soon as its trusted disk holds a vault: opening it
+    /// completes the creation.
     ///
     /// # Errors
     /// It cannot be read or parsed; [`VaultError::Locked`](ameles_vault::VaultError::Locked) while it is created.
@@ -193,8 +193,8 @@ impl MigrationRecord {
         }
     }
 
-    /// Saves the record before anything else of the successor is created, and adds its files to `created`. This process must
-    /// have the vault's disk open.
+    /// Saves the record before anything else of the successor is created, and adds its files to `created`. This process
+    /// must have the vault's disk open.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -272,7 +272,8 @@ impl MigrationRecord {
         remove(&Self::file(data))
     }
 
-    /// Returns the settings of the vault and of its successor, which has not taken over. `settings` may name either store.
+    /// Returns the settings of the vault and of its successor, which has not taken over. `settings` may name either
+    /// store.
     pub fn settings_of_both(&self, settings: &Settings) -> (Settings, Settings) {
         let old =
             if self.is_for_successor(settings) { self.from.apply_to(settings) } else { settings.clone() };
@@ -315,9 +316,9 @@ fn read(file: &Path) -> Result<Option<MigrationRecord>> {
     };
     // The parser's message may quote a secret.
     let record = toml::from_str(&text).ok();
-    record
-        .map(Some)
-        .with_context(|| format!("{} is damaged: `ameles migrate` did not write it so", file.display()))
+    record.map(Some).with_context(|| {
+        format!("{} is damaged: it differs from what `ameles migrate` writes", file.display())
+    })
 }
 
 /// Returns true if a file does not exist. A path through a file counts too: the user of the folder reports that error.

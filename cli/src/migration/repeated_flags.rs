@@ -48,7 +48,7 @@ pub fn refuse_other_place(
 /// Refuses flags of another shape than that of the successor.
 ///
 /// # Errors
-/// [`SettingsError::Successor`], with each flag that differs, and those of a shape that no successor can have.
+/// [`SettingsError::Successor`], with each flag that differs, and the errors of a shape that no successor can have.
 pub fn refuse_other_shape(
     settings: &Settings,
     requested: &VaultConfig,

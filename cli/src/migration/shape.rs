@@ -9,7 +9,8 @@ use ameles_vault::{TreeTopPlace, VaultParameters};
 /// Returns the parameters of the successor of a vault with parameters `old`, and the settings with them.
 ///
 /// # Errors
-/// [`SettingsError::Successor`] if it would be smaller or have blocks of another size; those of [`vault_parameters`].
+/// [`SettingsError::Successor`] if it would be smaller or have blocks of another size; the errors of
+/// [`vault_parameters`].
 pub fn successor_parameters(
     requested: &VaultConfig,
     settings: &Settings,

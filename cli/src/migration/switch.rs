@@ -1,11 +1,12 @@
 //! The switch to the successor: its trusted disk replaces the old one.
 //!
-//! When the successor is complete, a mark file records it. From then on every start runs the switch, and continues where the
-//! last one was interrupted. There is always a database under the vault's name: the old one is hard-linked into
-//! `predecessor-…/`, and one rename replaces it by the new one. The files of stashes have unique names: they are hard-linked
-//! into their new folder before that rename, and removed from their old folder after it.
+//! When the successor is complete, a mark file records it. From then on every start runs the switch, and continues
+//! where the last one was interrupted. There is always a database under the vault's name: the old one is hard-linked
+//! into `predecessor-…/`, and one rename replaces it by the new one. The files of stashes have unique names: they are
+//! hard-linked into their new folder before that rename, and removed from their old folder after it.
 //!
-//! Every command that opens a vault runs the switch. It locks the mark, so only one runs at a time, and removes it last.
+//! Every command that opens a vault runs the switch. It locks the mark, so only one runs at a time, and removes it
+//! last.
 
 use super::record::{MigrationRecord, is_missing, sync_parent};
 use crate::config::folders::{DATABASE, DataFolder, RESERVE};
@@ -34,14 +35,14 @@ pub fn mark_complete(data: &DataFolder, old: VaultId) -> Result<()> {
 /// Runs the switch if the mark exists. Returns the new folder of the old vault's trusted disk.
 ///
 /// # Errors
-/// [`VaultError::Locked`] while another process runs it; the trusted folder cannot be written. No data is lost: the next start
-/// continues.
+/// [`VaultError::Locked`] while another process runs it; the trusted folder cannot be written. No data is lost: the
+/// next start continues.
 pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
     let successor = data.successor().trusted();
     let mark = successor.join(MARK);
     let Some((_locked, old)) = lock_mark(&mark)? else { return Ok(None) };
     if old.len() < ID_LETTERS || !old.bytes().all(|letter| letter.is_ascii_hexdigit()) {
-        bail!("{} is damaged: `ameles` did not write it so", mark.display());
+        bail!("{} is damaged: it differs from what `ameles` writes", mark.display());
     }
     let trusted = data.trusted();
     let predecessor = trusted.join(format!("predecessor-{}", &old[..ID_LETTERS]));
@@ -78,7 +79,8 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
     }
     // The reserved space of the successor: the folder of the served vault has its own.
     step(&successor.join(RESERVE), |reserve| ignore_missing(std::fs::remove_file(reserve)))?;
-    // The mark comes last: while it exists, the switch is repeated. Later files in the folder belong to another successor.
+    // The mark comes last: while it exists, the switch is repeated. Later files in the folder belong to another
+    // successor.
     step(&mark, |mark| ignore_missing(std::fs::remove_file(mark)))?;
     sync_parent(&mark)?;
     step(&successor, |folder| ignore_not_empty(std::fs::remove_dir(folder)))?;
@@ -99,7 +101,7 @@ fn lock_mark(mark: &Path) -> Result<Option<(File, String)>> {
             let folder = mark.parent().unwrap_or(mark).display().to_string();
             return Err(anyhow::Error::new(VaultError::Locked).context(folder));
         }
-        // Where files cannot be locked, the database cannot be locked either.
+        // If files cannot be locked, the database cannot be locked either.
         Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
         Err(TryLockError::Error(error)) => return Err(error).with_context(reading),
     }

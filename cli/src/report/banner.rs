@@ -19,15 +19,15 @@ pub struct VaultSummary {
     pub scheme: String,
     /// The scheme's parameters by name.
     pub parameters: Vec<(String, String)>,
-    /// Bytes that the user can store.
+    /// The number of bytes that the user can store.
     pub capacity: Size,
-    /// Bytes of a block.
+    /// The size of a block.
     pub block_size: Size,
     /// The location of the untrusted side.
     pub store: String,
     /// The maximum number of bytes at the provider.
     pub stored: Size,
-    /// Bytes moved in both directions, per byte that the user reads or writes.
+    /// The number of bytes moved in both directions, per byte that the user reads or writes.
     pub moved_per_byte: f64,
     /// The memory of the vault.
     #[serde(flatten)]
@@ -47,16 +47,16 @@ pub struct VaultSummary {
 /// Stash and tree top on the trusted disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OnDiskSummary {
-    /// Their bytes on the trusted disk.
+    /// The bytes of these payloads on the trusted disk.
     pub room: Size,
-    /// Their maximum bytes in memory.
+    /// The maximum bytes of these payloads in memory.
     pub resident: Size,
 }
 
 /// The cost of a journal in the store: one object and one request for each batch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JournalSummary {
-    /// Lengths of batches, each with the bytes of its object.
+    /// The lengths of batches, each with the bytes of its object.
     pub objects: Vec<(u64, Size)>,
     /// US dollars for the requests of a million batches, if prices are given.
     pub dollars: Option<f64>,
@@ -67,13 +67,13 @@ pub struct JournalSummary {
 pub struct PaceSummary {
     /// The interval, in readable form.
     pub turn: String,
-    /// Accesses in each interval.
+    /// The number of accesses in each interval.
     pub batch: u32,
-    /// Bytes that can be read or written per second.
+    /// The number of bytes that can be read or written per second.
     pub per_second: Size,
-    /// Requests per day.
+    /// The number of requests per day.
     pub requests: u64,
-    /// Bytes moved per day, in both directions.
+    /// The number of bytes moved per day, in both directions.
     pub bytes: Size,
     /// US dollars per day, if prices are given.
     pub dollars: Option<f64>,

@@ -1,5 +1,5 @@
-//! The reads that are still answered when a disk is full. For the trusted disk they depend on its reserved space, for the
-//! store on the scheme.
+//! The reads that are still answered when a disk is full. For the trusted disk they depend on its reserved space, for
+//! the store on the scheme.
 
 use crate::config::size::Size;
 use ameles_vault::VaultParameters;
@@ -11,7 +11,7 @@ use std::fmt;
 pub struct ReserveSummary {
     /// The bytes of the reserve.
     pub bytes: Size,
-    /// The minimum number of reads that it allows.
+    /// The minimum number of reads that the reserve allows.
     pub reads: u64,
     /// The reads that are answered when the store is full.
     pub on_full_store: ReadsOnFullStore,

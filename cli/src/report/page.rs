@@ -35,7 +35,7 @@ impl PagePrices {
 pub struct Sources {
     /// The vault.
     pub vault: Vault,
-    /// The requests to its store.
+    /// The requests to the store.
     pub provider: Provider,
     /// The requests of the applications.
     pub counters: RequestCounters,

@@ -1,5 +1,5 @@
-//! The figures of `ameles status`. The vault's process writes them to the trusted folder every few seconds and when it stops.
-//! So `ameles status` takes no request and works while the vault is served. Only the owner can read the file.
+//! The figures of `ameles status`. The vault's process writes them to the trusted folder every few seconds and when it
+//! stops. So `ameles status` takes no request and works while the vault is served. Only the owner can read the file.
 
 use crate::config::folders::DataFolder;
 use crate::config::size::Size;
@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     // Wide: each field is a key of the JSON file.
-    /// Seconds since 1970.
+    /// The number of seconds since 1970.
     taken_at: u64,
     epoch: u32,
     accesses: u64,
@@ -58,11 +58,11 @@ pub fn requests_line(usage: &Usage) -> String {
 pub struct SuccessorFigures {
     /// The location of its store.
     pub store: String,
-    /// Blocks that it has.
+    /// The number of blocks that the successor has.
     pub blocks: u64,
-    /// Blocks of the complete successor.
+    /// The number of blocks of the complete successor.
     pub of: u64,
-    /// The requests to its store since the vault was opened.
+    /// The requests to the successor's store since the vault was opened.
     pub usage: Usage,
 }
 
@@ -127,19 +127,19 @@ impl PaceTurns {
 pub struct Objects {
     /// S3 buckets, or Swift's containers.
     pub buckets: u64,
-    /// Objects in them.
+    /// The number of objects in them.
     pub objects: u64,
-    /// Their bytes.
+    /// The bytes of all objects.
     pub bytes: u64,
-    /// Unused blocks.
+    /// The number of unused blocks.
     pub free_blocks: u64,
     /// All blocks.
     pub blocks: u64,
-    /// Blocks that small objects share.
+    /// The number of blocks that small objects share.
     pub packed_blocks: u64,
-    /// Bytes of small objects in them.
+    /// The bytes of small objects in shared blocks.
     pub packed_bytes: u64,
-    /// Bytes of small objects that wait for a block.
+    /// The number of bytes of small objects that wait for a block.
     pub waiting_bytes: u64,
 }
 
@@ -215,8 +215,8 @@ impl Report {
         }
     }
 
-    /// Reads the last figures, if there are any. If they cannot be read, logs a warning and returns `None`: only the counts
-    /// since the vault was created are lost.
+    /// Reads the last figures, if there are any. If they cannot be read, logs a warning and returns `None`: only the
+    /// counts since the vault was created are lost.
     pub fn load_or_warn(data: &DataFolder) -> Option<Self> {
         Self::load(data).unwrap_or_else(|error| {
             tracing::warn!("{error:#}: the counts of requests and bytes restart from zero");
@@ -224,7 +224,8 @@ impl Report {
         })
     }
 
-    /// Updates existing figures after another command has opened the vault. Logs a warning if they cannot be read or written.
+    /// Updates existing figures after another command has opened the vault. Logs a warning if they cannot be read or
+    /// written.
     pub fn update_opening(data: &DataFolder, status: &Status) {
         let mut report = match Self::load(data) {
             Ok(Some(report)) => report,
@@ -244,8 +245,8 @@ impl Report {
         report.write_or_warn(data);
     }
 
-    /// Updates the change of the key in existing figures, or removes it. Unless the change has only begun, progress that a
-    /// running vault has recorded is kept.
+    /// Updates the change of the key in existing figures, or removes it. Unless the change has only begun, progress
+    /// that a running vault has recorded is kept.
     pub fn update_key_change(data: &DataFolder, change: Option<KeyChangeFigures>, has_only_begun: bool) {
         let Some(mut report) = Self::load_or_warn(data) else { return };
         let earlier_change = report.key_change.filter(|_| !has_only_begun);

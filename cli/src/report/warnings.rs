@@ -1,5 +1,5 @@
-//! Early warnings for the operator. A warning is logged once when it begins and once when it ends, and is in `status` while it
-//! lasts.
+//! Early warnings for the operator. A warning is logged once when it begins and once when it ends, and is in `status`
+//! while it lasts.
 
 use crate::config::size::Size;
 use crate::report::full_disk_reads::ReadsOnFullStore;
@@ -37,9 +37,9 @@ pub enum Warning {
 /// The figures that the warnings depend on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
-    /// Free bytes on the trusted folder's disk, if known.
+    /// The number of free bytes on the trusted folder's disk, if known.
     pub free_bytes: Option<u64>,
-    /// Blocks in the stash at the last time with nothing in flight.
+    /// The number of blocks in the stash at the last time with nothing in flight.
     pub stash_blocks: u64,
     /// The reserved space on the trusted disk.
     pub reserve: ReserveFigures,

@@ -1,5 +1,5 @@
-//! Events of a virtual machine that is resumed from a snapshot. The driver `vmgenid` sends one when the hypervisor gives the
-//! machine another generation.
+//! Events of a virtual machine that is resumed from a snapshot. The driver `vmgenid` sends one when the hypervisor
+//! gives the machine another generation.
 
 pub use system::Resumptions;
 
@@ -127,7 +127,7 @@ mod system {
 mod tests {
     use super::*;
 
-    /// Events of a kernel 6.18 after a write to `/sys/…/uevent`, which marks them as synthetic.
+    /// The events of a kernel 6.18 after a write to `/sys/…/uevent`, which marks them as synthetic.
     const RECORDED: [&[u8]; 2] = [
         b"change@/devices/virtual/mem/null\0ACTION=change\0DEVPATH=/devices/virtual/mem/null\0SUBSYSTEM=mem\0\
           SYNTH_UUID=01234567-89ab-cdef-0123-456789abcdef\0SYNTH_ARG_NEWVMGENID=1\0MAJOR=1\0MINOR=3\0DEVNAME=null\0\
@@ -165,7 +165,8 @@ mod tests {
         });
     }
 
-    /// The kernel sends an event after a write to the file of a device, by root and not in a separate network namespace.
+    /// The kernel sends an event after a write to the file of a device, by root and not in a separate network
+    /// namespace.
     #[cfg(target_os = "linux")]
     #[test]
     fn events_of_the_kernel_arrive() {

@@ -53,7 +53,7 @@ pub enum UsersFileError {
         /// The line of the error, if it is known.
         line: Option<usize>,
     },
-    /// A user in it is not valid.
+    /// A user in the file is not valid.
     #[error("user number {number} in {} is invalid: {why}", file.display())]
     User {
         /// The file.
@@ -234,8 +234,8 @@ impl UsersFile {
         Ok(users)
     }
 
-    /// Creates the file with the owner of the first account, who gets a pair of S3 keys and a password. Returns the users and
-    /// the password.
+    /// Creates the file with the owner of the first account, who gets a pair of S3 keys and a password. Returns the
+    /// users and the password.
     ///
     /// # Errors
     /// See [`UsersFileError`].
@@ -246,8 +246,8 @@ impl UsersFile {
         Ok((users, password))
     }
 
-    /// Changes the users by `edit`, atomically and under a lock. Without a file, the change starts from the owner of the
-    /// first account.
+    /// Changes the users by `edit`, atomically and under a lock. Without a file, the change starts from the owner of
+    /// the first account.
     ///
     /// # Errors
     /// The errors of `edit`; see [`UsersFileError`]. The file then stays unchanged.

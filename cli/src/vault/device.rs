@@ -13,8 +13,8 @@ const SUCCESSOR_STOPPED: &str =
 
 /// The device of a vault, see the module. With a successor, capacity and rows are those of the old vault.
 ///
-/// A [`MirroredVaults`] asks that a block which a failed or unfinished write may have touched is written again before it is
-/// read, and that no block has two writes under way. The gateway keeps to that, as [`Device`] says.
+/// A [`MirroredVaults`] has two conditions. A block that a failed or unfinished write may have changed is written again
+/// before it is read. No block has two writes under way. The gateway keeps to that, as [`Device`] says.
 #[derive(Clone)]
 pub enum VaultDevice {
     /// A vault without a successor.

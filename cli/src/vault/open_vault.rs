@@ -1,5 +1,5 @@
-//! Opening the vaults of `ameles serve`: one vault, or a vault with the successor that it fills. A complete successor takes
-//! over here.
+//! Opening the vaults of `ameles serve`: one vault, or a vault with the successor that it fills. A complete successor
+//! takes over here.
 
 use crate::config::{Settings, VaultConfig};
 use crate::migration::{record::MigrationRecord, switch};
@@ -37,7 +37,7 @@ pub struct OpenVaults {
     pub fresh: bool,
     /// The vault, for the gateway.
     pub device: VaultDevice,
-    /// The requests to its store, and the touches.
+    /// The requests to the vault's store, and the touches.
     pub provider: Provider,
     /// The versioning of the provider's bucket, which may keep every rewrite.
     pub versioning: Versioning,
@@ -53,19 +53,19 @@ pub struct OpenVaults {
 pub struct Successor {
     /// Copies the blocks.
     pub copier: Copier,
-    /// The requests to its store.
+    /// The requests to the successor's store.
     pub meter: MeterReader,
-    /// The location of its store.
+    /// The location of the successor's store.
     pub store: String,
-    /// The command that serves it after it has taken over.
+    /// The command that serves the successor after it has taken over.
     pub line: String,
 }
 
 /// An old vault whose successor has taken over.
 pub struct ReplacedVault {
-    /// Its trusted disk.
+    /// The replaced vault's trusted disk.
     pub predecessor: PathBuf,
-    /// Its store.
+    /// The replaced vault's store.
     pub store: String,
     /// The command that serves the vault from now on.
     pub line: String,

@@ -34,8 +34,8 @@ pub fn process_memory(parameters: &VaultParameters) -> u64 {
     usual + checkpoint + in_flight + DATABASE_CACHE + PROGRAM
 }
 
-/// Returns the maximum bytes of memory of a process that serves a vault with these parameters, with a full catalogue of names
-/// and all admitted transfers and connections.
+/// Returns the maximum bytes of memory of a process that serves a vault with these parameters. The maximum has a full
+/// catalogue of names, and all admitted transfers and connections.
 pub fn max_process_memory(parameters: &VaultParameters, serve: &ServeSettings) -> u64 {
     let scheme = &parameters.scheme;
     let block = u64::from(scheme.block_bytes());
@@ -47,7 +47,7 @@ pub fn max_process_memory(parameters: &VaultParameters, serve: &ServeSettings) -
         SchemeParameters::Trivial(trivial) => 2 * u64::from(trivial.chunk_blocks) * (block + SEAL),
     };
     let listeners = 1 + u64::from(serve.swift.is_some());
-    // TLS takes about as much again.
+    // TLS takes about the same amount in addition.
     let connection = CONNECTION << u64::from(serve.tls.is_some());
     let connections = listeners * Limits::default().connections as u64 * connection;
     let names = MEMORY_PER_ROW_BYTE * parameters.rows_bytes;
@@ -55,14 +55,14 @@ pub fn max_process_memory(parameters: &VaultParameters, serve: &ServeSettings) -
     vault + names + serve.transfer_memory.0 + connections + DATABASE_CACHE + PROGRAM
 }
 
-/// Returns the bytes of the evictions in flight: two paths in the clear and sealed, a copy of one in transfer, and the sealed
-/// slots of one that is read.
+/// Returns the bytes of the evictions in flight: two paths in the clear and sealed, a copy of one in transfer, and the
+/// sealed slots of one that is read.
 fn ring_in_flight(ring: &RingParameters) -> u64 {
     (5 * ring.slots_on_path() + ring.blocks_on_path()) * u64::from(ring.block_bytes)
 }
 
-/// Returns the bytes of batches in flight, without the buffers that count as trusted memory: the paths of one batch that is
-/// read and of one that is written, sealed and in transfer.
+/// Returns the bytes of batches in flight, without the buffers that count as trusted memory. They are the paths of one
+/// batch that is read and of one that is written, sealed and in transfer.
 fn path_in_flight(path: &PathParameters) -> u64 {
     let bucket = u64::from(path.blocks_per_bucket) * u64::from(path.block_bytes);
     4 * buckets_on_paths(path, path.max_batch.into()) * bucket

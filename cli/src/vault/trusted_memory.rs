@@ -10,12 +10,12 @@ const MIN_GROWTH: u64 = 32;
 /// Bytes of trusted memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrustedMemory {
-    /// The usual bytes of a full, busy vault: the maps, the mean stash with the tree top, a batch, and the blocks that an
-    /// eviction has read.
+    /// The usual bytes of a full, busy vault: the maps, the mean stash with the tree top, a batch, and the blocks that
+    /// an eviction has read.
     pub usual: u64,
     /// The usual number of blocks in the stash with nothing in flight.
     pub resting_blocks: u64,
-    /// The maximum that `ameles status` ever shows: the maps, the space of a stash at its hard bound, the blocks of the
+    /// The maximum that `ameles status` ever shows. It is for the maps, a stash at its hard bound, the blocks of the
     /// evictions in flight, and the buffers of paths.
     pub max: u64,
 }

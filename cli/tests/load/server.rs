@@ -11,7 +11,7 @@ use tempfile::TempDir;
 pub(crate) const BUCKET: &str = "load";
 const CAPACITY: &str = "512MiB";
 const BLOCK_SIZE: &str = "16KiB";
-/// Enough transfer memory for all clients at once, including a copy each.
+/// The memory for transfers: enough for all clients at once, including a copy for each.
 const TRANSFERS: &str = "128MiB";
 
 pub(crate) struct Server {

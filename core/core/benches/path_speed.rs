@@ -1,4 +1,4 @@
-//! Measures the speed of Path ORAM over plain memory, with a flat position map and no sealing: fills a vault, then
+//! Measures the speed of Path ORAM over plain memory, with a flat position map and no sealing. It fills a vault, then
 //! reads and writes at random, half and half.
 //!
 //!     cargo bench -p ameles-core --bench path_speed -- [capacity] [block bytes] [trusted share] [accesses]

@@ -1,8 +1,8 @@
-//! Simulates what waits in Path ORAM's stash (trusted top included) for buckets of Z blocks: a full vault of 16
-//! untrusted subtrees whose tree is half full, read in a scan, a sixteenth of it over and over, and at random,
-//! written back promptly and late. Prints, for each number of untrusted levels, the moments of what waits for a
-//! subtree, and the log2 of the probability that more waits than the planned bound makes room for, the worst of the
-//! runs.
+//! Simulates the blocks that wait in Path ORAM's stash (trusted top included) for buckets of Z blocks. The vault is
+//! full, with 16 untrusted subtrees and a tree that is half full. It is read in a scan, a sixteenth of it over and
+//! over, and at random. Write-backs are prompt or late. For each number of untrusted levels, it prints the moments of
+//! the number of blocks that wait for a subtree. It also prints the log2 of the probability that the planned bound is
+//! exceeded, in the worst run.
 //!
 //!     cargo run --release -p ameles-core --example path_tail -- [Z] [accesses] [seed]
 
@@ -12,7 +12,7 @@ use ameles_core::schemes::path::PathParameters;
 use ameles_core::testing::path_tail::{PathTail, WriteBacks, emergency_log2, full_vault, simulate};
 use ameles_core::testing::stash_tail::{ExponentialFit, Reads, moments};
 
-/// The fewest samples that a value must have to count: those of one moment are much alike.
+/// The fewest samples that a value must have to count: samples of neighbouring moments are nearly the same.
 const MIN: u64 = 2048;
 /// The log2 of the number of subtrees that are simulated.
 const TOP: u32 = 4;

@@ -1,7 +1,7 @@
-//! Simulates what waits in RAW ORAM's stash (trusted top included) when no eviction is due: a full vault of 2^8
-//! leaves, read in a scan, for each number of blocks a leaf and of subtrees. Prints its moments, the bits that a
-//! further block is worth in the tail, and the number of blocks beyond which a straight line through the tail is
-//! below 2^-80.
+//! Simulates the blocks that wait in RAW ORAM's stash (trusted top included) when no eviction is due. A full vault of
+//! 2^8 leaves is read in a scan, for several numbers of blocks for each leaf and of subtrees. Prints the moments, the
+//! bits by which a further block lowers the tail, and the number of blocks beyond which a straight line through the
+//! tail is below 2^-80.
 //!
 //!     cargo run --release -p ameles-core --example raw_tail -- [Z] [A] [accesses] [seed]
 
@@ -16,7 +16,7 @@ use ameles_core::types::{Bucket, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// The fewest samples that a value must have to count: those of neighbouring moments are much alike.
+/// The fewest samples that a value must have to count: samples of neighbouring moments are nearly the same.
 const MIN: u64 = 200;
 const LEAF_LEVEL: Level = Level(8);
 

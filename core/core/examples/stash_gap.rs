@@ -1,8 +1,9 @@
-//! Prints why a plan moves no less: planned parameters for 4096 blocks of which an eighth or a quarter is trusted,
-//! beside buckets that an access moves fewer slots with. For all, the computed log2 of the probability of an
-//! emergency eviction. Where there are inner buckets, also that of the exact law of the blocks that wait with the
-//! excess as it is measured, continued as a straight line, under a scan and under hot sets (too high where samples
-//! are few). Where there are none, the computed one is proved, and within six bits of the exact one.
+//! Prints why a plan does not move fewer slots. It compares planned parameters for 4096 blocks, an eighth or a quarter
+//! of them trusted, with buckets that would move fewer slots for each access. For all, the computed log2 of the
+//! probability of an emergency eviction. With inner buckets, it also prints a second probability. It comes from the
+//! exact distribution of the blocks that wait, and from the measured excess, continued as a straight line. It does this
+//! under a scan and under hot sets. The result is too high if there are few samples. Where there are none, the computed
+//! one is proved, and within six bits of the exact one.
 //!
 //!     cargo run --release -p ameles-core --example stash_gap -- [accesses]
 //!

@@ -1,7 +1,7 @@
-//! Simulates the tail of Ring ORAM's stash (tree top included) on its worst case: a full vault, read in a scan, always
-//! the block that was longest unread, with evictions as late as the schedule allows. Prints the measured tail beside
-//! that of a Gaussian, that of an exponential, and the exact law of the blocks that wait for their turn. The meaning of
-//! the figures is in `docs/how-it-works/stash.md`.
+//! Simulates the tail of Ring ORAM's stash (tree top included) in the worst case. A full vault is read in a scan,
+//! always the block that was unread longest, with evictions as late as the schedule allows. Prints the measured tail
+//! next to the tails of a Gaussian and of an exponential, and the exact distribution of the blocks that wait for their
+//! turn. The meaning of the figures is in `docs/how-it-works/stash.md`.
 //!
 //!     cargo run --release -p ameles-core --example stash_tail -- [capacity] [trusted blocks] [accesses] [batch] [seed] [scan|random|dummies|PARTS]
 
@@ -13,7 +13,7 @@ use ameles_core::testing::stash_tail::{
 };
 use std::collections::BTreeMap;
 
-/// The log2 of the tail of a Gaussian beyond so many deviations: below `e^(-x^2 / 2) / 2`.
+/// The log2 of the tail of a Gaussian beyond this many deviations: below `e^(-x^2 / 2) / 2`.
 fn gaussian_log2(deviations: f64) -> f64 {
     -1.0 - deviations * deviations / 2.0 / std::f64::consts::LN_2
 }

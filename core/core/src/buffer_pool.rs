@@ -8,7 +8,7 @@ use core::cell::RefCell;
 pub(crate) struct Buffers(RefCell<Vec<Vec<u8>>>);
 
 impl Buffers {
-    /// A buffer of so many zeros.
+    /// A buffer of this many zeros.
     pub(crate) fn zeros(&self, bytes: usize) -> Vec<u8> {
         let mut buffer = self.best(bytes);
         buffer.clear();
@@ -16,7 +16,7 @@ impl Buffers {
         buffer
     }
 
-    /// A buffer of so many bytes, whatever they are.
+    /// A buffer of this many arbitrary bytes.
     pub(crate) fn room(&self, bytes: usize) -> Vec<u8> {
         let mut buffer = self.best(bytes);
         buffer.resize(bytes, 0);

@@ -17,18 +17,18 @@ pub struct TrustedBlock {
     pub block: BlockId,
     /// The leaf that it is mapped to, in a scheme that has leaves; in one of partitions, the partition instead of it.
     pub leaf: Option<Leaf>,
-    /// Its contents, as long as a block.
+    /// The contents of the block, as long as a block.
     pub payload: Vec<u8>,
 }
 
 /// The place where the position map says that a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
-    /// On the path to this leaf, or in the stash.
+    /// The block is on the path to this leaf, or in the stash.
     Leaf(Leaf),
-    /// In this bucket.
+    /// The block is in this bucket.
     Bucket(Bucket),
-    /// In this partition, counted from 0, or in the cache.
+    /// The block is in this partition, counted from 0, or in the cache.
     Partition(u64),
 }
 
@@ -48,7 +48,7 @@ pub struct Inspection {
     /// The levels that hold something, from the top, in a scheme of levels that fill and empty. The levels of a
     /// partition come after those of the one before it. Public.
     pub levels: Vec<bool>,
-    /// Numbers that the scheme counts, by their names. Public.
+    /// The numbers that the scheme counts, by their names. Public.
     pub counters: Vec<(&'static str, u64)>,
     /// The inner ORAMs of a recursive position map, the largest first: their PosMap blocks hold the places of blocks.
     /// In this case `positions` are the places of the last one's PosMap blocks, which the trusted side keeps.
@@ -93,7 +93,7 @@ pub(crate) fn leaves(positions: &Positions) -> Vec<Option<Position>> {
     blocks.map(|block| positions.get(block).map(Position::Leaf)).collect()
 }
 
-/// The newest copies of all pages, as positions and as what is placed.
+/// The newest copies of all pages, by position and by place.
 pub(crate) fn newest_copies(newest: &CopyMap) -> Inspection {
     let placed = |(page, bucket)| (Slot::only(bucket), BlockId(page));
     Inspection {

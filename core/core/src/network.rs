@@ -12,9 +12,9 @@ pub struct Processor(pub u32);
 /// A message from one processor to another. Its ends and its length show; its contents are sealed on the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The processor that sends it.
+    /// The processor that sends the message.
     pub from: Processor,
-    /// The processor that receives it: another one.
+    /// The processor that receives the message, which is another one.
     pub to: Processor,
     /// The contents, as they were sent and, after the step, as they came.
     pub contents: Vec<u8>,

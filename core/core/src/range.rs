@@ -3,9 +3,9 @@
 use crate::oram::Bounds;
 use crate::types::Level;
 
-/// A parameter outside of its range.
+/// A parameter that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name} is {value}; choose it from {min} to {max}")]
+#[error("{name} is {value}; choose {min} to {max}")]
 pub struct OutOfRange {
     /// The parameter's name.
     pub name: &'static str,
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn the_first_value_out_of_its_range_is_named_with_what_works() {
         let refused = check(&[("a", 1, 1, 1), ("b", 5, 1, 4), ("c", 0, 1, 4)]).unwrap_err();
-        assert_eq!(refused.to_string(), "b is 5; choose it from 1 to 4");
+        assert_eq!(refused.to_string(), "b is 5; choose 1 to 4");
         assert_eq!(check(&[("a", 1, 1, 4), ("b", 4, 1, 4)]), Ok(()));
     }
 }

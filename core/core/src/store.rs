@@ -12,9 +12,8 @@ use alloc::vec::Vec;
 
 /// Memory as a scheme sees it: slots are read one by one, buckets are replaced whole.
 ///
-/// A bucket that was never written reads as zeros. A read answers with the contents at the moment it is asked for,
-/// also where a write of the bucket begins while the read is in flight; a bucket is not read while its write is in
-/// flight.
+/// A bucket that was never written reads as zeros. A read returns the contents at the moment of the request, also if a
+/// write of the bucket begins while the read is in flight. A bucket is not read while its write is in flight.
 #[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
 pub trait Store {
     /// The error of the layers below.
@@ -32,14 +31,14 @@ pub trait Store {
         self.read(slots, into).await
     }
 
-    /// Writes as [`write`](Self::write) does. The store may keep the buffer and leave another, whatever is in it.
+    /// Writes as [`write`](Self::write) does. The store may keep the buffer and leave another with any contents.
     async fn write_buffer(&self, buckets: &[Bucket], from: &mut Vec<u8>) -> Result<(), Self::Error> {
         self.write(buckets, from).await
     }
 
-    /// Moves pages from slots into buckets, and writes one bucket more: one read and one write, unless the store can
-    /// move pages without returning their contents. The trace is the same: every slot of `from` is read, and the
-    /// buckets change in the order of `to`.
+    /// Moves pages from slots into buckets, and writes one bucket more. This is one read and one write, unless the
+    /// store can move pages without returning their contents. The trace is the same: every slot of `from` is read, and
+    /// the buckets change in the order of `to`.
     ///
     /// A store may still move pages when this returns, if the next operation on the store finds them moved. That
     /// operation then reports a failure.
@@ -52,8 +51,8 @@ pub trait Store {
         Ok(())
     }
 
-    /// Says which slots the next [`move_pages`](Self::move_pages) will carry, unless buckets are written that hold
-    /// them. A store that can reads them ahead.
+    /// Says which slots the next [`move_pages`](Self::move_pages) will carry, unless buckets that contain them are
+    /// written. A store that can reads them ahead.
     fn prefetch(&self, _from: &[Slot]) {}
 }
 
@@ -67,7 +66,7 @@ pub struct PageMoves<'a> {
     pub to: &'a [Bucket],
     /// The slot of `from` that is read like any other, but whose target gets the first page.
     pub replaced: Option<usize>,
-    /// As many pages as buckets, the first one filled.
+    /// The pages, as many as buckets; the first one is filled.
     pub pages: &'a mut [u8],
 }
 
@@ -75,7 +74,7 @@ impl PageMoves<'_> {
     /// Moves the pages with one read and one write.
     ///
     /// # Errors
-    /// The store's.
+    /// The errors of the store.
     pub async fn read_then_write<S: Store + ?Sized>(self, store: &S) -> Result<(), S::Error> {
         let PageMoves { from, to, replaced, pages } = self;
         let (first, rest) = pages.split_at_mut(pages.len() / to.len());
@@ -101,7 +100,7 @@ pub struct Place {
 pub struct BucketVersion {
     /// The bucket.
     pub bucket: Bucket,
-    /// Its version; never [`Version::NEVER`].
+    /// The version, never [`Version::NEVER`].
     pub version: Version,
 }
 
@@ -134,9 +133,9 @@ pub trait Untrusted {
     /// Reads sealed slots; `into` is exactly their sealed lengths in the order asked. All requests go out together.
     async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError>;
 
-    /// Writes whole sealed buckets, each durable when this returns. All requests go out together. A version that is
-    /// there already stays as it is: with the same bytes it counts as written (a retry is the identical request), with
-    /// others as [`UntrustedError::Taken`]. Memory of one process that keeps no versions may overwrite.
+    /// Writes whole sealed buckets, each durable when this returns. All requests go out together. An existing version
+    /// stays as it is. With the same bytes the write succeeds, because a retry is the identical request. With other
+    /// bytes it fails with [`UntrustedError::Taken`]. Memory of one process that keeps no versions may overwrite.
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError>;
 
     /// Removes versions that are no longer needed. A version that is already gone is not an error.
@@ -153,9 +152,9 @@ pub enum UntrustedError {
     #[error("{bucket} {version} is truncated in the store", bucket = .0.bucket, version = .0.version)]
     Truncated(BucketVersion),
     /// The version that was to be written exists already, with other bytes: another process writes under its name.
-    #[error("{bucket} {version} is in the store already, with other bytes", bucket = .0.bucket, version = .0.version)]
+    #[error("{bucket} {version} is already in the store, with other bytes", bucket = .0.bucket, version = .0.version)]
     Taken(BucketVersion),
-    /// The store refuses for good (credentials, permissions, no space): retrying will not help.
+    /// The store refuses permanently (credentials, permissions, no space): retrying will not help.
     #[error("the store refused a request: {0}")]
     Refused(Box<dyn core::error::Error + Send + Sync>),
     /// The store cannot be reached or failed for now; the same request may succeed later.

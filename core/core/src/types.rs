@@ -15,7 +15,7 @@ pub struct Leaf(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Level(pub u32);
 
-/// A bucket of untrusted memory, numbered through the whole [`Layout`](crate::tree::layout::Layout).
+/// A bucket of untrusted memory, by its number in the whole [`Layout`](crate::tree::layout::Layout).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Bucket(pub u64);
 
@@ -24,7 +24,7 @@ pub struct Bucket(pub u64);
 pub struct Slot {
     /// The bucket that holds it.
     pub bucket: Bucket,
-    /// Its place within the bucket, from 0.
+    /// The slot's place within the bucket, from 0.
     pub index: u32,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! The only unsafe code of the project's sealing side is here and in `share.rs`. Why it is sound: a job is a pointer to
 //! a closure on the caller's stack, and [`Core::run`] does not return before `pending` is 0. `pending` starts as the
-//! number of parts. A thread subtracts the parts that it took only after it did them, and reads the job only while it
-//! holds a part that it has not subtracted. So the closure lives as long as any thread reads the job. A part is offered
+//! number of parts. A thread does the parts that it took, and only then subtracts them. It reads the job only while it
+//! has a part that it has not subtracted. So the closure lives as long as any thread reads the job. A part is offered
 //! in one lane's range and taken once, by compare-exchange: no two threads do the same part. A lane belongs to one
 //! thread.
 
@@ -17,11 +17,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// Polls for the end of a job before the caller yields its processor: the thread that still works may wait for it. At
-/// about 50 ns a poll that is 20 µs, longer than any part.
+/// The number of polls for the end of a job before the caller yields its processor: the thread that still works may
+/// wait for it. At about 50 ns a poll that is 20 µs, longer than any part.
 const SPINS_BEFORE_YIELD: u32 = 400;
 
-/// Polls for work between two reads of the clock and of the processor's number. At about 50 ns a poll that is 1.6 µs.
+/// The number of polls for work between two reads of the clock and of the processor's number. At about 50 ns a poll
+/// that is 1.6 µs.
 const SPINS_PER_CLOCK_READ: u32 = 32;
 
 /// The caller's closure with its type and lifetime erased: `call(data, lane, part)`.
@@ -41,12 +42,12 @@ unsafe fn call<W: Fn(usize, usize) + Sync>(data: *const (), lane: usize, part: u
 
 unsafe fn no_work(_: *const (), _: usize, _: usize) {}
 
-/// The state of a pool. Fields that change at different times, or that different threads write, have cache lines of
-/// their own: each line that moves to another processor costs a tenth of a microsecond.
+/// The state of a pool. Fields have cache lines of their own if they change at different times, or if different threads
+/// write them. Each line that moves to another processor costs a tenth of a microsecond.
 pub(crate) struct Core {
     lanes: Box<[Lane]>,
     job: CachePadded<CurrentJob>,
-    /// Parts of the job that are not done yet.
+    /// The number of parts of the job that are not done yet.
     pending: CachePadded<AtomicUsize>,
     read_mostly: CachePadded<ReadMostly>,
 }
@@ -56,7 +57,8 @@ struct CachePadded<T>(T);
 
 /// The fields that the caller writes.
 struct CurrentJob {
-    /// Written by the caller that has taken the pool, while no part is offered; read by a thread that holds a part.
+    /// The job. The caller that has taken the pool writes it while no part is offered. A thread that holds a part reads
+    /// it.
     job: UnsafeCell<Job>,
     /// True while a caller uses the pool.
     taken: AtomicBool,

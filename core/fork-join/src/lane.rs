@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The base-two logarithm of the most jobs between two that wake the owner, however often it was woken in vain.
+/// The log2 of the maximum number of jobs between two that wake the owner, even if it often found no work.
 const MAX_SKIPPED_LOG2: u32 = 6;
 
 /// A lane. It has two cache lines of its own, because processors fetch them in pairs and its owner polls it.
@@ -14,9 +14,9 @@ pub(crate) struct Lane {
     range: AtomicU64,
     /// True if the owner sleeps, or is about to.
     asleep: AtomicBool,
-    /// Times in a row, up to a bound, that the owner was woken and found no part.
+    /// The number of times in a row, up to a bound, that the owner was woken and found no part.
     wasted_wakeups: AtomicU32,
-    /// Jobs that do not wake the owner from now on.
+    /// The number of jobs that do not wake the owner from now on.
     jobs_to_skip: AtomicU32,
 }
 
@@ -70,13 +70,13 @@ impl Lane {
         first >= end
     }
 
-    /// Tells whether there are parts, without taking one.
+    /// Returns whether there are parts, without taking one.
     pub(crate) fn has_work(&self) -> bool {
         !self.is_empty(Ordering::Relaxed)
     }
 
-    /// Announces that the owner is about to sleep. `false` if it must not, because there is work. `did_work` says whether
-    /// it has done any part since it was woken.
+    /// Announces that the owner is about to sleep. `false` if it must not, because there is work. `did_work` says
+    /// whether it has done any part since it was woken.
     pub(crate) fn prepare_to_sleep(&self, did_work: bool) -> bool {
         let wasted_wakeups = if did_work {
             0
@@ -93,10 +93,10 @@ impl Lane {
         may_sleep
     }
 
-    /// Tells whether the owner is to be woken now, and marks it as awake.
+    /// Returns whether the owner is to be woken now, and marks it as awake.
     ///
-    /// Waking costs the caller microseconds, and on a busy machine its processor too. So an owner that found no part the
-    /// last times it was woken is skipped for 1, 3, 7, … jobs. Jobs that are too rare for it to help, and machines
+    /// Waking costs the caller microseconds, and on a busy machine its processor too. So an owner that found no part
+    /// the last times it was woken is skipped for 1, 3, 7, … jobs. Jobs that are too rare for it to help, and machines
     /// without a free processor, then cost almost nothing.
     pub(crate) fn take_wakeup(&self) -> bool {
         if !self.asleep.load(Ordering::SeqCst) {
@@ -110,7 +110,7 @@ impl Lane {
         self.asleep.swap(false, Ordering::SeqCst)
     }
 
-    /// Tells whether the owner still sleeps.
+    /// Returns whether the owner still sleeps.
     pub(crate) fn is_asleep(&self) -> bool {
         self.asleep.load(Ordering::SeqCst)
     }

@@ -8,14 +8,14 @@
 //! A [`Pool`] on the calling side
 //! - allocates nothing, touches no thread-local and takes no lock. Its only system calls are the wake-up of a sleeping
 //!   thread, and a yield if another thread lost its processor in the middle of a part;
-//! - does its share itself, and then whatever others have not begun: it ends even if no other thread runs (in a child
-//!   after `fork`, for example);
+//! - does its share itself, and then all parts that others have not begun: it ends even if no other thread runs (in a
+//!   child after `fork`, for example);
 //! - does all of the work alone if the pool is busy with another caller, or if a part calls it again.
 //!
 //! An idle thread polls for work for a while ([`Pool::new`] says how long) and then sleeps. [`Pool::wake`] wakes it
-//! before work comes. On a machine without a free processor a pool is slower than working alone by a few hundred
-//! nanoseconds only: threads that were woken in vain sleep for longer and longer, and a thread on the caller's processor
-//! lets the caller run first.
+//! before work comes. On a machine without a free processor, a pool is only a few hundred nanoseconds slower than
+//! working alone. Threads that were woken and found no work sleep for longer and longer, and a thread on the caller's
+//! processor lets the caller run first.
 //!
 //! Threads inherit the signal mask. A caller that must keep an application's signal handlers off these threads blocks
 //! the signals around [`Pool::new`].

@@ -7,9 +7,9 @@ use crate::share;
 /// Callers use the methods of `dyn Workers`.
 ///
 /// # Safety
-/// [`do_parts`](Self::do_parts) calls `work(lane, part)` once for every part in `0..parts` and for no other, with lanes
-/// below [`lanes`](Self::lanes), and never twice at a time with the same lane. When it returns or panics, no call runs.
-/// Each call sees everything that earlier calls and the caller wrote.
+/// [`do_parts`](Self::do_parts) calls `work(lane, part)` exactly once for every part in `0..parts`, and for no other
+/// part. Lanes are below [`lanes`](Self::lanes), and two calls at the same time never have the same lane. When it
+/// returns or panics, no call runs. Each call sees everything that earlier calls and the caller wrote.
 pub unsafe trait Workers: Sync {
     /// Returns the number of processors that share the work, the caller's included. It never changes.
     fn lanes(&self) -> usize;
@@ -30,7 +30,7 @@ impl dyn Workers + '_ {
         self.do_parts(parts, &unsafe { share::with_state(states, work) });
     }
 
-    /// As `run`, where part i also gets the i-th chunk of `buffer`, `chunk_bytes` long.
+    /// Does the same as `run`, where part i also gets the i-th chunk of `buffer`, `chunk_bytes` long.
     ///
     /// # Panics
     /// As `run`; or if `buffer` is not a whole number of chunks, or a chunk has no bytes.

@@ -7,7 +7,7 @@ use std::thread;
 /// Threads that are made for each job.
 struct Threads(usize);
 
-// SAFETY: shares of lanes are disjoint and cover all parts, a lane is one thread's, and the scope waits for all.
+// SAFETY: shares of lanes are disjoint and cover all parts, a lane belongs to one thread, and the scope waits for all.
 unsafe impl Workers for Threads {
     fn lanes(&self) -> usize {
         self.0

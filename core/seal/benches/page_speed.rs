@@ -3,9 +3,9 @@
 //! `cargo bench -p ameles-seal --bench page_speed`
 //!
 //! A refresh opens K pages and seals K pages, as the write of a deterministic write-only ORAM does. The region is as
-//! large as given in MiB (64, the pager's default, and a small one that stays in the cache), and is traversed in
-//! order. The rounds of a row's measurements, including its floor's, alternate and are short, and each figure is the
-//! best round: other work on the machine only ever adds.
+//! large as given in MiB (64, the pager's default, and a small one that stays in the cache), and is traversed in order.
+//! The rounds of a row's measurements, including those of its floor, are short and take turns. Each figure is the best
+//! round, because other work on the machine can only add time.
 #![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 
 use ameles_core::store::Store;
@@ -35,7 +35,7 @@ struct Slabs {
     slots: Vec<Slab>,
 }
 
-/// On its own cache lines: locks of neighbouring slots do not interfere.
+/// A page on cache lines of its own: locks of neighbouring slots do not interfere.
 #[repr(align(128))]
 struct Slab(Mutex<Box<[u8]>>);
 
@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Seconds of one call in the best round of each measurement; the rounds alternate.
+/// Returns the seconds of one call in the best round of each measurement; the rounds alternate.
 fn best(measurements: &mut [Box<dyn FnMut() + '_>]) -> Vec<f64> {
     let mut best = vec![f64::MAX; measurements.len()];
     for _ in 0..ROUNDS {
@@ -135,8 +135,8 @@ fn best(measurements: &mut [Box<dyn FnMut() + '_>]) -> Vec<f64> {
     best
 }
 
-/// The bare cipher on one page of private memory. Opening alone cannot be repeated without sealing: it is the
-/// difference.
+/// The bare cipher on one page of private memory. Opening cannot be repeated without sealing, so its time is the
+/// difference of two measurements.
 struct Bare {
     key: PageKey,
     page: Vec<u8>,
@@ -207,7 +207,7 @@ fn row(cipher: PageCipher, slots: u64, pool: Option<&Arc<PagePool>>) {
 fn bind(lane: usize) {
     let mut processors = rustix::thread::CpuSet::new();
     processors.set(lane);
-    // If that is refused, it measures all the same.
+    // If that is refused, it still measures.
     let _ = rustix::thread::sched_setaffinity(None, &processors);
 }
 

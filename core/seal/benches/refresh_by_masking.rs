@@ -124,7 +124,7 @@ fn main() {
     print(&rows, &measure(&rows));
 }
 
-/// Seconds of one call: for each row the rounds without copies and with them.
+/// Returns the seconds of one call: for each row the rounds without copies and with them.
 fn measure(rows: &[(String, Work<'_>)]) -> Vec<[Vec<f64>; 2]> {
     let mut bench = Bench { page: vec![1; PAGE + TAG], slots: vec![2; SLOTS * STRIDE], slot: 0, version: 0 };
     let mut rounds = vec![[Vec::new(), Vec::new()]; rows.len()];

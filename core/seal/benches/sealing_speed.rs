@@ -23,7 +23,7 @@ use std::cell::RefCell;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Bytes that each figure moves in one round: within the second-level cache.
+/// The number of bytes that each figure moves in one round: within the second-level cache.
 const ROUND_BYTES: usize = 1 << 20;
 const ROUND_TIME: Duration = Duration::from_millis(100);
 const ROUNDS: usize = 7;
@@ -145,7 +145,7 @@ fn cipher_alone(cipher: Cipher, slot: usize) -> (f64, f64) {
     (bytes / seal / 1e9, bytes / open / 1e9)
 }
 
-/// Nanoseconds in which the misuse-resistant mode seals a slot.
+/// Returns the number of nanoseconds in which the misuse-resistant mode seals a slot.
 fn misuse_resistant(slot: usize) -> f64 {
     let cipher = Aes256GcmSiv::new(&[7; 32].into());
     let mut text = vec![0u8; slot];

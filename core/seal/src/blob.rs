@@ -1,7 +1,7 @@
 //! Sealing of whole byte strings: checkpoints, rows, headers.
 //!
-//! A blob is a header (magic, format, cipher, salt) and chunks, each sealed with its number and a flag for the last
-//! one: so chunks cannot be dropped, added or reordered. The key is fresh for every blob, from the master key, the
+//! A blob is a header (magic, format, cipher, salt) and chunks. Each chunk is sealed with its number and a flag for the
+//! last one. So chunks cannot be dropped, added or reordered. The key is fresh for every blob, from the master key, the
 //! purpose, the salt, the rest of the header and the blob's name; a blob does not open under another name.
 //!
 //! A blob's length reveals its text's length. A caller that has to hide the length pads the text.
@@ -29,18 +29,18 @@ pub enum BlobError {
     /// The blob's format is unknown to this version.
     #[error("the sealed blob has format {found}; this version reads up to {FORMAT}: use a newer ameles")]
     NewerFormat {
-        /// Its format.
+        /// The format of the blob.
         found: u16,
     },
     /// The blob names an unknown cipher.
     #[error("the sealed blob names the unknown cipher {found}")]
     UnknownCipher {
-        /// Its number.
+        /// The number of the cipher.
         found: u8,
     },
     /// The bytes are not what was sealed under this name with this master key.
     #[error(
-        "chunk {chunk} of the sealed blob was forged or cut short, or the master key or the name is another's"
+        "chunk {chunk} of the sealed blob was forged or cut short, or the master key or the name is wrong"
     )]
     Forged {
         /// The first chunk that does not open, from 0.
@@ -48,7 +48,7 @@ pub enum BlobError {
     },
 }
 
-/// Bytes of a blob whose text has `text_bytes`.
+/// Returns the number of bytes of a blob whose text has `text_bytes`.
 pub fn sealed_bytes(text_bytes: usize) -> usize {
     HEADER_BYTES + text_bytes + TAG_BYTES * text_bytes.div_ceil(CHUNK_BYTES).max(1)
 }

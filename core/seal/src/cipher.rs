@@ -43,7 +43,7 @@ impl Cipher {
         }
     }
 
-    /// Its number in sealed headers.
+    /// Returns the cipher's number in sealed headers.
     pub fn number(self) -> u8 {
         self as u8
     }
@@ -62,7 +62,7 @@ impl fmt::Display for Cipher {
 
 /// The error for an unknown cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such cipher; choose aes-256-gcm, chacha20-poly1305, aegis-128l or aegis-256")]
+#[error("unknown cipher; choose aes-256-gcm, chacha20-poly1305, aegis-128l or aegis-256")]
 pub struct UnknownCipher;
 
 impl FromStr for Cipher {
@@ -75,7 +75,7 @@ impl FromStr for Cipher {
 
 /// A cipher with its key, expanded once. Neither `seal` nor `open` allocates.
 ///
-/// Keys are wiped when dropped, except ring's, which keeps its expanded keys private and does not wipe them.
+/// Keys are wiped when dropped, except in ring, which keeps its expanded keys private and does not wipe them.
 pub struct CipherKey {
     inner: Inner,
 }

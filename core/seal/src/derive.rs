@@ -74,7 +74,7 @@ pub type DerivedKey = Zeroizing<[u8; 32]>;
 /// Derives the key of `purpose` under `salt`. `context` is what else the key is bound to (a vault, a name).
 pub fn derive(master: &MasterKey, purpose: Purpose, salt: &Salt, context: &[u8]) -> DerivedKey {
     let label = purpose.0.as_bytes();
-    // The length separates (label, context) pairs, whatever bytes they contain.
+    // The length separates (label, context) pairs with any bytes.
     let length = (label.len() as u64).to_be_bytes();
     let mut key = Zeroizing::new([0; 32]);
     Hkdf::<Sha256>::new(Some(&salt.0), master.expose())

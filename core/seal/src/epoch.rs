@@ -7,10 +7,10 @@ use borsh::{BorshDeserialize, BorshSerialize, io};
 /// An opening of a vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Epoch {
-    /// Its number, from 1. Numbers grow and may skip some.
+    /// The epoch's number, from 1. Numbers grow and may skip some.
     pub number: u32,
-    /// The salt, drawn for this epoch only: 256 bits, so that no key is ever derived twice, not even by two machines
-    /// that restored the same backup.
+    /// The salt, drawn for this epoch only: 256 bits. So no key is derived twice, even if two machines restore the same
+    /// backup.
     pub salt: Salt,
 }
 
@@ -21,7 +21,7 @@ pub struct Epochs {
     table: Vec<Epoch>,
 }
 
-/// The error that an epoch is not newer than the ones before it, or its salt was used before.
+/// The error for an epoch that is not newer than the ones before it, or whose salt was used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaleEpoch;
 
@@ -65,7 +65,7 @@ impl Epochs {
         self.table.len()
     }
 
-    /// Tells whether no epoch has begun.
+    /// Returns whether no epoch has begun.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }

@@ -13,7 +13,7 @@ pub enum SealError {
     )]
     Forged(Place),
     /// The bucket was written and its version is gone: removed by the store's side. A bucket that was never written
-    /// is known by its trusted version, and is no error.
+    /// is known by its trusted version, and is not an error.
     #[error(
         "{slot} ({version}) was removed: it was written, and the store no longer has it",
         slot = .0.slot, version = .0.version
@@ -46,17 +46,17 @@ pub enum SealError {
     #[error("{version} of {bucket} was already sealed, or was not assigned since the vault was opened: assign a new version", bucket = .0.bucket, version = .0.version)]
     NotSealable(BucketVersion),
     /// The trusted versions belong to another layout.
-    #[error("the trusted versions are those of {found} buckets, and the store has {expected}")]
+    #[error("the trusted versions are for {found} buckets, but the store has {expected}")]
     OtherLayout {
-        /// Buckets in the trusted versions.
+        /// The number of buckets in the trusted versions.
         found: u64,
-        /// Buckets in the store's layout.
+        /// The number of buckets in the store's layout.
         expected: u64,
     },
     /// The store's slots are too small to hold a tag.
     #[error("the store's slots of {slot_bytes} bytes are shorter than the sealing overhead")]
     SlotsTooSmall {
-        /// Sealed bytes of a slot.
+        /// The number of sealed bytes of a slot.
         slot_bytes: u32,
     },
     /// The store failed or refused.

@@ -7,13 +7,13 @@ use crate::cipher::NONCE_BYTES;
 use crate::slot_format::SlotFormat;
 use ameles_core::store::Place;
 
-/// Bytes that are authenticated with each slot and not stored.
+/// The number of bytes that are authenticated with each slot and not stored.
 pub const ASSOCIATED_BYTES: usize = 28;
 
 /// The slot's nonce: the counter of its bucket's write, then its index, both big-endian.
 ///
-/// Every bucket write of an epoch takes a fresh counter, and every epoch has its own keys: so no nonce repeats under
-/// one key, as long as only one process counts. [`SlotFormat::Salted`] is for processes that may be copied.
+/// Every bucket write of an epoch takes a fresh counter, and every epoch has its own keys. So no nonce repeats under
+/// one key, if only one process counts. [`SlotFormat::Salted`] is for processes that may be copied.
 pub fn nonce(place: &Place) -> [u8; NONCE_BYTES] {
     let mut nonce = [0; NONCE_BYTES];
     nonce[..8].copy_from_slice(&place.version.counter.to_be_bytes());

@@ -25,7 +25,7 @@ pub enum KeyFileError {
         /// The error of the system.
         cause: io::Error,
     },
-    /// Others than the owner can read or change the file.
+    /// The file can be read or changed by others than its owner.
     #[error(
         "the key file {path} has mode {mode:04o}, which lets others read or change it; run `chmod 600 {path}`",
         path = .path.display()
@@ -33,7 +33,7 @@ pub enum KeyFileError {
     Exposed {
         /// The file.
         path: PathBuf,
-        /// Its permission bits.
+        /// The permission bits of the file.
         mode: u32,
     },
     /// The file does not contain a key.

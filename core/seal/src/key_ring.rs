@@ -11,12 +11,12 @@ use zeroize::Zeroizing;
 pub struct EarlierKey {
     /// The key.
     pub key: MasterKey,
-    /// The last epoch that belongs to it.
+    /// The last epoch of this key.
     pub last_epoch: u32,
 }
 
 impl EarlierKey {
-    /// Bytes of an encoded one.
+    /// The number of bytes of an encoded one.
     pub const BYTES: usize = 4 + MASTER_KEY_BYTES;
 
     /// The encoded bytes, which are as secret as the key. Wiped when dropped.
@@ -54,7 +54,7 @@ impl KeyRing {
         &self.newest
     }
 
-    /// The key before it, if there is one.
+    /// The earlier key, if there is one.
     pub fn earlier(&self) -> Option<&EarlierKey> {
         self.earlier.as_ref()
     }

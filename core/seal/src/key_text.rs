@@ -5,13 +5,13 @@ use alloc::string::String;
 use base64ct::{Base64, Base64Unpadded, Base64Url, Base64UrlUnpadded, Encoding};
 use zeroize::Zeroizing;
 
-/// The error that the text is no master key. It does not repeat the text.
+/// The error for a text that is not a master key. It does not repeat the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a master key is 64 hexadecimal digits or base64 of 32 bytes; this text is {length} characters long and is neither"
 )]
 pub struct NotAKey {
-    /// Characters of the text, without the white space around it.
+    /// The number of characters of the text, without the white space around it.
     pub length: usize,
 }
 

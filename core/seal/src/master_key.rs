@@ -6,7 +6,7 @@ use rand_core::CryptoRng;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// Bytes of a master key.
+/// The number of bytes of a master key.
 pub const MASTER_KEY_BYTES: usize = 32;
 
 /// The 256-bit secret from which every other key is derived. Wiped when dropped; never printed.

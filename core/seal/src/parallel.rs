@@ -70,7 +70,7 @@ pub(crate) trait Work: Send + Sized {
     /// The result of the work.
     type Done: Send;
 
-    /// Bytes to be sealed or opened.
+    /// Returns the number of bytes to be sealed or opened.
     fn bytes(&self) -> usize;
 
     /// Halves the work, or returns it unchanged if it is one slot.

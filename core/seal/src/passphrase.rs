@@ -10,9 +10,9 @@ use rand_core::CryptoRng;
 pub struct PassphraseHeader {
     /// Memory of one derivation, in KiB.
     pub memory_kib: u32,
-    /// Passes over that memory.
+    /// The number of passes over that memory.
     pub passes: u32,
-    /// Lanes that can be computed in parallel.
+    /// The number of lanes that can be computed in parallel.
     pub lanes: u32,
     /// The salt, drawn for this vault.
     pub salt: [u8; 32],
@@ -31,7 +31,7 @@ pub enum PassphraseError {
         min_kib = PassphraseHeader::MIN_MEMORY_KIB, max_kib = PassphraseHeader::MAX_MEMORY_KIB
     )]
     Parameters {
-        /// Requested memory, in KiB.
+        /// The requested memory, in KiB.
         memory_kib: u32,
         /// Requested passes.
         passes: u32,

@@ -9,7 +9,7 @@ use crate::master_key::MasterKey;
 use crate::slot_keys::{BYTES_PER_KEY_LOG2, SLOTS_PER_KEY_LOG2};
 use alloc::vec::Vec;
 
-/// Bytes that sealing adds to a record.
+/// The number of bytes that sealing adds to a record.
 pub const OVERHEAD_BYTES: usize = TAG_BYTES;
 
 /// The reason why a record was not sealed.
@@ -24,7 +24,7 @@ pub enum RecordError {
         next: u64,
     },
     /// The key has sealed as much as is safe. Continue with a fresh salt.
-    #[error("the key of this journal has sealed as much as it may: continue with a fresh salt")]
+    #[error("the key of this journal has reached its limit: continue with a fresh salt")]
     Exhausted,
 }
 

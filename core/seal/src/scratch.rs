@@ -7,7 +7,7 @@ use ameles_core::store::{BucketVersion, Place};
 use core::cell::RefCell;
 use core::ops::{Deref, DerefMut};
 
-/// Buffers kept for reuse. More requests than this in flight allocate theirs.
+/// The number of buffers kept for reuse. More requests than this in flight allocate theirs.
 const MAX_IDLE: usize = 16;
 
 /// The buffers that a request needs while it is in flight.

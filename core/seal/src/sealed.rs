@@ -33,7 +33,7 @@ pub fn sealed_layout(layout: &Layout, format: SlotFormat) -> Layout {
     Layout::new(layout.extents().iter().map(longer).collect())
 }
 
-/// A slot and the version of it to read; [`Version::NEVER`] reads as zeros without a request.
+/// A slot, and the version to read. [`Version::NEVER`] reads as zeros without a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionedSlot {
     /// The slot.
@@ -83,9 +83,8 @@ impl VersionChange {
 /// be rebuilt from its last snapshot and journal.
 ///
 /// # Nonces
-/// A version can be sealed once, and only by the opening that began its epoch: a restored snapshot, however often it is
-/// restored, seals nothing until it begins an epoch with its own salt. A process whose memory is copied
-/// while it runs needs [`Nonces::Salted`].
+/// A version can be sealed once, and only by the opening that began its epoch. A restored snapshot seals nothing until
+/// it begins an epoch with its own salt. A process whose memory is copied while it runs needs [`Nonces::Salted`].
 pub struct Sealed<U> {
     untrusted: U,
     layout: Layout,
@@ -101,9 +100,9 @@ pub struct Sealed<U> {
 /// The versions that this opening may seal.
 #[derive(Default)]
 struct Opening {
-    /// Tells whether the newest epoch was begun here. An epoch that is replayed from a journal was not begun here.
+    /// True if the newest epoch was begun here. An epoch that is replayed from a journal was not begun here.
     began: bool,
-    /// Counters that were assigned here and not sealed yet.
+    /// The counters that were assigned here and not sealed yet.
     unsealed: BTreeSet<u64>,
 }
 
@@ -173,8 +172,8 @@ impl<U: Untrusted> Sealed<U> {
         Ok(number)
     }
 
-    /// Begins an epoch with a number of the caller's choice: it must be above every number that the untrusted side has
-    /// seen, so that the names of its versions are new even after an old snapshot was restored.
+    /// Begins an epoch with a number of the caller's choice. The number must be above every number that the untrusted
+    /// side has seen. Then the names of its versions are new, even after an old snapshot was restored.
     ///
     /// # Errors
     /// [`SealError::EpochNotNew`], also if the number belongs to an earlier master key.
@@ -262,8 +261,8 @@ impl<U: Untrusted> Sealed<U> {
 
     /// Assigns a fresh version of the newest epoch to each bucket, in order, and makes it the newest. No I/O.
     ///
-    /// After a crash, a vault repeats the calls of its journal, and gets the same versions; the writes that
-    /// were not finished are assigned once more, under an epoch begun here.
+    /// After a crash, a vault repeats the calls of its journal, and gets the same versions. Unfinished writes get new
+    /// versions, under an epoch that begins here.
     ///
     /// # Errors
     /// [`SealError::NoEpoch`], [`SealError::CounterExhausted`]; nothing was changed then.
@@ -301,7 +300,7 @@ impl<U: Untrusted> Sealed<U> {
     /// Seals and sends whole buckets under assigned versions.
     ///
     /// # Errors
-    /// As [`seal`](Self::seal) and [`send`](Self::send).
+    /// The errors of [`seal`](Self::seal) and [`send`](Self::send).
     pub async fn write_assigned(&self, buckets: &[BucketVersion], plain: &[u8]) -> Result<(), SealError> {
         let mut scratch = self.scratches.take(plain.len());
         self.prepare_write(&mut scratch, buckets)?;

@@ -38,7 +38,7 @@ impl SlotShapes {
         (run.slots, run.slot_bytes)
     }
 
-    /// Plaintext bytes of the slot.
+    /// Returns the number of plaintext bytes of the slot.
     ///
     /// # Panics
     /// If the slot lies outside of the layout.

@@ -6,7 +6,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use core::fmt;
 use rand_core::CryptoRng;
 
-/// Bytes of a slot's salt.
+/// The number of bytes of a slot's salt.
 pub const SALT_BYTES: usize = 16;
 
 /// The format of sealed slots. Public, and fixed when a vault is made.
@@ -18,13 +18,14 @@ pub enum SlotFormat {
     /// copies continue.
     #[default]
     Counted = 1,
-    /// Salt, ciphertext and tag. Each slot has its own key, derived from a salt that depends on fresh
-    /// randomness, from the slot's identity and from its plaintext: copies of a process repeat no nonce under one key.
+    /// Salt, ciphertext and tag. Each slot has its own key. It is derived from a salt, which depends on fresh
+    /// randomness, from the slot's identity and from its plaintext. So copies of a process repeat no nonce under one
+    /// key.
     Salted = 2,
 }
 
 impl SlotFormat {
-    /// Bytes that sealing adds to a slot.
+    /// Returns the number of bytes that sealing adds to a slot.
     pub const fn overhead_bytes(self) -> usize {
         match self {
             SlotFormat::Counted => TAG_BYTES,
@@ -72,6 +73,6 @@ impl fmt::Debug for Nonces {
     }
 }
 
-/// Fresh randomness of one sealing; zeros where the format needs none.
+/// Fresh randomness of one sealing; zeros if the format needs none.
 #[derive(Clone, Copy)]
 pub(crate) struct Fresh(pub(crate) [u8; 32]);

@@ -212,7 +212,7 @@ mod tests {
             &Epochs::new(),
             2,
         );
-        // The same salt in all epochs: their numbers alone must tell the keys apart.
+        // The same salt in all epochs: only the epochs' numbers make the keys differ.
         (1..=20).for_each(|epoch| keys.begin(epoch, &Salt([3; 32])));
         let mut first = BTreeMap::new();
         for epoch in 1..=20 {

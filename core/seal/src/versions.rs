@@ -118,7 +118,7 @@ impl TrustedVersions {
         }
     }
 
-    /// Words of a bucket's version.
+    /// The number of words of a bucket's version.
     pub const WORDS: u64 = 3;
 
     /// The words of a bucket's version.
@@ -155,7 +155,7 @@ impl TrustedVersions {
         self.counter
     }
 
-    /// Buckets in the table.
+    /// Returns the number of buckets in the table.
     pub fn buckets(&self) -> u64 {
         self.table.len() as u64
     }

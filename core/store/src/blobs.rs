@@ -11,9 +11,9 @@ const MAX_NAME: usize = 512;
 /// A blob as listed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Blob {
-    /// Its name.
+    /// The blob's name.
     pub name: String,
-    /// Its size as the store reports it.
+    /// The blob's size as the store reports it.
     pub size: Bytes,
 }
 
@@ -26,8 +26,8 @@ pub trait Blobs {
     /// Stores `bytes` under `name`, durable when this returns; replaces an earlier blob, in one step.
     async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError>;
 
-    /// Stores `bytes` under `name` only if nothing is there, and returns whether it did. Of several callers, at most one
-    /// gets `true`.
+    /// Stores `bytes` under `name` only if nothing is there, and returns whether it did. Of several callers, at most
+    /// one gets `true`.
     async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError>;
 
     /// The bytes under `name`, or `None` if there are none.
@@ -46,8 +46,8 @@ pub trait Blobs {
 /// The contents of the store, for finding bucket versions that are not needed any more.
 #[allow(async_fn_in_trait, reason = "one thread drives the store; its futures need not be Send")]
 pub trait Inventory {
-    /// Calls `found` with each bucket version and its size as the store reports it, in no particular order, and
-    /// returns how many names among the buckets are not of this scheme (nothing is done about those).
+    /// Calls `found` with each bucket version and its size as the store reports it, in no particular order. Returns the
+    /// number of names among the buckets that do not belong to this scheme. These are ignored.
     ///
     /// Versions written or deleted meanwhile may be listed or not.
     async fn list_bucket_versions(
@@ -65,15 +65,15 @@ pub trait Inventory {
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
     /// The name breaks the rules of [`check_name`].
-    #[error("{name:?} is no name for a blob: {why}")]
+    #[error("{name:?} is not a name for a blob: {why}")]
     BadName {
         /// The name.
         name: String,
-        /// The rule that it breaks.
+        /// The rule that the name breaks.
         why: &'static str,
     },
     /// The blob is larger than the reader accepts.
-    #[error("blob {name:?} is larger than the {max} bytes that it may have")]
+    #[error("blob {name:?} is larger than {max} bytes, the maximum")]
     TooLarge {
         /// The name.
         name: String,
@@ -86,7 +86,7 @@ pub enum BlobError {
 }
 
 impl BlobError {
-    /// Tells whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     pub fn is_unavailable(&self) -> bool {
         matches!(self, BlobError::Store(UntrustedError::Unavailable(_)))
     }

@@ -37,9 +37,9 @@ impl FaultRates {
 /// The faults that happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounts {
-    /// Errors without effect.
+    /// The number of errors without effect.
     pub errors_before: u64,
-    /// Errors with effect.
+    /// The number of errors with effect.
     pub errors_after: u64,
     /// Time-outs, with effect or without.
     pub time_outs: u64,
@@ -65,7 +65,7 @@ pub enum InjectedFault {
     /// The call had its effect.
     #[error("injected: an error after the effect")]
     After,
-    /// It is unknown whether the call had its effect.
+    /// The caller does not learn whether the call had its effect.
     #[error("injected: a time-out")]
     TimedOut,
     /// Some buckets were written.
@@ -108,10 +108,10 @@ impl FaultSwitch {
         self.lock().on = on;
     }
 
-    /// Changes how often they happen.
+    /// Changes the rates of faults.
     ///
     /// # Panics
-    /// If a rate is no probability, or all together exceed 1.
+    /// If a rate is not a probability, or all together exceed 1.
     pub fn set_rates(&self, rates: FaultRates) {
         assert!(rates.check(), "rates are probabilities that sum to at most 1: {rates:?}");
         self.lock().rates = rates;
@@ -143,12 +143,12 @@ enum FaultOutcome {
 
 /// The kind of a call: not every fault applies to every kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Call {
+enum CallKind {
     /// Changes nothing, or removes.
     Other,
     /// Writes a whole object.
     WriteOne,
-    /// Writes so many buckets.
+    /// Writes this many buckets.
     Write(usize),
 }
 
@@ -162,8 +162,8 @@ impl State {
         ((u128::from(self.chance.next_u64()) * bound as u128) >> 64) as usize
     }
 
-    /// Draws once a call, whatever its kind, so that a rate of one fault does not shift the others.
-    fn draw_outcome(&mut self, call: Call) -> FaultOutcome {
+    /// Draws once for each call of any kind, so that a rate of one fault does not shift the others.
+    fn draw_outcome(&mut self, call: CallKind) -> FaultOutcome {
         if !self.on {
             return FaultOutcome::Fine;
         }
@@ -183,10 +183,10 @@ impl State {
         } else if falls_in(rates.time_out) {
             self.counts.time_outs += 1;
             FaultOutcome::TimeOut { effect: self.chance() < 0.5 }
-        } else if falls_in(rates.torn_write) && matches!(call, Call::Write(1..)) {
+        } else if falls_in(rates.torn_write) && matches!(call, CallKind::Write(1..)) {
             self.counts.torn_writes += 1;
             FaultOutcome::Torn
-        } else if falls_in(rates.lost_write) && matches!(call, Call::WriteOne | Call::Write(1..)) {
+        } else if falls_in(rates.lost_write) && matches!(call, CallKind::WriteOne | CallKind::Write(1..)) {
             self.counts.lost_writes += 1;
             FaultOutcome::Lost
         } else {
@@ -207,7 +207,7 @@ impl<S> Faults<S> {
     /// Injects faults at these rates into calls of `inner`, switched on.
     ///
     /// # Panics
-    /// If a rate is no probability, or all together exceed 1.
+    /// If a rate is not a probability, or all together exceed 1.
     pub fn new(inner: S, rates: FaultRates, seed: u64) -> Self {
         assert!(rates.check(), "rates are probabilities that sum to at most 1: {rates:?}");
         let state = State {
@@ -229,7 +229,7 @@ impl<S> Faults<S> {
         &self.inner
     }
 
-    fn draw_outcome(&self, call: Call) -> FaultOutcome {
+    fn draw_outcome(&self, call: CallKind) -> FaultOutcome {
         self.switch.lock().draw_outcome(call)
     }
 
@@ -244,7 +244,7 @@ impl<S> Faults<S> {
     /// Makes a call whose effect cannot be torn, or fails it. A lost call returns `lost`.
     async fn whole<T, E: From<UntrustedError>>(
         &self,
-        call: Call,
+        call: CallKind,
         lost: Option<T>,
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
@@ -292,12 +292,12 @@ impl<S: Untrusted> Untrusted for Faults<S> {
     }
 
     async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
-        self.whole(Call::Other, None, self.inner.read(places, into)).await
+        self.whole(CallKind::Other, None, self.inner.read(places, into)).await
     }
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
         let of = buckets.len();
-        let fault = match self.draw_outcome(Call::Write(of)) {
+        let fault = match self.draw_outcome(CallKind::Write(of)) {
             FaultOutcome::Fine => return self.inner.write(buckets, from).await,
             FaultOutcome::Lost => {
                 let mut written = vec![true; of];
@@ -327,30 +327,30 @@ impl<S: Untrusted> Untrusted for Faults<S> {
     }
 
     async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
-        self.whole(Call::Other, None, self.inner.delete(buckets)).await
+        self.whole(CallKind::Other, None, self.inner.delete(buckets)).await
     }
 }
 
 impl<S: Blobs> Blobs for Faults<S> {
     async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
-        self.whole(Call::WriteOne, Some(()), self.inner.put(name, bytes)).await
+        self.whole(CallKind::WriteOne, Some(()), self.inner.put(name, bytes)).await
     }
 
     async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
         let work = self.inner.put_if_absent(name, bytes);
-        self.whole(Call::WriteOne, Some(true), work).await
+        self.whole(CallKind::WriteOne, Some(true), work).await
     }
 
     async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.whole(Call::Other, None, self.inner.get(name, max)).await
+        self.whole(CallKind::Other, None, self.inner.get(name, max)).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
-        self.whole(Call::Other, None, self.inner.list(prefix)).await
+        self.whole(CallKind::Other, None, self.inner.list(prefix)).await
     }
 
     async fn remove(&self, name: &str) -> Result<(), BlobError> {
-        self.whole(Call::Other, None, self.inner.remove(name)).await
+        self.whole(CallKind::Other, None, self.inner.remove(name)).await
     }
 }
 
@@ -359,7 +359,7 @@ impl<S: Inventory> Inventory for Faults<S> {
         &self,
         found: &mut dyn FnMut(BucketVersion, Bytes),
     ) -> Result<u64, UntrustedError> {
-        self.whole(Call::Other, None, self.inner.list_bucket_versions(found)).await
+        self.whole(CallKind::Other, None, self.inner.list_bucket_versions(found)).await
     }
 
     async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {

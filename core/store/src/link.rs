@@ -41,9 +41,9 @@ pub struct LinkSpeed {
 
 /// Delays the calls to the store below as a full-duplex link would, in tokio's time.
 ///
-/// Bytes of payload queue for the bandwidth of their direction, first come, first served; latency does not queue, and
-/// neither do requests and answers that carry no payload. A request takes effect below when it has arrived there
-/// whole, and its answer is sent when the store below has returned it.
+/// Bytes of payload wait in a queue for the bandwidth of their direction, first come, first served. Latencies overlap.
+/// Requests and answers without payload do not wait in the queue. A request takes effect below when it has arrived
+/// there whole, and its answer is sent when the store below has returned it.
 ///
 /// Needs a tokio runtime with time. Tokio's timers have a grain of a millisecond; see [`precise`](Self::precise).
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl<S> Link<S> {
             sleep_until(due).await;
             return;
         }
-        /// Tokio may be late by its grain; so much is left to the precise sleep.
+        /// The time by which Tokio may be late. The precise sleep waits for it.
         const GRAIN: Duration = Duration::from_millis(2);
         if due.saturating_duration_since(Instant::now()) > GRAIN {
             sleep_until(due - GRAIN).await;

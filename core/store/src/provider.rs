@@ -1,5 +1,5 @@
-//! Adds the limits of a real provider to a store that has none: a largest put, pages of lists and deletions, and bursts
-//! of `SlowDown` answers.
+//! Adds the limits of a real provider to a store that has none: a maximum size of a put, pages of lists and deletions,
+//! and bursts of `SlowDown` answers.
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError, split_buckets};
@@ -33,9 +33,9 @@ impl ProviderLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderRefusal {
     /// The object is larger than what one request may put. The same request will not succeed later.
-    #[error("EntityTooLarge: {bytes} bytes are put at once, and at most {max} are allowed")]
+    #[error("EntityTooLarge: {bytes} bytes are put at once, but at most {max} are allowed")]
     TooLarge {
-        /// Bytes of the object.
+        /// The number of bytes of the object.
         bytes: u64,
         /// The maximum number of bytes.
         max: u64,
@@ -57,15 +57,15 @@ impl From<ProviderRefusal> for UntrustedError {
 /// Counts of what a provider did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProviderCounts {
-    /// Requests that were carried out.
+    /// The number of requests that were carried out.
     pub requests: u64,
-    /// Pages of lists, without the first page of each list.
+    /// The number of pages of lists, without the first page of each list.
     pub further_pages: u64,
-    /// Puts that were refused for their size.
+    /// The number of puts that were refused for their size.
     pub too_large: u64,
-    /// Requests that a burst refused.
+    /// The number of requests that a burst refused.
     pub slowed_down: u64,
-    /// Bytes of the largest object that was put.
+    /// The number of bytes of the largest object that was put.
     pub largest: u64,
 }
 
@@ -88,7 +88,7 @@ pub struct ProviderControl(Arc<Mutex<State>>);
 struct State {
     limits: ProviderLimits,
     chance: ChaCha8Rng,
-    /// Requests that the burst still refuses.
+    /// The number of requests that the burst still refuses.
     refuses: u32,
     counts: ProviderCounts,
 }
@@ -150,9 +150,9 @@ impl State {
     }
 }
 
-/// Limits the requests to the store below. Each bucket version is a request of its own, as in an object store; a list is
-/// a request for each page, and what is written or removed between two pages may be listed or not. The same seed and the
-/// same calls give the same refusals.
+/// Limits the requests to the store below. Each bucket version is a request of its own, as in an object store. A list
+/// is a request for each page. An object that is written or removed between two pages may be listed or not. The same
+/// seed and the same calls give the same refusals.
 #[derive(Debug)]
 pub struct Provider<S> {
     inner: S,

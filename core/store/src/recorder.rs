@@ -44,10 +44,10 @@ pub struct Event {
     pub at: Option<Duration>,
     /// The request itself.
     pub request: Request,
-    /// Bytes of payload that it moves: up for writes, down for reads. Lists and removals count none, and a blob that
-    /// was read counts once it is there.
+    /// The number of bytes of payload that it moves: up for writes, down for reads. Lists and removals count none, and
+    /// a blob that was read counts once it is there.
     pub bytes: Bytes,
-    /// SHA-256 of the payload of a write, if that is recorded.
+    /// The SHA-256 of the payload of a write, if that is recorded.
     pub digest: Option<[u8; 32]>,
 }
 
@@ -62,9 +62,10 @@ struct Recorded {
     events: Vec<Event>,
     calls: u64,
     round: u64,
-    /// Tells whether some call was answered since the last request went out.
+    /// True if some call was answered since the last request went out.
     answered: bool,
-    /// The number of times that the trace was taken: an answer to a request that was taken before changes nothing.
+    /// The number of times that the trace was taken. If the trace was taken after a request, the answer to the request
+    /// changes nothing.
     takes: u64,
 }
 
@@ -95,7 +96,7 @@ impl Trace {
         self.lock().events.len()
     }
 
-    /// Tells whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.lock().events.is_empty()
     }

@@ -16,8 +16,8 @@ pub struct RangeRequest {
 
 /// The range requests that reading `places` makes, sorted by bucket, version and slot.
 ///
-/// Only exactly adjacent slots are joined, so no byte is fetched that was not asked for. A place that is named twice
-/// is fetched twice: the store removes no duplicates. The result does not depend on the order of `places`.
+/// Only exactly adjacent slots are joined, so only requested bytes are fetched. A place that is named twice is fetched
+/// twice: the store removes no duplicates. The result does not depend on the order of `places`.
 pub fn range_requests(places: &[Place]) -> Vec<RangeRequest> {
     let mut sorted: Vec<Place> = places.to_vec();
     sorted.sort_unstable_by_key(sort_key);
@@ -32,7 +32,7 @@ pub fn range_requests(places: &[Place]) -> Vec<RangeRequest> {
 pub(crate) struct ReadPlan {
     /// The requests, as [`range_requests`] gives them.
     pub(crate) requests: Vec<RangeRequest>,
-    /// Offsets into the caller's buffer, one for each slot, in the order in which the requests hold the slots.
+    /// The offsets into the caller's buffer, one for each slot, in the order in which the requests hold the slots.
     pub(crate) offsets: Vec<usize>,
 }
 

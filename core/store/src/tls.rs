@@ -1,10 +1,9 @@
 //! The encryption of the way to a store.
 
-/// Makes ring, which seals slots too, the library that this process's HTTPS clients encrypt with, unless another was
-/// chosen.
+/// Selects ring as the TLS library of this process's HTTPS clients. Does nothing if a library was already selected.
 ///
-/// A store that is opened calls it by itself. Before another client of `reqwest` or `object_store` is built, the caller
-/// calls it. Further calls change nothing.
+/// A store calls this function when it is opened. A program that builds another client of `reqwest` or `object_store`
+/// calls it before. Slots are sealed with ring too.
 pub fn install_tls_provider() {
     // An error says that a library was chosen already.
     drop(rustls::crypto::ring::default_provider().install_default());

@@ -41,9 +41,9 @@ struct Row {
 pub struct TouchedRow {
     /// The number of buckets that the cells of the row stand for.
     pub buckets: u64,
-    /// Slots read, by cell.
+    /// The number of slots read in each cell.
     pub reads: Vec<u64>,
-    /// Slots written, by cell.
+    /// The number of slots written in each cell.
     pub writes: Vec<u64>,
 }
 

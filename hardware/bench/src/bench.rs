@@ -9,17 +9,17 @@ use crate::sample::PortSample;
 use crate::session::{Operation, Session};
 use std::collections::HashMap;
 
-/// The reason why a controller did not show what it should.
+/// The reason why a controller did not show the expected trace.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum BenchError {
     /// Nothing has moved for too long, or there was no end.
     #[error("the run has not ended after {cycles} cycles; it is at request {request} and answer {answer}")]
     Stuck {
-        /// Cycles.
+        /// The number of cycles.
         cycles: u64,
-        /// Requests that the controller accepted.
+        /// The number of requests that the controller accepted.
         request: usize,
-        /// Answers that were given.
+        /// The number of answers that were given.
         answer: usize,
     },
     /// The controller has stopped with an error.
@@ -28,12 +28,12 @@ pub enum BenchError {
     /// DRAM has no room for the tree.
     #[error("the tree has {tree} bytes and DRAM {dram}: choose a lower tree, or more DRAM")]
     NoRoom {
-        /// Bytes of the tree.
+        /// The number of bytes of the tree.
         tree: u64,
-        /// Bytes of DRAM.
+        /// The number of bytes of DRAM.
         dram: u64,
     },
-    /// An answer is not what it should be.
+    /// An answer differs from the expected one.
     #[error("answer {nth} differs from the scheme's")]
     Answer {
         /// The answer, counted from the first.
@@ -52,7 +52,7 @@ pub enum BenchError {
 /// The cycles of a run, its answers and its traffic.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Cycles from the first request to the last beat.
+    /// The number of cycles from the first request to the last beat.
     pub cycles: u64,
     /// The cycle in which each request was accepted.
     pub requests: Vec<u64>,
@@ -64,11 +64,11 @@ pub struct Run {
     pub traffic: Traffic,
     /// The cycle in which each slot of the front end began, and whether it was a dummy.
     pub slots: Vec<(u64, bool)>,
-    /// Blocks of AES that had begun when each answer ended.
+    /// For each answer, the number of blocks of AES that had begun when it ended.
     pub aes_chunks: Vec<u32>,
-    /// Evictions outside of the schedule.
+    /// The number of evictions outside of the schedule.
     pub emergencies: u32,
-    /// Cycles in which the controller signalled a stall of memory.
+    /// The number of cycles in which the controller signalled a stall of memory.
     pub stalled: u64,
 }
 
@@ -80,19 +80,19 @@ pub struct Bench {
     inputs: Inputs,
     cycle: u64,
     answer_contents: Vec<Vec<u8>>,
-    /// Cycles as they were recorded, if they are.
+    /// The cycles as they were recorded, if they are.
     samples: Option<Vec<PortSample>>,
 }
 
-/// Cycles without any movement after which a controller counts as stuck.
+/// The number of cycles without any movement after which a controller counts as stuck.
 const MAX_IDLE_CYCLES: u64 = 20_000;
 
-/// Cycles for each request, in addition to four times those of its beats and ten slots of a pacer, after which a
-/// controller counts as stuck, though beats may move without an end.
+/// The cycles for each request after which a controller counts as stuck, even if beats still move. Four times the
+/// cycles of the request's beats and ten slots of a pacer are added.
 const MAX: u64 = 5_000;
 
-/// Cycles without any movement, once all requests are sent, after which a run has ended, in addition to those of the
-/// tags: two for each byte of a block.
+/// The cycles without any movement after which a run has ended, when all requests are sent. The cycles of the tags are
+/// added: two for each byte of a block.
 const SETTLE_CYCLES: u64 = 2_000;
 
 impl Bench {
@@ -137,7 +137,7 @@ impl Bench {
     /// [`BenchError::NoRoom`].
     ///
     /// # Panics
-    /// If a beat is no burst of it.
+    /// If a beat is not a burst of it.
     pub fn attach_dram(&mut self, dram: Dram) -> Result<(), BenchError> {
         let (tree, room) = (self.configuration.tree_bytes(), dram.bytes());
         if tree > room {
@@ -172,7 +172,7 @@ impl Bench {
         self.samples.replace(Vec::new()).unwrap_or_default()
     }
 
-    /// Its memory.
+    /// Returns the bench's memory.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -200,8 +200,8 @@ impl Bench {
         self.check_traffic(session, &run.traffic)
     }
 
-    /// Does all requests, each as soon as the controller accepts it, whatever it answers, until nothing moves any
-    /// more. A run continues where the last one ended.
+    /// Does all requests, each as soon as the controller accepts it, until nothing moves any more. It accepts any
+    /// answers. A run continues where the last one ended.
     ///
     /// # Errors
     /// [`BenchError::Stuck`], [`BenchError::Stopped`].
@@ -285,13 +285,13 @@ impl Bench {
         self.memory.is_idle()
     }
 
-    /// Cycles for each request after which a run counts as endless.
+    /// Returns the number of cycles for each request after which a run counts as endless.
     fn max_cycles(&self) -> u64 {
         let slot_cycles = self.configuration.front_end.map_or(0, |front_end| front_end.slot_cycles);
         MAX + 4 * self.configuration.beats_of_access() as u64 + 10 * u64::from(slot_cycles)
     }
 
-    /// Compares the stretches that were read and written, joined from their bursts, with those of the scheme.
+    /// Compares the ranges that were read and written, joined from their bursts, with those of the scheme.
     fn check_traffic(&self, session: &Session, traffic: &Traffic) -> Result<(), BenchError> {
         let beat = self.configuration.beat_bytes() as u64;
         let read = session.reads.iter().copied();
@@ -337,7 +337,7 @@ fn check_bursts(
     }
 }
 
-/// Words of 32 bits, the lowest byte first; those beyond the bytes are zero.
+/// Returns the words of 32 bits, the lowest byte first; those beyond the bytes are zero.
 fn words<const N: usize>(bytes: &[u8]) -> [u32; N] {
     let mut words = [0; N];
     for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
@@ -356,7 +356,7 @@ struct User<'a> {
     aes_chunks: Vec<u32>,
     /// The answer that is coming.
     answering: Vec<u8>,
-    /// Beats that the user sends, of all requests in sequence.
+    /// The beats that the user sends, of all requests in sequence.
     data: Vec<[u32; 16]>,
     sent: usize,
     /// The first cycle in which the next of them may be sent.
@@ -419,7 +419,7 @@ impl<'a> User<'a> {
         inputs.spare = spare.map_or(0, |leaf| leaf.0 as u32);
     }
 
-    /// Takes what passed in this cycle. Tells whether anything did.
+    /// Takes the signals that passed in this cycle. Returns whether anything passed.
     fn take(&mut self, cycle: u64, inputs: &Inputs, outputs: &Outputs) -> bool {
         let is_request = inputs.request_valid & outputs.request_ready == 1;
         if is_request {

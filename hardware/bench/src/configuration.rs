@@ -32,27 +32,27 @@ pub struct Configuration {
     pub stash_blocks: u32,
     /// N.
     pub blocks: u32,
-    /// Bytes of a block.
+    /// The size of a block in bytes.
     pub block_bytes: u32,
-    /// Bits of a beat on the bus.
+    /// The number of bits of a beat on the bus.
     pub bus_bits: u32,
-    /// Blocks of AES that a cycle begins.
+    /// The number of blocks of AES that a cycle begins.
     pub aes_lanes: u32,
     /// The choice of one pipeline at twice the clock for each two lanes.
     pub aes_double: bool,
     /// Masks that are computed ahead of time.
     pub mask_beats: u32,
-    /// Levels on chip, from the root's.
+    /// The number of levels on chip, starting with the root.
     pub top_levels: u32,
-    /// Blocks of a bucket of each level; 0 means Z, the maximum.
+    /// The number of blocks of a bucket of each level; 0 means Z, the maximum.
     pub level_blocks: [u8; 32],
-    /// Levels whose buckets are contiguous in memory; 0 or 1 for the order of a heap.
+    /// The number of levels whose buckets are contiguous in memory; 0 or 1 for the order of a heap.
     pub subtree_levels: u32,
-    /// Blocks of the stash and of the tree top that a cycle scans: 1 or 2.
+    /// The number of blocks of the stash and of the tree top that a cycle scans: 1 or 2.
     pub scan_lanes: u32,
-    /// Cycles without movement of memory after which the controller signals a stall.
+    /// The number of cycles without movement of memory after which the controller signals a stall.
     pub stall_cycles: u32,
-    /// The front end; `None` for a backend alone.
+    /// The front end; `None` for a backend without a front end.
     pub front_end: Option<FrontEnd>,
 }
 
@@ -65,18 +65,18 @@ pub struct FrontEnd {
     pub label_bits: u32,
     /// The maximum number of counters in the table on chip.
     pub trusted: u32,
-    /// Lines of the PLB.
+    /// The number of lines of the PLB.
     pub look_aside: u32,
-    /// Bits of a tag; 0 for none.
+    /// The number of bits of a tag; 0 for none.
     pub tag_bits: u32,
     /// The least cycles from path to path; 0 for no pacer.
     pub slot_cycles: u32,
 }
 
-/// Bits of the IV at the beginning of a header.
+/// The number of bits of the IV at the beginning of a header.
 pub(crate) const IV_BITS: u32 = 64;
 
-/// Bits of a block of AES.
+/// The number of bits of a block of AES.
 pub(crate) const CHUNK_BITS: u32 = 128;
 
 impl Configuration {
@@ -107,7 +107,8 @@ impl Configuration {
         }
     }
 
-    /// The same with the front end of the paper: two levels of PosMap blocks in the tree, and a table below 8 KB.
+    /// This configuration with the front end of the paper: two levels of PosMap blocks in the tree, and a table below 8
+    /// KB.
     pub const fn with_front_end(self) -> Self {
         let front_end = FrontEnd {
             labels: 32,
@@ -120,30 +121,30 @@ impl Configuration {
         Configuration { front_end: Some(front_end), ..self }
     }
 
-    /// The same with tags of that many bits (PMMAC).
+    /// This configuration with tags of this many bits (PMMAC).
     ///
     /// # Panics
-    /// For a backend alone.
+    /// If the configuration has no front end.
     pub fn with_tags(self, tag_bits: u32) -> Self {
         let front_end = self.front_end.expect("tags need counters, and so a front end");
         Configuration { front_end: Some(FrontEnd { tag_bits, ..front_end }), ..self }
     }
 
-    /// The same with a path every `slot_cycles` cycles, for a block or a dummy.
+    /// This configuration with a path every `slot_cycles` cycles, for a block or a dummy.
     ///
     /// # Panics
-    /// For a backend alone.
+    /// If the configuration has no front end.
     pub fn with_slots(self, slot_cycles: u32) -> Self {
         let front_end = self.front_end.expect("a pacer needs a front end");
         Configuration { front_end: Some(FrontEnd { slot_cycles, ..front_end }), ..self }
     }
 
-    /// Bits of a tag; 0 for none.
+    /// Returns the number of bits of a tag; 0 for none.
     pub fn tag_bits(&self) -> u32 {
         self.front_end.map_or(0, |front_end| front_end.tag_bits)
     }
 
-    /// Blocks of the tree: the user's, and those of the PosMaps.
+    /// Returns the number of blocks of the tree: the user's blocks and the PosMap blocks.
     pub fn tree_blocks(&self) -> u64 {
         self.front_end.map_or(self.blocks.into(), |FrontEnd { labels, trusted, .. }| {
             AddressSpace::new(self.blocks.into(), labels, trusted.into()).blocks()
@@ -153,7 +154,7 @@ impl Configuration {
     /// The front end in the core.
     ///
     /// # Panics
-    /// For a backend alone.
+    /// If the configuration has no front end.
     pub fn front_end_parameters(&self) -> FreecursiveParameters {
         let FrontEnd { labels, label_bits, trusted, look_aside, tag_bits, .. } =
             self.front_end.expect("the configuration has a front end");
@@ -208,7 +209,7 @@ impl Configuration {
         generics.into_iter().map(|(name, value)| (name, value.to_string())).chain([sized]).collect()
     }
 
-    /// The same tree in the core.
+    /// The parameters of this tree in the core.
     pub fn parameters(&self) -> BackendParameters {
         match self.scheme {
             Scheme::Raw => BackendParameters::Raw(RawParameters {
@@ -244,7 +245,7 @@ impl Configuration {
         (0..=self.leaf_level).map(|level| (Level(level), Level(level), self.places(level))).collect()
     }
 
-    /// Blocks of a bucket of a level.
+    /// Returns the number of blocks of a bucket of a level.
     pub(crate) fn places(&self, level: u32) -> u32 {
         match self.level_blocks[level as usize] {
             0 => self.blocks_per_bucket,
@@ -252,48 +253,48 @@ impl Configuration {
         }
     }
 
-    /// Bits of a leaf in an entry.
+    /// Returns the number of bits of a leaf in an entry.
     pub(crate) fn leaf_bits(&self) -> u32 {
         self.leaf_level.max(1)
     }
 
-    /// Bits of a block's address in an entry.
+    /// Returns the number of bits of a block's address in an entry.
     pub(crate) fn address_bits(&self) -> u32 {
         (u64::BITS - (self.tree_blocks() - 1).leading_zeros()).max(1)
     }
 
-    /// Bits of an entry.
+    /// Returns the number of bits of an entry.
     pub(crate) fn entry_bits(&self) -> u32 {
         1 + self.address_bits() + self.leaf_bits()
     }
 
-    /// Blocks of AES that hide a row of entries.
+    /// Returns the number of blocks of AES that hide a row of entries.
     pub(crate) fn row_chunks(&self) -> u32 {
         let below = if self.scheme == Scheme::Path { 2 } else { 0 };
         (self.blocks_per_bucket * self.entry_bits() + below).div_ceil(CHUNK_BITS)
     }
 
-    /// Bytes of a beat.
+    /// Returns the number of bytes of a beat.
     pub fn beat_bytes(&self) -> usize {
         self.bus_bits as usize / 8
     }
 
-    /// Beats of a header.
+    /// Returns the number of beats of a header.
     pub fn header_beats(&self) -> usize {
         (IV_BITS + self.row_chunks() * CHUNK_BITS).div_ceil(self.bus_bits) as usize
     }
 
-    /// Beats of a block.
+    /// Returns the number of beats of a block.
     pub fn block_beats(&self) -> usize {
         self.block_bytes as usize / self.beat_bytes()
     }
 
-    /// Tags in a beat.
+    /// Returns the number of tags in a beat.
     pub(crate) fn tags_per_beat(&self) -> usize {
         self.bus_bits.checked_div(self.tag_bits()).unwrap_or(1) as usize
     }
 
-    /// Beats of a bucket's tags, as many in each level.
+    /// Returns the number of beats of a bucket's tags, as many in each level.
     pub fn tag_beats(&self) -> usize {
         if self.tag_bits() == 0 {
             0
@@ -307,12 +308,13 @@ impl Configuration {
         self.header_beats() + self.places(level) as usize * self.block_beats() + self.tag_beats()
     }
 
-    /// Beats of the largest bucket: each has room for as many in memory.
+    /// The beats of the largest bucket. Each bucket has room for as many in memory.
     pub fn max_bucket_beats(&self) -> usize {
         self.header_beats() + self.blocks_per_bucket as usize * self.block_beats() + self.tag_beats()
     }
 
-    /// Bytes of a block in the core: with its tag, of which the controller stores the first bits.
+    /// Returns the size in bytes of a block in the core. It includes the block's tag, of which the controller stores
+    /// the first bits.
     pub(crate) fn tagged_bytes(&self) -> u32 {
         self.block_bytes + if self.tag_bits() == 0 { 0 } else { TAG_BYTES as u32 }
     }
@@ -336,17 +338,17 @@ impl Configuration {
         (before + (index >> depth) * ((1 << (below - root)) - 1) + place) * bytes
     }
 
-    /// Bytes of the tree in memory.
+    /// Returns the number of bytes of the tree in memory.
     pub fn tree_bytes(&self) -> u64 {
         (self.buckets() - self.top_buckets()) * (self.max_bucket_beats() * self.beat_bytes()) as u64
     }
 
-    /// Buckets of the tree top.
+    /// Returns the number of buckets of the tree top.
     pub(crate) fn top_buckets(&self) -> u64 {
         (1 << self.top_levels) - 1
     }
 
-    /// Beats that an access and its share of an eviction move: the lower bound of the bus.
+    /// Returns the number of beats that an access and its share of an eviction move: the lower bound of the bus.
     pub fn beats_of_access(&self) -> f64 {
         let levels = self.top_levels..=self.leaf_level;
         let buckets: usize = levels.clone().map(|level| self.bucket_beats(level)).sum();
@@ -357,7 +359,7 @@ impl Configuration {
         }
     }
 
-    /// Buckets of the tree.
+    /// Returns the number of buckets of the tree.
     pub(crate) fn buckets(&self) -> u64 {
         (2 << self.leaf_level) - 1
     }

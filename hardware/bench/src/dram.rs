@@ -15,16 +15,16 @@ use std::rc::Rc;
 pub struct Dram {
     model: Memory<Fast, CountingObserver>,
     done: Rc<RefCell<HashMap<u64, u64>>>,
-    /// Requests of the model so far: they are numbered from 0.
+    /// The number of requests of the model so far: they are numbered from 0.
     submitted: u64,
     /// Requested beats, in order, with the cycle of the controller in which each may pass.
     reads: VecDeque<(RequestId, Option<u64>)>,
-    /// Beats that wait for DRAM to write them.
+    /// The beats that wait for DRAM to write them.
     writes: Vec<RequestId>,
     counts: Counts,
-    /// Cycles of DRAM in one of the controller.
+    /// The number of cycles of DRAM in one of the controller.
     ratio: u64,
-    /// Cycles of the controller from the last of a burst to its beat on the bus.
+    /// The number of cycles of the controller from the last of a burst to its beat on the bus.
     interface_cycles: u64,
 }
 
@@ -48,15 +48,15 @@ pub fn board_specification() -> Specification {
 }
 
 impl Dram {
-    /// DRAM at rest, behind a controller whose clock has that many MHz. A read of memory at rest takes `read_latency`
-    /// cycles of the controller up to its beat: what the model does not take itself is the latency of the interface
-    /// in both directions.
+    /// DRAM at rest, behind a controller whose clock has that many MHz. A read of idle memory takes `read_latency`
+    /// cycles of the controller up to its beat. The cycles that the model does not take itself are the latency of the
+    /// interface in both directions.
     ///
     /// # Errors
     /// [`DramError`], if the specification is invalid.
     ///
     /// # Panics
-    /// If the clock of DRAM is no multiple of the controller's, or DRAM alone takes longer for a read.
+    /// If the clock of DRAM is not a multiple of the controller's clock, or DRAM alone takes longer for a read.
     pub fn new(specification: &Specification, mhz: u32, read_latency: u64) -> Result<Self, DramError> {
         let ratio = u64::from(specification.clock.mhz / mhz);
         assert_eq!(u64::from(specification.clock.mhz), ratio * u64::from(mhz), "clocks are multiples");
@@ -81,12 +81,12 @@ impl Dram {
         self.counts
     }
 
-    /// Its capacity in bytes.
+    /// Returns the capacity of the memory in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.model.specification().geometry.bytes().0
     }
 
-    /// Bytes of a burst: those that a beat of the bus must have.
+    /// Returns the number of bytes of a burst: those that a beat of the bus must have.
     pub(crate) fn burst_bytes(&self) -> u64 {
         self.model.specification().geometry.block_bytes.0
     }
@@ -115,7 +115,7 @@ impl Dram {
         self.writes.len() < self.model.specification().queues.write as usize
     }
 
-    /// Asks for the beats of a burst.
+    /// Requests the beats of a burst.
     pub(crate) fn read(&mut self, address: u64, beats: u32) {
         for nth in 0..u64::from(beats) {
             let read = self.submit(Direction::Read, address + nth * self.burst_bytes());

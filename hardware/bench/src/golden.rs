@@ -1,4 +1,4 @@
-//! The golden model: a scheme of the core over memory that is laid out and encrypted as the controller's.
+//! The golden model: a scheme of the core over memory that is laid out and encrypted as in the controller.
 
 use crate::configuration::{Configuration, IV_BITS, Scheme};
 use crate::pads::{Pads, Part};
@@ -19,20 +19,21 @@ use std::rc::Rc;
 
 /// Memory of a scheme of the core that records what the controller's bus must show.
 ///
-/// Buckets of the core are those of the tree, and for RAW ORAM as many bodies behind them.
+/// The core's buckets are the buckets of the tree. With RAW ORAM they are headers, and the same number of bodies
+/// follows.
 #[derive(Clone)]
 pub struct GoldenMemory(Rc<RefCell<State>>);
 
 struct State {
     configuration: Configuration,
     pads: Pads,
-    /// Plaintexts of the core's buckets.
+    /// The plaintexts of the core's buckets.
     plaintexts: HashMap<u64, Vec<u8>>,
     /// The times that each bucket's body was written (RAW ORAM).
     body_writes: HashMap<u64, u64>,
-    /// Buckets that were written (Path ORAM).
+    /// The buckets that were written (Path ORAM).
     written: HashSet<u64>,
-    /// Paths that were written.
+    /// The number of paths that were written.
     paths: u64,
     reads: Vec<(u64, usize)>,
     /// The buckets that were read.
@@ -55,12 +56,12 @@ impl GoldenMemory {
         })))
     }
 
-    /// Buckets that were read so far.
+    /// Returns the number of buckets that were read so far.
     pub(crate) fn reads(&self) -> usize {
         self.0.borrow().reads.len()
     }
 
-    /// The path whose reading began after that many reads: its last bucket is the leaf's.
+    /// The path whose reading began after that many reads. Its last bucket is the leaf.
     ///
     /// # Panics
     /// If no path was read.
@@ -104,7 +105,7 @@ impl State {
         (self.configuration.top_buckets()..self.configuration.buckets()).contains(&bucket)
     }
 
-    /// Plaintext bytes of a bucket of the core.
+    /// Returns the number of plaintext bytes of a bucket of the core.
     fn plain_bytes(&self, bucket: u64) -> usize {
         let Configuration { scheme, .. } = self.configuration;
         let (header, block) = (HEADER_BYTES, self.configuration.tagged_bytes() as usize);
@@ -218,7 +219,7 @@ impl State {
         bytes
     }
 
-    /// Blocks as in a body, followed by their tags, each within a beat.
+    /// Returns the blocks as in a body, followed by their tags, each within a beat.
     fn body<'a>(&self, blocks: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
         let shape = self.configuration;
         let tag_bytes = shape.tag_bits() as usize / 8;
@@ -348,7 +349,7 @@ impl Golden {
         self.memory.take_session_traffic(std::mem::take(&mut self.session))
     }
 
-    /// Evictions outside of the schedule so far.
+    /// Returns the number of evictions outside of the schedule so far.
     pub fn emergencies(&self) -> u64 {
         self.tree.emergencies()
     }

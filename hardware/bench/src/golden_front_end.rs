@@ -16,9 +16,9 @@ pub struct GoldenFrontEnd {
     memory: GoldenMemory,
     oram: FreecursiveOram<GoldenMemory, ChaCha8Rng>,
     keys: Vec<[u8; 16]>,
-    /// Blocks that have a counter.
+    /// The blocks that have a counter.
     mapped: HashSet<BlockId>,
-    /// Requests that have begun or are to begin, each a block and for a write its contents.
+    /// The requests that have begun or will begin: the block of each, and the contents for a write.
     pending: VecDeque<(BlockId, Option<Vec<u8>>)>,
     /// The turn for a straggler was done, before the path that is next.
     turn_done: bool,
@@ -67,7 +67,7 @@ impl GoldenFrontEnd {
         &self.keys
     }
 
-    /// Asks for a block, or for a write of it.
+    /// Requests a block, or a write of it.
     pub fn queue_request(&mut self, block: BlockId, data: Option<Vec<u8>>) {
         let operation = data.clone().map_or(Operation::Read(block), |data| Operation::Write(block, data));
         self.session.requests.push(Request { operation, path: Leaf(0), leaf: Leaf(0) });

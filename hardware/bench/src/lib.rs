@@ -1,10 +1,9 @@
 //! A bench for the ORAM controller in `hardware/`: its RTL, simulated cycle by cycle, compared with the schemes of
 //! `ameles-core`.
 //!
-//! [`Golden`] runs a scheme of the core over memory that is laid out and encrypted as the controller's is, and
-//! predicts what the controller must show: which addresses, in which order, with which ciphertext, and which answers.
-//! [`Bench`] drives the RTL, which Verilator has turned into a library ([`Rtl`]), with memory behind its bus
-//! ([`Memory`]).
+//! [`Golden`] runs a scheme of the core over memory with the controller's layout and encryption. It predicts the
+//! addresses, their order, the ciphertexts and the answers that the controller must show. [`Bench`] drives the RTL,
+//! which Verilator has turned into a library ([`Rtl`]), with memory behind its bus ([`Memory`]).
 
 mod bench;
 mod configuration;

@@ -69,7 +69,7 @@ pub struct DesignBuilder {
     verilator: PathBuf,
     hardware: PathBuf,
     output_folder: PathBuf,
-    /// Libraries are for long runs: the C++ compiler takes its time, and they are faster.
+    /// Libraries are for long runs: the C++ compiler optimises longer, and the libraries are faster.
     pub for_long_runs: bool,
     /// Libraries expose the inside of a backend ([`BackendSample`](crate::BackendSample)), which slows them down.
     pub samples_backend: bool,
@@ -238,7 +238,7 @@ impl DesignBuilder {
         run_tool("the C++ compiler", &mut linker)
     }
 
-    /// The compiled runtime of Verilator, which all libraries have in them.
+    /// The compiled runtime of Verilator, which is part of every library.
     fn runtime(&self) -> Result<Vec<PathBuf>, LibraryError> {
         let object = |name: &str| {
             self.build_once(self.output_folder.join(name).with_extension("o"), |building| {
@@ -280,7 +280,7 @@ impl DesignBuilder {
         Ok(file)
     }
 
-    /// The compiler of a model. What it has read before can be used only with the same options.
+    /// The compiler of a model. A compiled header can be used only with the same options.
     fn model_compiler(&self, folder: &Path, level: &str) -> Command {
         let mut compiler = self.compiler(folder);
         compiler.args([level, "-fvisibility-inlines-hidden", "-Werror=invalid-pch"]);
@@ -312,8 +312,9 @@ fn with_all_mutants(mut sources: Vec<(String, String)>) -> Result<Vec<(String, S
     Ok(sources)
 }
 
-/// Two sources for the C++ compiler, which then reads Verilator's headers only twice: AES, which is most of the work
-/// and is always optimised, and the rest, of which the code that runs only when a model is created is not.
+/// Two sources for the C++ compiler, which then reads Verilator's headers only twice. The first is AES, which is most
+/// of the work and always optimised. The second is the rest; its code that runs only when a model is created is not
+/// optimised.
 fn split_for_compiler(generated: &[String]) -> [String; 2] {
     let (slow, fast): (Vec<_>, Vec<_>) = generated.iter().partition(|name| name.ends_with("Slow.cpp"));
     let (aes, rest): (Vec<_>, Vec<_>) = fast.into_iter().partition(|name| name.contains("ameles_aes_"));

@@ -1,8 +1,8 @@
 //! Memory behind the bus: a slave of AXI4 with one data bus for both directions.
 //!
-//! It serves the oldest burst first. A read returns the content at the time of the **request**, and a write takes
-//! effect at the time of the **response**: so a controller that reads before it has a response gets the earlier
-//! content, the worst that AXI allows.
+//! It serves the oldest burst first. A read returns the content at the time of the **request**. A write takes effect at
+//! the time of the **response**. So a controller that reads before it has a response gets the earlier content, the
+//! worst case that AXI allows.
 //!
 //! The pace is constant, or that of [`Dram`].
 
@@ -15,9 +15,9 @@ use std::collections::{HashMap, VecDeque};
 /// The pace of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// Cycles from the request of a read to its first beat.
+    /// The number of cycles from the request of a read to its first beat.
     pub read_latency: u64,
-    /// Cycles from the last beat of a write to its answer.
+    /// The number of cycles from the last beat of a write to its answer.
     pub write_latency: u64,
 }
 
@@ -34,28 +34,28 @@ pub enum Port {
     Both,
     /// No write while a read is in progress, also while a beat of it waits to be accepted.
     ReadsFirst,
-    /// No read while a write is in progress, also while memory waits for its beats.
+    /// Memory serves no read while a write is in progress, even if it waits for the write's beats.
     WritesFirst,
 }
 
 /// Difficult behaviours of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Of 256 cycles, those in which each channel stalls, by chance.
+    /// The average number of 256 cycles in which each channel stalls, by chance.
     pub stalls: u32,
     /// The beat, counted from the first that is read, of which a bit flips.
     pub flip: Option<u64>,
-    /// Of 1024 beats that are read, those of which a bit flips, by chance.
+    /// The average number of 1024 read beats of which a bit flips, by chance.
     pub flips: u32,
-    /// Of 1024 requested beats, the average number that return their content from before the last write.
+    /// The average number of 1024 read beats that return their content from before the last write.
     pub stale: u32,
     /// The read that is not answered with OK.
     pub read_error: Option<Refusal>,
-    /// The write that is not.
+    /// The write that is not answered with OK.
     pub write_error: Option<Refusal>,
     /// True if an address of a write is accepted only after all its beats.
     pub beats_first: bool,
-    /// Its port.
+    /// The memory port on which the faults occur.
     pub port: Port,
     /// Two reads, counted from the first: at the second all memory is again what it was at the first.
     pub replay: Option<(usize, usize)>,
@@ -79,24 +79,24 @@ impl Refusal {
 /// A burst as the bus shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// The cycle in which its address passes.
+    /// The cycle in which the address passes.
     pub cycle: u64,
-    /// Its address.
+    /// The burst's address.
     pub address: u64,
-    /// Its beats.
+    /// The burst's beats.
     pub beats: u32,
 }
 
 /// All that the bus has shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Bursts that were read.
+    /// The bursts that were read.
     pub reads: Vec<Burst>,
-    /// Bursts that were written.
+    /// The bursts that were written.
     pub writes: Vec<Burst>,
-    /// Cycles in which a beat that was written passed.
+    /// The cycles in which a written beat passed.
     pub write_beats: Vec<u64>,
-    /// Cycles in which a beat that was read passed.
+    /// The cycles in which a read beat passed.
     pub read_beats: Vec<u64>,
 }
 
@@ -127,16 +127,16 @@ pub struct Memory {
     reading: VecDeque<Reading>,
     /// The beat that is offered, and the answer to its read.
     offered: Option<(Beat, u32)>,
-    /// Bursts whose beats have not all come.
+    /// The bursts whose beats have not all come.
     writing: VecDeque<(u64, u32)>,
-    /// Beats whose burst has not come, and whether each is marked as the last.
+    /// The beats whose burst has not come, and whether each is marked as the last.
     arrived: VecDeque<(Beat, bool)>,
     written: Vec<(u64, Beat)>,
     answers: VecDeque<Answer>,
     is_answering: bool,
     read_beats: u64,
     reads: u64,
-    /// Writes that were answered.
+    /// The number of writes that were answered.
     answered: u64,
     traffic: Traffic,
     /// The first word of each burst that was written, of 64 bits: the IV of a header.
@@ -174,7 +174,7 @@ impl Memory {
     /// Sets DRAM to decide when beats pass.
     ///
     /// # Panics
-    /// If a beat is no burst of it.
+    /// If a beat is not a burst of it.
     pub(crate) fn attach_dram(&mut self, dram: Dram) {
         assert_eq!(self.beat_bytes, dram.burst_bytes(), "a beat is a burst of DRAM");
         self.dram = Some(dram);
@@ -243,7 +243,7 @@ impl Memory {
         inputs.ar_ready = u32::from(!self.stalls() && takes_reads && may_read);
         let has_beats = !self.faults.beats_first || self.arrived.iter().any(|(_, is_last)| *is_last);
         inputs.aw_ready = u32::from(!self.stalls() && has_beats && may_write);
-        // One beat a cycle passes, in whichever direction: reads come first. A read waits at the port, off the bus,
+        // One beat passes in each cycle, in either direction: reads come first. A read waits at the port, off the bus,
         // until the controller accepts it. Over DRAM each direction has a bus, and they meet behind it.
         let is_there = match &self.dram {
             Some(dram) => dram.has_read(cycle),

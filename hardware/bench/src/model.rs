@@ -6,9 +6,9 @@ use crate::configuration::{Configuration, Scheme};
 /// The cost of an access and its share of an eviction for each bucket of a path, in blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BucketCost {
-    /// Blocks that memory moves.
+    /// The number of blocks that memory moves.
     pub memory: f64,
-    /// Blocks that are encrypted or decrypted.
+    /// The number of blocks that are encrypted or decrypted.
     pub encryption: f64,
 }
 

@@ -34,7 +34,7 @@ impl Mutant {
         place.expect("it is one of all") as u32 + 1
     }
 
-    /// Faults that show in addresses, ciphertexts or answers: those that a comparison with the core must find.
+    /// The faults that show in addresses, ciphertexts or answers: those that a comparison with the core must find.
     pub const FUNCTIONAL: [Mutant; 9] = [
         Mutant {
             fault: "a bucket off by one",
@@ -92,7 +92,7 @@ impl Mutant {
         },
     ];
 
-    /// Faults of the front end: those that a comparison with the core must detect.
+    /// The faults of the front end: those that a comparison with the core must detect.
     pub const FRONT_END: [Mutant; 3] = [
         Mutant {
             fault: "a leaf that is not redrawn",
@@ -114,7 +114,7 @@ impl Mutant {
         },
     ];
 
-    /// A controller that continues whatever the tags are.
+    /// A controller that ignores the tags.
     pub const UNCHECKED_TAGS: Mutant = Mutant {
         fault: "tags that are not compared",
         file: "ameles_pmmac.sv",
@@ -122,7 +122,7 @@ impl Mutant {
         to: "Give",
     };
 
-    /// Faults that show through the pacer, only in cycles: those that the judge of the bus must find.
+    /// The faults that show through the pacer, only in cycles: those that the judge of the bus must find.
     pub const LEAKING_PACER: [Mutant; 4] = [
         Mutant {
             fault: "a write that has its path before its data",
@@ -150,8 +150,8 @@ impl Mutant {
         },
     ];
 
-    /// Faults of the tree top, of its scan, of sizes by level and of subtrees: those that a comparison with the core
-    /// must find.
+    /// The faults of the tree top, of its scan, of sizes by level and of subtrees: those that a comparison with the
+    /// core must find.
     pub const OPTIONS: [Mutant; 4] = [
         Mutant {
             fault: "a block of the tree top that is lost",
@@ -179,7 +179,7 @@ impl Mutant {
         },
     ];
 
-    /// Faults of the tree top that show only in cycles.
+    /// The faults of the tree top that show only in cycles.
     pub const LEAKING_OPTIONS: [Mutant; 1] = [Mutant {
         fault: "a scan of the tree top that leaves empty places out",
         file: "ameles_tree_top.sv",
@@ -187,7 +187,7 @@ impl Mutant {
         to: "!row.places[place_q].valid || 32'(place_q) + Lanes >= places(Cfg, 32'(row_level_q))",
     }];
 
-    /// Faults that show only in cycles: those that the judge of the bus must find.
+    /// The faults that show only in cycles: those that the judge of the bus must find.
     pub const LEAKING: [Mutant; 2] = [
         Mutant {
             fault: "a scan that ends with the last block",

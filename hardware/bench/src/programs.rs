@@ -60,12 +60,12 @@ pub fn program_accesses(
     }))
 }
 
-/// Consecutive blocks: the best possible locality.
+/// Returns the consecutive blocks: the best possible locality.
 pub fn scan(max: usize) -> Vec<ProgramAccess> {
     (0..max as u64).map(|nth| ProgramAccess { block: BlockId(nth), writes: false }).collect()
 }
 
-/// Blocks at random: none.
+/// Returns the blocks at random: none.
 pub fn rand(lines: u32, max: usize) -> Vec<ProgramAccess> {
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut block = || BlockId(u64::from(random.next_u32() % lines));

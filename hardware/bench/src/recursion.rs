@@ -1,9 +1,9 @@
 //! Recursive Path ORAM without a PLB, driven over a backend: the baseline of the front end.
 //!
-//! PosMap blocks and the user's are in one tree, as in Freecursive ORAM. Each access reads and writes the PosMap
-//! block of each level, from the last one down, and then its block: a path each. The leaf of a block is in the PosMap
-//! block above it, so each of these paths waits for the answer of the previous one; the next access begins while the
-//! last of them is written back.
+//! PosMap blocks and the user's are in one tree, as in Freecursive ORAM. Each access reads and writes the PosMap block
+//! of each level, from the last one down, and then its block: a path each. The leaf of a block is in the PosMap block
+//! above it, so each of these paths waits for the answer of the previous one. The next access begins while the last
+//! path is written back.
 
 use crate::configuration::Configuration;
 use crate::golden::Golden;

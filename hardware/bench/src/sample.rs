@@ -7,9 +7,9 @@ use std::path::Path;
 /// The ports in a cycle.
 #[derive(Clone, Debug)]
 pub struct PortSample {
-    /// Those into the controller.
+    /// The signals into the controller.
     pub inputs: Inputs,
-    /// Those out of it, before the edge of the clock.
+    /// The signals out of the controller, before the edge of the clock.
     pub outputs: Outputs,
 }
 
@@ -20,15 +20,15 @@ pub struct BackendSample {
     pub level: u32,
     /// The state of the stash, as a place in [`enumeration_names`].
     pub state: usize,
-    /// A header is decrypted and accepted.
+    /// True if a header is decrypted and accepted.
     pub header: bool,
-    /// A beat of a body is accepted.
+    /// True if a beat of a body is accepted.
     pub body: bool,
-    /// It is one of the block of interest (RAW ORAM).
+    /// True if that beat belongs to the block of interest (RAW ORAM).
     pub interest: bool,
     /// The purpose of the blocks of AES that begin, as a place in the engine's list, if any begin.
     pub stream: Option<usize>,
-    /// The list of blocks that wait is being scanned.
+    /// True if the list of waiting blocks is being scanned.
     pub scanning: bool,
     /// A block goes into PushToLeaf.
     pub push: bool,

@@ -7,7 +7,7 @@ use ameles_core::types::{BlockId, Leaf};
 pub enum Operation {
     /// Answers with the block.
     Read(BlockId),
-    /// Replaces the block, and answers with what it was.
+    /// Replaces the block, and answers with the previous contents.
     Write(BlockId, Vec<u8>),
     /// Answers with the block, which leaves the tree.
     Take(BlockId),
@@ -18,7 +18,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Its number.
+    /// Returns the operation's number.
     pub(crate) fn code(&self) -> u32 {
         match self {
             Operation::Read(_) => 0,
@@ -29,7 +29,7 @@ impl Operation {
         }
     }
 
-    /// Its block.
+    /// Returns the operation's block.
     pub fn block(&self) -> Option<BlockId> {
         match self {
             Operation::Read(block) | Operation::Take(block) => Some(*block),
@@ -73,10 +73,12 @@ pub struct Session {
     pub drawn: Vec<Leaf>,
     /// Dummy paths, which a pacer takes in this order; it has no more slots after the last.
     pub spare: Vec<Leaf>,
-    /// Cycles for which the user waits after each answer. Without a wait it sends requests before it has the answer.
+    /// The number of cycles for which the user waits after each answer. Without a wait it sends requests before it has
+    /// the answer.
     pub wait: u64,
-    /// Cycles for which the user waits after each beat of data that it sends.
+    /// The number of cycles for which the user waits after each beat of data that it sends.
     pub beat_wait: u64,
-    /// Requests in a chain: each but the first waits for the answer of the one before. Below 2, none waits.
+    /// The number of requests in a chain: each but the first waits for the answer of the one before. Below 2, none
+    /// waits.
     pub chain: usize,
 }

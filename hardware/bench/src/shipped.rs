@@ -3,7 +3,7 @@
 use crate::configuration::{Configuration, Scheme};
 
 impl Configuration {
-    /// All of them, each with a name. Lanes of AES apart, for which a stash is the same.
+    /// All of them, each with a name. The lanes of AES do not count: the stash is the same for all of them.
     pub const SHIPPED: [(&'static str, Configuration); 5] = [
         ("Path ORAM Z = 4", Configuration::paper(Scheme::Path)),
         ("RAW ORAM Z = A = 5", Configuration::paper(Scheme::Raw)),
@@ -12,7 +12,7 @@ impl Configuration {
         ("RAW ORAM Z = A = 5, blocks of 4 KiB", Configuration::paper(Scheme::Raw).with_large_blocks()),
     ];
 
-    /// The same bytes in blocks of 4 KiB.
+    /// This configuration with the same bytes in blocks of 4 KiB.
     pub const fn with_large_blocks(self) -> Self {
         Configuration {
             block_bytes: 4096,

@@ -1,8 +1,9 @@
 //! The bound of the stash: how many blocks wait except with a probability of 2^-80, by the tail tools of the core.
 //!
-//! A full tree of fewer leaves, as full as the configuration's, is read in its worst order, a scan. The tail of the
-//! waiting blocks is counted, and continued as a straight line in its logarithm, which is above what longer runs
-//! count further out. The law of a stash hardly depends on the height of the tree (docs/how-it-works/stash.md).
+//! A full tree of fewer leaves, as full as the tree of the configuration, is read in its worst order, a scan. The tail
+//! of the waiting blocks is counted, and its logarithm is continued as a straight line. Longer runs count less than
+//! this line further out. The distribution of a stash hardly depends on the height of the tree
+//! (docs/how-it-works/stash.md).
 
 use crate::configuration::{Configuration, Scheme};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
@@ -16,11 +17,11 @@ use ameles_core::types::{Bucket, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// Accesses of which a tail is counted.
+/// The number of accesses after which the tail is counted.
 const ACCESSES: u64 = 1_000_000;
 
-/// The fewest samples that a value must have to count, as the core's tools have them: those of neighbouring moments
-/// are much alike.
+/// The fewest samples that a value must have to count, as the core's tools have them: samples of neighbouring moments
+/// are nearly the same.
 const fn min_samples(scheme: Scheme) -> u64 {
     match scheme {
         Scheme::Path => 2048,
@@ -41,16 +42,17 @@ const LOG2_PROBABILITY: f64 = -80.0;
 /// The bound of what waits in the stash of a configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct StashBound {
-    /// Blocks beyond which more wait with a probability below 2^-80.
+    /// The number of blocks beyond which more wait with a probability below 2^-80.
     pub blocks: u32,
-    /// Bits by which each further block reduces the probability.
+    /// The number of bits by which each further block reduces the probability.
     pub slope: f64,
 }
 
 impl StashBound {
     /// The bound of a configuration whose tree holds that many blocks for each leaf.
     ///
-    /// A fuller tree has a higher bound. `None` if so few wait that no tail was counted, or if it does not fall.
+    /// A fuller tree has a higher bound. `None` if so few blocks wait that no tail was counted, or if the tail does not
+    /// fall.
     ///
     /// # Panics
     /// If the core refuses such a tree.
@@ -107,7 +109,8 @@ impl StashBound {
 mod tests {
     use super::*;
 
-    /// Blocks a leaf for which a scheme has a tail to count: a tree at least as full as any that is shipped.
+    /// The number of blocks for each leaf at which a scheme has a tail to count. The tree is at least as full as any
+    /// shipped one.
     const fn blocks_a_leaf(scheme: Scheme) -> u32 {
         match scheme {
             Scheme::Path => 2,

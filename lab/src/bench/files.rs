@@ -23,7 +23,7 @@ const MAX_DRIFT: f64 = 0.01;
 pub struct FilesOptions {
     /// The vault.
     pub vault: VaultOptions,
-    /// Accesses of one call. Each call is made when the one before is answered.
+    /// The number of accesses of one call. Each call is made when the one before is answered.
     pub accesses_per_call: usize,
     /// The maximum number of windows.
     pub max_windows: usize,
@@ -52,7 +52,7 @@ impl FilesOptions {
         }
     }
 
-    /// The same with a quarter of the blocks trusted, on disk: few requests, and little memory.
+    /// The default options with a quarter of the blocks trusted, on disk: few requests, and little memory.
     pub fn on_disk() -> Self {
         let standard = Self::standard();
         FilesOptions {
@@ -174,7 +174,7 @@ struct Window {
     store: Usage,
     disk: DiskUsage,
     seconds: f64,
-    /// Seconds for one access to plain files.
+    /// The number of seconds for one access to plain files.
     plain_seconds: f64,
 }
 
@@ -226,7 +226,7 @@ fn report_windows(report: &mut Report, windows: &[Window], options: &FilesOption
     report.row("vault against plain files", "× slower", of(slower), None, trusted);
 }
 
-/// The same blocks, each a file.
+/// A baseline that keeps each block in a file.
 struct PlainFiles {
     store: Objects,
     block: Vec<u8>,

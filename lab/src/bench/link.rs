@@ -30,13 +30,13 @@ pub struct LinkOptions {
     pub vault: VaultOptions,
     /// The link.
     pub speed: LinkSpeed,
-    /// Clients of the throughput figure, each with one access at a time.
+    /// The number of clients of the throughput figure, each with one access at a time.
     pub clients: usize,
     /// The number of times that throughput and latency are measured, in turns.
     pub repetitions: usize,
     /// The time that the clients are measured each time.
     pub time: Duration,
-    /// Reads of the lone client each time, one right after the other.
+    /// The number of reads of the lone client each time, one right after the other.
     pub reads: usize,
     /// The bound on the throughput, in parts of a sixteenth of the link.
     pub goal_share: Option<f64>,
@@ -147,7 +147,7 @@ fn milliseconds(time: Duration) -> f64 {
     1000.0 * time.as_secs_f64()
 }
 
-/// An object with the length of a block behind its own link, as fast as the vault's.
+/// An object with the length of a block behind its own link, as fast as the link of the vault.
 struct PlainObject {
     link: Link<VersionedMemory>,
     block: Vec<u8>,

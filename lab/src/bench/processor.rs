@@ -16,7 +16,7 @@ use std::time::Instant;
 /// The settings of the bench.
 #[derive(Clone, Debug)]
 pub struct ProcessorOptions {
-    /// Levels of the tree, which is half full.
+    /// The number of levels of the tree, which is half full.
     pub levels: u32,
     /// Random loads of a repetition: each makes about three paths.
     pub loads: usize,

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 /// Returns the output of a future over memory.
 ///
 /// # Panics
-/// If it waits for anything: memory never lets wait.
+/// If the future waits: memory always answers at once.
 pub(crate) fn expect_ready<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,

@@ -5,13 +5,13 @@
 /// A line of the table of sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct ReferenceFigure {
-    /// Its name in the table that the bench prints.
+    /// The name of the figure in the table that the bench prints.
     pub figure: &'static str,
-    /// Its name in the documentation.
+    /// The name of the figure in the documentation.
     pub in_docs: &'static str,
     /// The figures of 2^12, 2^14 and 2^17 blocks, in the documentation's unit.
     pub expected: [f64; 3],
-    /// The bench's units in one of the documentation's.
+    /// The number of units of the bench in a unit of the documentation.
     pub unit: f64,
 }
 
@@ -42,8 +42,8 @@ pub(super) const FILES_ON_DISK: &[(&str, f64)] = &[
 /// The sizes of the table, in blocks.
 pub(super) const SIZES: [u64; 3] = [1 << 12, 1 << 14, 1 << 17];
 
-/// The processor's time of an opening of the largest after a kill, over that of reading and opening the same bytes:
-/// the most of three runs, for it depends on what else the machine does.
+/// The ratio of two processor times after a kill: of opening the largest vault, and of reading and opening the same
+/// bytes. It is the maximum of three runs, because it depends on other work of the machine.
 pub(super) const OPENING: f64 = 3.73;
 
 /// KiB in a MiB.

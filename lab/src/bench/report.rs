@@ -61,7 +61,7 @@ pub struct Row {
     pub sample: Sample,
     /// The goal of the median, if it has one.
     pub bound: Option<Bound>,
-    /// Returns whether the median reaches it.
+    /// True if the median reaches it.
     pub met: Option<bool>,
     /// The memory on the trusted side; nothing for a baseline without one.
     pub trusted: Option<TrustedMemory>,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Resident memory of this process, in bytes.
+/// The resident memory of this process, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Resident {
     /// The resident memory now (`VmRSS`).
@@ -11,7 +11,7 @@ pub(crate) struct Resident {
     pub(crate) peak: u64,
 }
 
-/// Reads it; `None` where there is no `/proc`.
+/// Reads the resident memory. Returns `None` if there is no `/proc`.
 pub(crate) fn resident_memory() -> Option<Resident> {
     parse(&fs::read_to_string("/proc/self/status").ok()?)
 }

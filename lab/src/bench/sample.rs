@@ -20,7 +20,7 @@ impl Sample {
     /// Summarizes measurements.
     ///
     /// # Panics
-    /// If there are no measurements.
+    /// If there are not a measurements.
     pub fn of(measured: impl IntoIterator<Item = impl Borrow<f64>>) -> Self {
         let mut sorted: Vec<f64> = measured.into_iter().map(|value| *value.borrow()).collect();
         sorted.sort_by(f64::total_cmp);
@@ -39,7 +39,7 @@ impl Sample {
     /// The measurement that a `share` of all do not exceed.
     ///
     /// # Panics
-    /// If there are no measurements.
+    /// If there are not a measurements.
     pub fn quantile(measured: &[f64], share: f64) -> f64 {
         let mut sorted = measured.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -52,7 +52,7 @@ impl Sample {
         (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
     }
 
-    /// Something that was measured once: a count that has no spread.
+    /// Returns the sample of a count, which has no spread: it is measured once.
     pub fn once(measured: f64) -> Self {
         Sample::of([measured])
     }

@@ -33,7 +33,7 @@ impl Config {
         self.0.keys().map(String::as_str)
     }
 
-    /// These pairs, and those of `outer` whose keys are not among them.
+    /// Returns these pairs, and those of `outer` whose keys are not among them.
     pub fn over(&self, outer: &Config) -> Config {
         let mut both = outer.0.clone();
         both.extend(self.0.clone());

@@ -15,11 +15,11 @@ pub struct CosbenchError {
 /// A fault of a workload, and what to do about it.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum Problem {
-    /// The text is no XML.
-    #[error("this is no XML: {0}")]
+    /// The text is not XML.
+    #[error("this is not XML: {0}")]
     Xml(String),
     /// An element that the format does not have there.
-    #[error("<{name}> is unknown in {within}: {known} can be there")]
+    #[error("<{name}> is unknown in {within}: write {known}")]
     Element {
         /// The unexpected element.
         name: String,
@@ -33,7 +33,7 @@ pub enum Problem {
     Attribute {
         /// The attribute.
         name: String,
-        /// Its element.
+        /// The element that has the attribute.
         element: String,
         /// The attributes that exist.
         known: String,
@@ -46,12 +46,12 @@ pub enum Problem {
         /// The missing part.
         missing: &'static str,
     },
-    /// A value that is no number, or out of range.
-    #[error("{name}={value:?} is no whole number from {min} to {max}")]
+    /// A value that is not a number, or out of range.
+    #[error("{name}={value:?} is not a whole number from {min} to {max}")]
     Number {
         /// The attribute.
         name: &'static str,
-        /// Its value.
+        /// The value of the attribute.
         value: String,
         /// The minimum.
         min: u64,
@@ -63,13 +63,13 @@ pub enum Problem {
     Choice {
         /// The attribute or key.
         name: &'static str,
-        /// Its value.
+        /// The value of the attribute or key.
         value: String,
         /// The valid values.
         known: String,
     },
-    /// A part of a configuration that is no `key=value`.
-    #[error("{part:?} in a config is no key=value: write for example containers=c(1);objects=u(1,10)")]
+    /// A part of a configuration that is not `key=value`.
+    #[error("{part:?} in a config is not key=value: write for example containers=c(1);objects=u(1,10)")]
     Pair {
         /// The part.
         part: String,
@@ -103,11 +103,11 @@ pub enum Problem {
         reason: SelectorError,
     },
     /// The ratios of a work's operations.
-    #[error("the ratios of the operations of work {work:?} are {sum} together: make them 100")]
+    #[error("the ratios of the operations of work {work:?} add up to {sum}: they must add up to 100")]
     Ratios {
         /// The work.
         work: String,
-        /// Their sum.
+        /// The sum of the ratios.
         sum: u64,
     },
     /// A work that would never end.

@@ -100,7 +100,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(Service { kind: self.required(node, "type")?.to_owned(), config: self.config(node)? })
     }
 
-    /// The configuration of an element; nothing where it has none.
+    /// The configuration of an element, or nothing if it has none.
     fn config(&self, node: Node<'a, 'i>) -> Result<Config, CosbenchError> {
         let read = |attribute: Attribute| {
             Config::parse(attribute.value())

@@ -27,7 +27,7 @@ pub struct Bar {
     pub min: u64,
     /// The greatest number.
     pub max: u64,
-    /// Its weight, at least 1.
+    /// The bar's weight, at least 1.
     pub weight: u64,
 }
 
@@ -36,27 +36,27 @@ pub struct Bar {
 pub struct SizeSelector {
     /// The number of units.
     pub selector: Selector,
-    /// Bytes of a unit. COSBench's units are decimal: a KB is 1000 bytes.
+    /// The number of bytes of a unit. COSBench's units are decimal: a KB is 1000 bytes.
     pub unit_bytes: u64,
 }
 
 /// The reason why a selector is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
-    /// Not of any known shape.
-    #[error("{0:?} is no selector: write c(n), u(a,b), r(a,b), s(a,b) or h(a|b|weight,…)")]
+    /// The text has no known form.
+    #[error("{0:?} is not a selector: write c(n), u(a,b), r(a,b), s(a,b) or h(a|b|weight,…)")]
     Shape(String),
     /// Bounds in the wrong order.
-    #[error("{0:?} ends before it begins: write the lesser number first")]
+    #[error("{0:?} ends before it begins: write the smaller number first")]
     Order(String),
     /// A histogram whose bars weigh nothing.
-    #[error("{0:?} has a bar without weight: give each a weight of at least 1")]
+    #[error("{0:?} has a bar without weight: give each bar a weight of at least 1")]
     Weight(String),
     /// A number that is too large.
     #[error("{0:?} has a number of more than 64 bits: write a smaller one")]
     Large(String),
     /// A size without a unit.
-    #[error("{0:?} has no unit of size: end it with B, KB, MB or GB")]
+    #[error("{0:?} has no unit: end it with B, KB, MB or GB")]
     Unit(String),
 }
 
@@ -136,7 +136,7 @@ impl FromStr for SizeSelector {
 }
 
 impl Selector {
-    /// The selector of one of several workers, counted from 0, where each has its own numbers; `None` if there are
+    /// The selector of one of several workers, counted from 0, if each has its own numbers; `None` if there are
     /// fewer numbers than workers. Sequences, constants and histograms are not divided, as in COSBench.
     pub fn share(&self, worker: u64, workers: u64) -> Option<Selector> {
         let part = |min: u64, max: u64| {

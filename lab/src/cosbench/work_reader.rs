@@ -195,7 +195,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
-/// The division and the end of a work that is a single operation; what the file states for them is ignored, as in
+/// The division and the end of a work that is a single operation. The file's values for them are ignored, as in
 /// COSBench.
 fn implied_limits(kind: OperationKind, workers: u64) -> (Division, Limit) {
     let division = match kind {

@@ -6,13 +6,13 @@ use super::selector::{Selector, SizeSelector};
 /// A workload of COSBench.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// Its name.
+    /// The workload's name.
     pub name: String,
-    /// Its description.
+    /// The workload's description.
     pub description: String,
-    /// The store, where the workload names one.
+    /// The store, if the workload names one.
     pub storage: Option<Service>,
-    /// The service that authenticates users of the store, where the workload names one.
+    /// The service that authenticates users of the store, if the workload names one.
     pub auth: Option<Service>,
     /// The stages, in sequence.
     pub stages: Vec<Stage>,
@@ -21,22 +21,22 @@ pub struct Workload {
 /// A store or a service of authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// Its type, such as `swift`.
+    /// The service's type, such as `swift`.
     pub kind: String,
-    /// Its configuration, which only that service understands.
+    /// The service's configuration, which only that service understands.
     pub config: Config,
 }
 
 /// A stage: works that are done at the same time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
-    /// Its name.
+    /// The stage's name.
     pub name: String,
-    /// Seconds to wait after it.
+    /// The seconds to wait after the stage.
     pub closure_delay_seconds: u64,
-    /// The store of this stage, if it differs from the workload's.
+    /// The store of this stage, if it differs from the store of the workload.
     pub storage: Option<Service>,
-    /// The authentication service of this stage, if it differs from the workload's.
+    /// The authentication service of this stage, if it differs from the service of the workload.
     pub auth: Option<Service>,
     /// The works.
     pub works: Vec<Work>,
@@ -45,7 +45,7 @@ pub struct Stage {
 /// A work: operations that some workers do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
-    /// Its name.
+    /// The work's name.
     pub name: String,
     /// The workers, each with one operation at a time.
     pub workers: u64,
@@ -53,9 +53,9 @@ pub struct Work {
     pub division: Division,
     /// The end of the work.
     pub limit: Limit,
-    /// The store of this work, if it differs from the stage's.
+    /// The store of this work, if it differs from the store of the stage.
     pub storage: Option<Service>,
-    /// The authentication service of this work, if it differs from the stage's.
+    /// The authentication service of this work, if it differs from the service of the stage.
     pub auth: Option<Service>,
     /// The operations, of which each is drawn by its ratio.
     pub operations: Vec<Operation>,
@@ -64,31 +64,31 @@ pub struct Work {
 /// The end of a work: the first of these that is reached. 0 means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limit {
-    /// Seconds.
+    /// The number of seconds.
     pub runtime_seconds: u64,
-    /// Operations.
+    /// The number of operations.
     pub operations: u64,
-    /// Bytes moved.
+    /// The number of bytes moved.
     pub bytes: u64,
 }
 
 /// The division of a work among its workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
-    /// Each does all of it.
+    /// Each worker does all of the work.
     None,
-    /// Each has its own containers.
+    /// Each worker has its own containers.
     Container,
-    /// Each has its own objects.
+    /// Each worker has its own objects.
     Object,
 }
 
 /// An operation, and which objects it is about.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operation {
-    /// Its kind.
+    /// The operation's kind.
     pub kind: OperationKind,
-    /// Its share of the operations of the work, in per cent.
+    /// The share of this operation in the operations of the work, in per cent.
     pub ratio: u64,
     /// The containers.
     pub containers: Option<Selector>,
@@ -107,9 +107,9 @@ pub struct Operation {
 /// The order in which files of a folder are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileOrder {
-    /// In the order of their names.
+    /// The files in the order of their names.
     Sequence,
-    /// Any of them, uniformly.
+    /// Any of the files, uniformly.
     Uniform,
 }
 

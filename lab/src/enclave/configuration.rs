@@ -5,7 +5,7 @@ use crate::paging::{self, paper};
 use ameles_pager::scheme::Scheme;
 use std::fmt;
 
-/// Harts that share the work of a fault, where the scheme is a parallel one.
+/// The numbers of harts that share the work of a fault, if the scheme is a parallel one.
 const HARTS: [u32; 2] = [2, 4];
 
 /// A scheme, with its K and its harts.
@@ -15,7 +15,7 @@ pub struct Configuration {
     pub scheme: Scheme,
     /// The K of schemes that have one.
     pub k: Option<u64>,
-    /// Harts that seal and open pages.
+    /// The number of harts that seal and open pages.
     pub harts: u32,
 }
 

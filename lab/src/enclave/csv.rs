@@ -11,7 +11,7 @@ copies,shared,longest,handing_over,wall_clock_millis";
 /// Writes the whole file. A figure that was not measured, or is not known, is empty.
 ///
 /// # Errors
-/// The writer's.
+/// The errors of the writer.
 pub(super) fn write<'a>(
     into: &mut impl Write,
     all: impl Iterator<Item = &'a Figures>,

@@ -28,7 +28,7 @@ pub enum EnclaveError {
     },
     /// A program ended before it had as many faults as are counted.
     #[error(
-        "{run} under {configuration} ended before its fault {last}: let fewer be counted, or fewer come before them"
+        "{run} under {configuration} ended before its fault {last}: count fewer faults, or start to count earlier"
     )]
     FewFaults {
         /// The run.

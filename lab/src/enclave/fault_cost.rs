@@ -9,27 +9,27 @@ use ameles_pager::scheme::Scheme;
 pub struct FaultCost {
     /// The number of faults.
     pub faults: u64,
-    /// All that was done, by whichever hart, the program's own work among it.
+    /// All work of all harts, including the program's own.
     pub total: u64,
-    /// The part of it in page faults.
+    /// The part of these instructions in page faults.
     pub in_faults: u64,
     /// The part of that between the faults: refreshes ahead, unloading.
     pub off_line: u64,
     /// The part of it that another hart would have done while the program ran.
     pub hidden: u64,
-    /// System calls of the program.
+    /// The number of system calls of the program.
     pub system_calls: u64,
-    /// Ciphers.
+    /// The number of ciphers.
     pub ciphers: u64,
-    /// Copies between private and untrusted memory, and to where a page is sealed.
+    /// The number of copies between private and untrusted memory, and to where a page is sealed.
     pub copies: u64,
     /// The shares of all harts in sealing and opening.
     pub shared: u64,
-    /// The longest of them in each batch.
+    /// The longest share of each batch.
     pub longest: u64,
     /// The work of the first hart to hand shares over, and to join.
     pub hand_over: u64,
-    /// Nanoseconds by the wall clock; 0 where instructions were counted.
+    /// The number of nanoseconds by the wall clock; 0 if instructions were counted.
     pub nanos: u64,
 }
 
@@ -57,7 +57,7 @@ impl FaultCost {
         self.in_faults - self.ciphers - self.copies
     }
 
-    /// So many of something, a fault.
+    /// Returns a count divided by the number of faults.
     pub(super) fn per_fault(&self, of: u64) -> f64 {
         of as f64 / self.faults.max(1) as f64
     }

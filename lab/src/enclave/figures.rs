@@ -43,7 +43,7 @@ pub(super) struct Figure {
     pub(super) total_slowdown: f64,
     /// The slowdown by the wall clock, if it was measured.
     pub(super) wall_clock_slowdown: Option<f64>,
-    /// Milliseconds from fault to fault by the wall clock: the median over the rounds.
+    /// The number of milliseconds from fault to fault by the wall clock: the median over the rounds.
     pub(super) millis: Option<f64>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Figure {
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) configuration: Configuration,
-    /// The programs' figures; nothing for one that does not fit, under this scheme or under plain.
+    /// The figures of the programs, or `None` for a program that does not fit under this scheme or under plain paging.
     pub(super) programs: Vec<Option<Figure>>,
 }
 

@@ -11,7 +11,7 @@ use std::error::Error;
 pub struct Setting {
     /// The cipher that seals pages.
     pub cipher: PageCipher,
-    /// Pages that are resident.
+    /// The number of pages that are resident.
     pub resident: u32,
     /// Untrusted memory for sealed pages, in bytes.
     pub untrusted_bytes: u64,
@@ -22,9 +22,9 @@ pub struct Setting {
 /// The faults of a program that are counted. After the last of them it is ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// Faults before the counted ones.
+    /// The number of faults before the counted ones.
     pub warm: u64,
-    /// Faults that are counted.
+    /// The number of faults that are counted.
     pub faults: u64,
 }
 

@@ -93,7 +93,7 @@ impl Report {
     /// Writes all figures as comma-separated values.
     ///
     /// # Errors
-    /// The writer's.
+    /// The errors of the writer.
     pub fn write_csv(&self, into: &mut impl Write) -> io::Result<()> {
         csv::write(
             into,
@@ -102,7 +102,7 @@ impl Report {
         )
     }
 
-    /// Tells how the sweeps ended. What they measured before an error is among the figures.
+    /// Tells how the sweeps ended. The figures include those that were measured before an error.
     ///
     /// # Errors
     /// The errors of [`run`], in a sweep.
@@ -123,7 +123,7 @@ mod tests {
     impl Machine for SmallMachine {
         fn run(&self, task: &Task, _: Clock) -> Result<RunOutcome, Refusal> {
             if task.setting.resident > 32 {
-                return Err("there is no such machine".into());
+                return Err("unknown machine".into());
             }
             Ok(RunOutcome::Counted(FaultCost {
                 faults: task.window.faults,

@@ -1,4 +1,4 @@
-//! The plans of a bench: the paper's, and the sweeps.
+//! The plans of a bench: the plan of the paper, and the sweeps.
 
 use super::configuration::Configuration;
 use super::machine::{Setting, Window};
@@ -9,9 +9,9 @@ use ameles_seal::pages::PageCipher;
 
 /// The program of the sweeps. The sweep of memory uses its small size, which fits into little memory.
 const SWEPT_PROGRAM: &str = "random_writes";
-/// Numbers of resident pages of the sweep.
+/// The numbers of resident pages of the sweep.
 const SWEPT_RESIDENT: [u32; 5] = [8, 15, 32, 64, 128];
-/// Sizes of untrusted memory of the sweep, in MiB.
+/// The sizes of untrusted memory of the sweep, in MiB.
 const SWEPT_MEBIBYTES: [u64; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 /// The maximum of faults of a run of the sweep: Path ORAM's faults are expensive where memory is large.
 const SWEPT_FAULTS: u64 = 100;
@@ -28,22 +28,22 @@ pub struct Options {
     pub sweep: bool,
     /// The cipher that seals pages.
     pub cipher: PageCipher,
-    /// Pages that are resident.
+    /// The number of pages that are resident.
     pub resident: u32,
     /// Untrusted memory in bytes. The default is 64 MiB, or 16 MiB with `quick`.
     pub untrusted_bytes: Option<u64>,
     /// The schemes to compare with plain; all if it is empty.
     pub schemes: Vec<Scheme>,
-    /// Names of programs that cannot be run here.
+    /// The names of programs that cannot be run here.
     pub left_out: Vec<&'static str>,
-    /// Faults that are counted in each run. The default is 500, or 40 with `quick`.
+    /// The number of faults that are counted in each run. The default is 500, or 40 with `quick`.
     pub faults: Option<u64>,
-    /// Faults before the counted ones. The default is 1500, or 40 with `quick`: the programs have created their data
-    /// by then.
+    /// The number of faults before the counted ones. The default is 1500, or 40 with `quick`: the programs have created
+    /// their data by then.
     pub warm: Option<u64>,
-    /// Rounds by the wall clock: 0 for none.
+    /// The number of rounds by the wall clock: 0 for none.
     pub rounds: u64,
-    /// Machines that count at the same time: at least 1.
+    /// The number of machines that count at the same time: at least 1.
     pub machines: usize,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Plan {
     pub(super) window: Window,
     pub(super) programs: Vec<&'static Program>,
     pub(super) configurations: Vec<Configuration>,
-    /// Rounds by the wall clock.
+    /// The number of rounds by the wall clock.
     pub(super) rounds: u64,
 }
 

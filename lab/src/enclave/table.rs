@@ -7,7 +7,7 @@ use super::machine::Setting;
 use crate::markdown::{add, markdown, ratio, render, scheme_cells};
 use ameles_pager::scheme::Scheme;
 
-/// Resident pages for which the paper has figures.
+/// The number of resident pages for which the paper has figures.
 const PAPER_RESIDENT: u32 = 15;
 /// The maximum number of instructions that a plain fault is to take outside of the cipher.
 const MAX_OUTSIDE_CIPHER: f64 = 6000.0;
@@ -70,7 +70,7 @@ fn slowdowns(figures: &Figures, lines: &[&Line], paging_baseline: &PagingBaselin
     render(&table)
 }
 
-/// Instructions from fault to fault, in thousands: all of them, of whichever hart.
+/// The instructions of all harts from fault to fault, in thousands.
 pub(super) fn instructions_a_fault(figures: &Figures) -> String {
     let mut header = vec!["scheme", "K", "harts"];
     header.extend(&figures.programs);
@@ -178,7 +178,7 @@ pub(super) fn hand_over(figures: &Figures) -> Option<String> {
     Some(format!("## Shares in the critical path of a fault, over all programs\n\n{}", render(&table)))
 }
 
-/// Slowdowns by the wall clock; nothing if it was not measured.
+/// The slowdowns by the wall clock, or nothing if it was not measured.
 pub(super) fn wall_clock(figures: &Figures) -> Option<String> {
     if figures.rounds == 0 {
         return None;

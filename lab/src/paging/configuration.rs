@@ -50,12 +50,12 @@ impl fmt::Display for Configuration {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub(super) cipher: PageCipher,
-    /// Pages that are resident.
+    /// The number of pages that are resident.
     pub(super) resident: u64,
-    /// Faults before the measured ones. So many that every slot has been written once: DetWoORAM opens no slot that
-    /// never was, which would flatter it.
+    /// The number of faults before the measured ones. So many that every slot has been written once: DetWoORAM opens no
+    /// slot that never was, which would flatter it.
     pub(super) warm: u64,
-    /// Faults that are measured.
+    /// The number of faults that are measured.
     pub(super) faults: u64,
 }
 

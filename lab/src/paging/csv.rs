@@ -14,7 +14,7 @@ metered_micros,crypto_micros,copying_micros,moving_micros,trap_micros,program_mi
 /// Writes the whole file. A figure that was not measured, or is not known, is empty.
 ///
 /// # Errors
-/// The writer's.
+/// The errors of the writer.
 pub(super) fn write<'a>(into: &mut impl Write, all: impl Iterator<Item = &'a Figures>) -> io::Result<()> {
     writeln!(into, "{HEADER}")?;
     for figures in all {

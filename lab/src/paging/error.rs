@@ -36,7 +36,7 @@ pub enum PagingError {
     #[error(transparent)]
     Run(Box<dyn Error + Send + Sync>),
     /// A program left no figures of its measured faults.
-    #[error("{paged} left no figures: {status}")]
+    #[error("{paged} wrote no figures: {status}")]
     NoWindow {
         /// The run, and how it was paged.
         paged: PagedRun,
@@ -50,11 +50,11 @@ pub enum PagingError {
         paged: PagedRun,
         /// The exit status.
         status: ExitStatus,
-        /// The faults that it had.
+        /// The faults that the program had.
         found: u64,
         /// The faults that were to be measured.
         faults: u64,
-        /// The faults before them.
+        /// The faults before the counted ones.
         warm: u64,
     },
     /// A program failed while its faults were measured.
@@ -76,9 +76,9 @@ pub enum PagingError {
         status: ExitStatus,
     },
     /// A whole run left no figures.
-    #[error("{0} left no figures")]
+    #[error("{0} wrote no figures")]
     NoFigures(&'static str),
-    /// A program answered another thing than it should.
+    /// A program gave a wrong answer.
     #[error(transparent)]
     Answer(#[from] WrongAnswer),
 }

@@ -12,7 +12,8 @@ pub struct FaultTimes {
     pub elapsed: Duration,
     /// The time in the fault path.
     pub in_faults: Duration,
-    /// The part of it that moves pages in and out of the program's sight, and the switch to the thread that is woken.
+    /// The part of this time for moving pages in and out of the program's sight, and for the switch to the woken
+    /// thread.
     pub moving: Duration,
     /// Work between the faults.
     pub off_line: Duration,

@@ -53,7 +53,7 @@ pub(super) struct Parts {
     pub(super) program: f64,
     /// The work between the faults, in the program's own process; its ciphers and copies count above too.
     pub(super) off_line: f64,
-    /// Ciphers and copies of the second process.
+    /// The number of ciphers and copies of the second process.
     pub(super) second_process: f64,
 }
 
@@ -173,7 +173,7 @@ mod tests {
         let setting = Setting { cipher: PageCipher::default(), resident: 15, warm: 0, faults: 1000 };
         let plan =
             Plan { setting, configurations: vec![Configuration::PLAIN, path], rounds: 3, metered_rounds: 0 };
-        // The machine gets slower and slower; path takes twice what plain does, and once thrice.
+        // The machine gets slower and slower; path takes twice as long as plain, and once three times as long.
         let plain = vec![duration(10), duration(20), duration(40)];
         let twice = vec![duration(20), duration(40), duration(120)];
         let rounds = vec![vec![plain, twice]; PROGRAMS.len()];

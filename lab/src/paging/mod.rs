@@ -101,7 +101,7 @@ impl Report {
     /// Writes all figures as comma-separated values.
     ///
     /// # Errors
-    /// The writer's.
+    /// The errors of the writer.
     pub fn write_csv(&self, into: &mut impl Write) -> io::Result<()> {
         csv::write(into, [&self.figures].into_iter().chain(&self.second).chain(&self.sweep))
     }

@@ -12,11 +12,11 @@ use std::time::Duration;
 pub struct Paging {
     /// The scheme.
     pub scheme: Scheme,
-    /// K, where the scheme has one.
+    /// K, if the scheme has one.
     pub k: u64,
     /// The cipher that seals pages.
     pub cipher: PageCipher,
-    /// Pages that are resident.
+    /// The number of pages that are resident.
     pub resident: u64,
     /// The maximum amount of untrusted memory, in bytes.
     pub untrusted_bytes: u64,
@@ -25,9 +25,9 @@ pub struct Paging {
 /// The faults of a program that are measured. After the last of them it is ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// Faults before the measured ones.
+    /// The number of faults before the measured ones.
     pub warm: u64,
-    /// Faults that are measured.
+    /// The number of faults that are measured.
     pub faults: u64,
     /// True if ciphers and copies are timed one by one.
     pub metered: bool,

@@ -12,7 +12,7 @@ use ameles_programs::PROGRAMS;
 pub struct Picture {
     /// The name of the file.
     pub file: &'static str,
-    /// Its contents.
+    /// The picture's contents.
     pub svg: String,
 }
 
@@ -50,7 +50,8 @@ fn chart(title: &str, figures: &Figures, lines: &[&Line]) -> Chart {
     slowdown_chart((title, what), programs, [mean, paper], lines.iter().map(|line| series(line)).collect())
 }
 
-/// A chart of slowdowns: a group of bars for each program, one for their geometric means, and one for the paper's means.
+/// A chart of slowdowns: a group of bars for each program, one for their geometric means, and one for the paper's
+/// means.
 pub(crate) fn slowdown_chart<'a>(
     (title, what): (&str, String),
     programs: impl Iterator<Item = (&'a str, Vec<Option<Bar>>)>,

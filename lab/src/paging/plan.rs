@@ -1,10 +1,10 @@
-//! The plans of a bench: the paper's, the same with the fastest cipher, and the sweep.
+//! The plans of a bench: the plan of the paper, the same plan with the fastest cipher, and the sweep.
 
 use super::configuration::{Configuration, RATIOS, Setting};
 use ameles_programs::PROGRAMS;
 use ameles_seal::pages::PageCipher;
 
-/// Numbers of resident pages of the sweep.
+/// The numbers of resident pages of the sweep.
 const SWEPT: [u64; 5] = [8, 15, 32, 64, 128];
 
 /// The user's choices.
@@ -12,17 +12,17 @@ const SWEPT: [u64; 5] = [8, 15, 32, 64, 128];
 pub struct Options {
     /// True if one short round is enough, with rough figures.
     pub quick: bool,
-    /// True if it measures with 8 to 128 resident pages too.
+    /// True if the bench also measures with 8 to 128 resident pages.
     pub sweep: bool,
     /// The cipher that seals pages.
     pub cipher: PageCipher,
     /// The maximum number of pages that are resident.
     pub resident: u64,
-    /// Rounds. The default is 7, or 1 with `quick`.
+    /// The number of rounds. The default is 7, or 1 with `quick`.
     pub rounds: Option<u64>,
-    /// Faults that are measured in each run. The default is 5000, or 1000 with `quick`.
+    /// The number of faults that are measured in each run. The default is 5000, or 1000 with `quick`.
     pub faults: Option<u64>,
-    /// Faults before them. The default is the number of measured faults.
+    /// The faults before the measured ones. The default is the number of measured faults.
     pub warm: Option<u64>,
 }
 
@@ -31,13 +31,13 @@ pub(super) struct Plan {
     pub(super) setting: Setting,
     pub(super) configurations: Vec<Configuration>,
     pub(super) rounds: u64,
-    /// Further rounds, in which ciphers and copies are timed one by one. That takes time itself: they count for nothing
-    /// else.
+    /// Further rounds, in which ciphers and copies are timed one by one. Timing takes time itself, so these rounds
+    /// count for no other figure.
     pub(super) metered_rounds: u64,
 }
 
 impl Plan {
-    /// The steps of it, without the whole runs.
+    /// The steps of the plan, without the whole runs.
     pub(super) fn steps(&self) -> u64 {
         (self.rounds + self.metered_rounds) * (PROGRAMS.len() * self.configurations.len()) as u64
     }
@@ -59,7 +59,7 @@ impl Options {
         }
     }
 
-    /// The same with the fastest cipher, if that is another one.
+    /// The plan with the fastest cipher, if that is another one.
     pub(super) fn second_plan(&self) -> Option<Plan> {
         let fastest = PageCipher::Aegis256X2;
         (self.cipher != fastest && !self.quick).then(|| Plan {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// The files that are needed to start any of them.
+/// The files that are needed to start the programs.
 pub struct Programs {
     binary: PathBuf,
     formulas: TempDir,

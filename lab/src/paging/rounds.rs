@@ -32,7 +32,7 @@ impl Bench<'_> {
     /// Takes the metered rounds.
     ///
     /// # Errors
-    /// As [`measure`](Self::measure).
+    /// The errors of [`measure`](Self::measure).
     pub(super) fn meter(&self, plan: &Plan) -> Result<Rounds, PagingError> {
         self.take_turns(plan, plan.metered_rounds, true)
     }

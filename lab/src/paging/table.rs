@@ -6,7 +6,7 @@ use crate::markdown::{add, markdown, ratio, render, scheme_cells};
 use ameles_programs::PROGRAMS;
 use ameles_seal::pages::PageCipher;
 
-/// Resident pages for which the paper has figures.
+/// The number of resident pages for which the paper has figures.
 pub(super) const PAPER_RESIDENT: u64 = 15;
 
 /// The slowdowns against plain, and the time from fault to fault, program by program and on the average.

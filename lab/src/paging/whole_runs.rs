@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Unpaged runs of which the quickest counts.
 const UNPAGED_RUNS: u64 = 5;
 
-/// Steps of a progress bar that a program takes.
+/// Returns the number of steps of a progress bar that a program takes.
 pub(super) fn steps(program: &Program) -> u64 {
     program.runs.len() as u64 * (UNPAGED_RUNS + 1)
 }

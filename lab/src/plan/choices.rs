@@ -17,7 +17,7 @@ use std::thread;
 const MAX_BLOCKS: u64 = (1 << 31) - 1;
 /// The tree tops that are tried, until all fits.
 const TRIES: usize = 5;
-/// The cost of a written slot, in that of a read one, where writing costs nothing.
+/// The cost of a written slot relative to a read slot, if writes are free.
 const MIN_WRITTEN: f64 = 0.01;
 
 /// The maximum of accesses in a batch of a vault.
@@ -31,13 +31,13 @@ pub type VaultMemory<'a> = &'a (dyn Fn(&VaultParameters) -> u64 + Sync);
 pub struct Choice {
     /// The scheme.
     pub scheme: &'static str,
-    /// Bytes of a block.
+    /// The size of a block in bytes.
     pub block_bytes: u64,
     /// The scheme's parameters, in its paper's letters.
     pub parameters: String,
     /// The figures.
     pub figures: Figures,
-    /// Bytes of trusted memory.
+    /// The number of bytes of trusted memory.
     pub memory: u64,
     /// The flags of `ameles init` for it; `None` if no vault runs the scheme.
     pub flags: Option<String>,
@@ -48,11 +48,11 @@ pub struct Choice {
 pub struct Rejected {
     /// The scheme.
     pub scheme: &'static str,
-    /// Bytes of a block.
+    /// The size of a block in bytes.
     pub block_bytes: u64,
     /// The reason.
     pub why: String,
-    /// The choice that it would be with more trusted memory, if that is the reason.
+    /// The choice with enough trusted memory, if the reason is a lack of trusted memory.
     pub choice: Option<Choice>,
 }
 

@@ -5,7 +5,7 @@ use super::work::{BATCH, Work};
 use ameles_store::{Bill, BitsPerSecond, Usage};
 use std::time::Duration;
 
-/// Requests in flight at most.
+/// The number of requests in flight at most.
 const IN_FLIGHT: f64 = 64.0;
 /// The part of a round trip in which the line is idle, fitted to runs of the lab.
 const IDLE: f64 = 0.75;
@@ -17,9 +17,9 @@ pub struct Figures {
     pub bill: Bill,
     /// The mean time of a read of an object, in a row of such.
     pub time: Duration,
-    /// Bytes of the store.
+    /// The number of bytes of the store.
     pub stored: u64,
-    /// Requests of a month, and bytes each way.
+    /// The requests of a month, and the bytes each way.
     pub month: Flow,
 }
 
@@ -68,9 +68,9 @@ fn transfer_time(line: BitsPerSecond, bytes: f64) -> Duration {
     if line.0 == 0 { Duration::ZERO } else { Duration::from_secs_f64(bytes * 8.0 / line.0 as f64) }
 }
 
-/// The mean time of an object in a row of reads. It is the longest of five: the batches in sequence, with the pending
-/// work that they wait for; each direction of the line; the pending work in sequence; and the requests, of which at
-/// most [`IN_FLIGHT`] are in flight.
+/// The mean time of an object in a row of reads. It is the longest of five times: for the batches in sequence, with the
+/// pending work that they wait for; for each direction of the line; for the pending work in sequence; and for the
+/// requests, of which at most [`IN_FLIGHT`] are in flight.
 fn time(work: &Work, traffic: &Traffic, accesses: f64, batches: f64) -> Duration {
     let Work { speed, server, .. } = work;
     let Traffic { on_line, off_line, waits, .. } = traffic;

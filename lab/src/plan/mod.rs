@@ -1,7 +1,7 @@
 //! Plans: the costs of each scheme and block size for given objects, link, prices and memory, by a model.
 //!
-//! The model counts the mean traffic of schemes whose stores are full and in use. No run is simulated. What a vault
-//! adds is not counted: its catalogue of names, shipped checkpoints, and retries.
+//! The model counts the mean traffic of schemes whose stores are full and in use. No run is simulated. The vault's own
+//! additions are not counted: its catalogue of names, shipped checkpoints, and retries.
 
 mod choices;
 mod figures;

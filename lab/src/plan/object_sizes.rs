@@ -25,9 +25,9 @@ pub enum ObjectSizesError {
         "line {line} of the table of sizes is {text:?}: write a size in bytes, or a size and a count, such as 4096,17"
     )]
     Row {
-        /// Its number, from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// Its text.
+        /// The text of the line.
         text: String,
     },
     /// A line of a listing is malformed.
@@ -36,13 +36,13 @@ pub enum ObjectSizesError {
          table whose name ends with .csv"
     )]
     Listing {
-        /// Its number, from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// Its text.
+        /// The text of the line.
         text: String,
     },
-    /// There is no object.
-    #[error("{} holds no object: a plan needs the size of one at least", .0.display())]
+    /// The list has no object.
+    #[error("{} contains no object: a plan needs the size of at least one", .0.display())]
     Empty(PathBuf),
 }
 

@@ -8,11 +8,11 @@ use ameles_store::Prices;
 /// The order of the choices: the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// By the bill of a month.
+    /// The offers in the order of the monthly bill.
     Bill,
-    /// By the time of an object.
+    /// The offers in the order of the time of an object.
     Time,
-    /// By the size of the store.
+    /// The offers in the order of the size of the store.
     Store,
 }
 
@@ -30,7 +30,7 @@ impl Order {
 #[derive(Debug)]
 pub struct Plan {
     order: Order,
-    /// Bytes of trusted memory.
+    /// The number of bytes of trusted memory.
     pub(super) trusted: u64,
     /// The offers, one at each of the prices.
     pub offers: Vec<Offer>,
@@ -51,7 +51,7 @@ pub struct Offer {
 
 /// The factor of the trusted memory up to which better choices are shown.
 const MORE_MEMORY: u64 = 2;
-/// The part of a figure that is worth more memory.
+/// The ratio of two figures below which the better one is worth more memory.
 const WORTHWHILE: f64 = 0.9;
 
 impl Plan {

@@ -7,7 +7,7 @@ use ameles_vault::{SchemeParameters, VaultParameters};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Bytes of trusted memory.
+/// The number of bytes of trusted memory.
 const TRUSTED: u64 = 4 << 30;
 
 fn work() -> Work {
@@ -38,7 +38,7 @@ fn plan(work: &Work, order: Order) -> Plan {
     Plan::of(work, &[("s3-standard".to_owned(), work.prices.clone())], order, &memory)
 }
 
-/// The plan by the bill: what it takes to find is shared.
+/// The plan by the bill, which all tests share because it takes long to find.
 fn by_bill() -> &'static Plan {
     static PLAN: OnceLock<Plan> = OnceLock::new();
     PLAN.get_or_init(|| plan(&work(), Order::Bill))

@@ -11,19 +11,19 @@ use ameles_core::schemes::trivial::TrivialParameters;
 use ameles_core::tree::layout::Layout;
 use std::ops::Mul;
 
-/// Bytes that sealing adds to a slot.
+/// The number of bytes that sealing adds to a slot.
 pub(super) const SEALING_BYTES: u64 = 16;
 
-/// Mean requests and bytes. Each bucket that is written is removed once, in its old version.
+/// The mean requests and bytes. Each bucket that is written is removed once, in its old version.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Flow {
-    /// Requests that read.
+    /// The number of requests that read.
     pub gets: f64,
-    /// Requests that write.
+    /// The number of requests that write.
     pub puts: f64,
-    /// Bytes from the store.
+    /// The number of bytes from the store.
     pub down: f64,
-    /// Bytes to the store.
+    /// The number of bytes to the store.
     pub up: f64,
 }
 
@@ -40,9 +40,9 @@ impl Mul<f64> for Flow {
 /// The mean pending work that a batch waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PendingWaits {
-    /// Round trips of reads.
+    /// The number of round trips of reads.
     pub reads: f64,
-    /// Round trips of writes.
+    /// The number of round trips of writes.
     pub writes: f64,
     /// The part of the bytes to the store.
     pub up: f64,
@@ -53,31 +53,31 @@ pub struct PendingWaits {
 pub struct Traffic {
     /// The requests and bytes before the answer.
     pub on_line: Flow,
-    /// The requests and bytes that are pending after it.
+    /// The requests and bytes that are pending after the operation.
     pub off_line: Flow,
-    /// Round trips of a batch before its answer.
+    /// The number of round trips of a batch before its answer.
     pub round_trips: f64,
-    /// Round trips of pending work that a batch waits for: of reads, and of writes.
+    /// The round trips of pending work that a batch waits for: of reads, and of writes.
     pub waits: PendingWaits,
-    /// Accesses whose pending reads are sent together; 0 if each is sent alone.
+    /// The number of accesses whose pending reads are sent together; 0 if each is sent alone.
     pub burst: f64,
-    /// Sequential round trips of the pending work of an access.
+    /// The number of sequential round trips of the pending work of an access.
     pub off_line_round_trips: f64,
-    /// Bytes of the store.
+    /// The number of bytes of the store.
     pub stored: f64,
 }
 
-/// Bytes of a sealed slot of a block with this many bytes of header and payload.
+/// Returns the number of bytes of a sealed slot of a block with this many bytes of header and payload.
 fn sealed(plain: u64) -> f64 {
     (plain + SEALING_BYTES) as f64
 }
 
-/// Bytes of a layout, sealed.
+/// Returns the number of bytes of a layout, sealed.
 fn stored(layout: &Layout) -> f64 {
     (layout.bytes().0 + layout.slots() * SEALING_BYTES) as f64
 }
 
-/// Bytes of the first slot of a layout, sealed.
+/// Returns the number of bytes of the first slot of a layout, sealed.
 fn slot(layout: &Layout) -> f64 {
     layout.extents().first().map_or(0.0, |extent| sealed(extent.slot_bytes.into()))
 }

@@ -7,13 +7,13 @@ use ameles_store::{LinkSpeed, Prices};
 /// The work of a month, and the available link, prices and memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
-    /// Bytes that are to be stored.
+    /// The number of bytes that are to be stored.
     pub capacity: u64,
     /// The sizes of the objects.
     pub sizes: ObjectSizes,
-    /// Objects that are read in a month.
+    /// The number of objects that are read in a month.
     pub reads: f64,
-    /// Objects that are written in a month.
+    /// The number of objects that are written in a month.
     pub writes: f64,
     /// The link to the store.
     pub speed: LinkSpeed,
@@ -21,13 +21,13 @@ pub struct Work {
     pub server: ServerTime,
     /// The provider's prices.
     pub prices: Prices,
-    /// Bytes of trusted memory.
+    /// The number of bytes of trusted memory.
     pub trusted: u64,
     /// The block sizes to examine, in bytes.
     pub block_bytes: Vec<u64>,
 }
 
-/// Accesses of a batch at most, as a vault serves an object.
+/// The number of accesses of a batch at most, as a vault serves an object.
 pub(super) const BATCH: u64 = 16;
 
 /// The block sizes that suit most work, in bytes.

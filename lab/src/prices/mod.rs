@@ -25,7 +25,7 @@ const FREE: &str = "free";
 pub struct Provider {
     /// The heading of its column.
     pub name: String,
-    /// Its prices.
+    /// The provider's prices.
     pub prices: Prices,
 }
 

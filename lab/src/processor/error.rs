@@ -25,7 +25,7 @@ pub enum ProcessorError {
     Unused {
         /// The setting.
         setting: &'static str,
-        /// The kind of scheme that it changes.
+        /// The kind of scheme that the setting changes.
         kind: &'static str,
     },
     /// A setting makes a scheme unsound, although its name begins with `sound-`.
@@ -54,7 +54,7 @@ pub enum ProcessorError {
         /// The reason.
         source: Box<ConfigurationError>,
     },
-    /// The traces cannot be spread over so many cores.
+    /// The traces cannot be spread over this many cores.
     #[error("{cores} cores are impossible: {advice}")]
     Cores {
         /// The cores.

@@ -12,7 +12,7 @@ pub(super) struct Logs {
     pub(super) runs: Vec<LoggedRun>,
 }
 
-/// The logs of a scheme, beside Baseline's under the same rate.
+/// The logs of a scheme, next to Baseline's under the same rate.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LoggedRun {
@@ -24,7 +24,7 @@ pub(super) struct LoggedRun {
     pub(super) over: String,
     /// Blocks of a path in memory, in one direction.
     pub(super) blocks_a_path: u64,
-    /// The mean of Baseline's cycles over its own, as the paper has it.
+    /// The mean of Baseline's cycles over its own, as in the paper.
     pub(super) mean_speedup: f64,
     /// Background evictions as a share of all paths.
     pub(super) mean_evictions: f64,

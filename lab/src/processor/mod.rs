@@ -45,7 +45,7 @@ use std::io::{self, Write};
 /// The rows of all runs, and the sections of the report.
 pub struct Report {
     rows: Vec<Row>,
-    /// The runs of programs alone, beside those of several cores.
+    /// The runs of programs alone, next to those of several cores.
     alone: Vec<Row>,
     sections: Vec<Section>,
 }

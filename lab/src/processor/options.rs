@@ -74,7 +74,7 @@ pub struct Options {
     pub settings: Vec<Setting>,
     /// The rates of paths to run with.
     pub paces: Vec<Pace>,
-    /// The maximum number of misses of a trace, its warm-up apart.
+    /// The maximum number of misses of a trace, without its warm-up.
     pub misses: usize,
     /// The seeds of all that is drawn: everything runs with one after the other. There is at least one.
     pub seeds: Range<u64>,
@@ -182,7 +182,7 @@ impl Options {
         Ok(memory.check()?)
     }
 
-    /// The same with each part, program, scheme and rate once: a repeated name counts once.
+    /// These options with each part, program, scheme and rate once: a repeated name counts once.
     pub fn without_duplicates(mut self) -> Self {
         keep_first(&mut self.parts);
         keep_first(&mut self.programs);

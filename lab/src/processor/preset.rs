@@ -36,7 +36,7 @@ pub enum Start {
     Packed,
     /// Every block was accessed once, in a random order.
     Filled,
-    /// Random accesses went on until background evictions settled.
+    /// Random accesses continued until background evictions settled.
     Settled,
     /// Every block was accessed once, then the program ran once.
     Own,

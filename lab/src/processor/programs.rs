@@ -37,7 +37,7 @@ enum Source {
     File { misses: Vec<Miss>, warm_up: u64 },
     /// A program of the repository.
     Real,
-    /// Several of them.
+    /// Several programs.
     Mix,
     /// A synthetic trace.
     Synthetic(Pattern),
@@ -141,7 +141,7 @@ impl Group {
         Ok(Program { name: self.name(options), stands_for, misses, warm_up: warm_up as u64, cores })
     }
 
-    /// Lines of the least memory that has room for it.
+    /// The lines of the smallest memory that has room for the group.
     fn lines(&self, options: &Options) -> Result<u64, ProcessorError> {
         let lines = self.0.iter().map(|program| program.lines(options)).collect::<Result<Vec<_>, _>>()?;
         Ok(lines.into_iter().max().unwrap_or(0) * options.traces.core_count() as u64)

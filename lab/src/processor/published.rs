@@ -35,12 +35,12 @@ pub(super) const ENERGY: f64 = 0.57;
 /// The share of slots that hold a block on levels 10 to 21, Figure 3.
 pub(super) const MIDDLE_LEVELS: &str = "20 % and lower for programs, 30 % for random accesses";
 
-/// The same on the last level.
+/// The share of slots that hold a block on the last level, Figure 3.
 pub(super) const LAST_LEVEL: &str = "80 % for programs, 70 % for random accesses";
 
-/// The same on level 3.
+/// The share of slots that hold a block on level 3, Figure 3.
 pub(super) const LEVEL_3: &str = "from 11 to 50 %";
 
-/// The same with IR-Alloc, Figure 13.
+/// The share of slots that hold a block with IR-Alloc, Figure 13.
 pub(super) const WITH_IR_ALLOC: &str =
     "above 50 % for random accesses, and seldom an empty slot on levels 0 to 3";

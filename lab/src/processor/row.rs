@@ -19,7 +19,7 @@ pub struct Row {
     pub pace: String,
     /// Blocks of a path in memory, in one direction: PL.
     pub path_blocks: u64,
-    /// Bytes on the trusted side, but for the last-level cache.
+    /// Bytes on the trusted side, without the last-level cache.
     pub on_chip: u64,
     /// Levels of the tree on the trusted side.
     pub top_levels: u32,
@@ -68,7 +68,7 @@ impl Row {
         (saved + read(found) + read(others) + in_stash) as f64 / all.max(1) as f64
     }
 
-    /// Cycles of a path, with the rest after it.
+    /// The cycles of a path, with the rest after the path.
     pub fn cycles_a_path(&self) -> f64 {
         self.cycles() / self.counts().paths().max(1) as f64
     }

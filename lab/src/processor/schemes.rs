@@ -24,11 +24,11 @@ pub(super) enum LabScheme {
     Delayed(Scheme),
     /// A scheme in which every path is read, so that it is oblivious.
     Sound(Scheme),
-    /// The same with delayed remapping.
+    /// An oblivious scheme with delayed remapping, in which every path is read.
     SoundDelayed(Scheme),
     /// A scheme that is newer than the figures.
     Newer(NewerScheme),
-    /// The same in which every path is read.
+    /// A newer scheme in which every path is read.
     SoundNewer(NewerScheme),
 }
 
@@ -122,8 +122,8 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<NamedConfiguration
                 return Err(ProcessorError::Unsound { scheme: name });
             }
             let configuration = machine(options, scheme, *pace);
-            // Without a rate there are no dummies to put to use: such a scheme runs at the other rates, or was not
-            // meant.
+            // Without a rate there are no dummies to use. Such a scheme runs at the other rates, or was named by
+            // mistake.
             let is_meant = options.paces.len() == 1 && options.schemes.contains(&name);
             if configuration.early_write_backs && !pace.has_dummies() && !is_meant {
                 continue;
@@ -167,10 +167,10 @@ const WITHOUT_RATE: [&str; 10] = [
     "ir-alloc3",
 ];
 
-/// Those of a machine in addition: oblivious ones.
+/// The oblivious schemes that a machine has in addition.
 const OF_MACHINE: [&str; 3] = ["sound-baseline", "sound-alloc", "sound-llc-d"];
 
-/// Those that run at each rate by default: they show its effect.
+/// The schemes that run at each rate by default: they show its effect.
 const AT_A_RATE: [&str; 3] = ["baseline", "ir-dwb", "ir-oram"];
 
 /// The name that stands for all schemes, and for those that IR-ORAM does not have.
@@ -229,7 +229,7 @@ fn as_authors(scheme: LabScheme, mut configuration: Configuration) -> Configurat
     }
     configuration.early_line = EarlyLine::LastWritten;
     if let Some(small) = &mut configuration.small_tree {
-        // 19 levels, six of them on chip, beside a main tree of 24. Without a rate the trees take no turns.
+        // 19 levels, six of them on chip, next to a main tree of 24. Without a rate the trees take no turns.
         small.levels += 1;
         small.top_levels = 6.min(small.levels - 1);
         small.sets = small.sets.saturating_mul(2).min(16_000);

@@ -64,13 +64,13 @@ pub enum Key {
     DwbLast,
     /// 1 for delayed remapping.
     LlcD,
-    /// 1 for paths that are read while the one before is written.
+    /// 1 for paths that are read while the path before is written.
     Overlap,
-    /// Levels of the small tree, where there is one.
+    /// Levels of the small tree, if there is one.
     RhoLevels,
     /// Blocks of its buckets.
     RhoZ,
-    /// Levels of it on the trusted side.
+    /// The levels of the small tree on the trusted side.
     RhoTop,
     /// Paths of it for one of the main tree; 0 for as many as are needed.
     RhoPaths,
@@ -88,7 +88,7 @@ pub enum Key {
     ForkOneByOne,
     /// The first level that Fork Path caches.
     ForkFirst,
-    /// The last level that it caches.
+    /// The last level that the cache of Fork Path has.
     ForkLast,
 }
 
@@ -318,7 +318,8 @@ fn set_scheme_number(key: Key, number: u32, scheme: &mut TreeScheme) {
     }
 }
 
-/// Changes Fork Path. Of the cached levels the other end stays, or is the same level.
+/// Changes Fork Path. A new end of the cached levels keeps the other end. If there are no cached levels yet, both ends
+/// become this level.
 fn set_fork_number(key: Key, number: u32, fork_path: &mut ForkPathConfiguration) {
     match (key, fork_path.cached_levels) {
         (Key::ForkQueue, _) => fork_path.queue = number,

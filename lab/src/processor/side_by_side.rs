@@ -2,9 +2,9 @@
 
 use ameles_processor::trace::Miss;
 
-/// Merges traces, each with the number of its first misses that only warm the cache: first these, in turn; then all
-/// others, so that no trace is ahead by its instructions. Returns the number of misses that warm the cache, and all
-/// misses. Each core's stay in their order, and the processor takes them apart by their lines.
+/// Merges traces. Each has a number of first misses that only warm the cache. These come first, in turn; then all
+/// others come, so that no trace is ahead by its instructions. Returns the number of misses that warm the cache, and
+/// all misses. Each core's misses stay in their order, and the processor separates them by their lines.
 pub(super) fn merge(traces: Vec<(usize, Vec<Miss>)>) -> (usize, Vec<Miss>) {
     let warm_ups: Vec<&[Miss]> = traces.iter().map(|(warm_up, misses)| &misses[..*warm_up]).collect();
     let longest = warm_ups.iter().map(|warm_up| warm_up.len()).max().unwrap_or(0);

@@ -17,7 +17,7 @@ const MISSES: usize = 40_000;
 /// lines hit.
 const ACCESSES_PER_LINE: u64 = 8;
 
-/// Returns the number of misses that only warm the cache of the options, and all misses, over so many lines.
+/// Returns the number of misses that only warm the cache of the options, and all misses, over this many lines.
 pub(super) fn misses(
     options: &Options,
     pattern: Pattern,
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
     use crate::processor::preset::Preset;
 
-    /// Misses of the cache, and dirty lines that leave it, in windows of so many accesses.
+    /// Misses of the cache, and dirty lines that leave it, in windows of this many accesses.
     fn windows(options: &Options, warm_up: usize, trace: &[Miss], window: usize) -> Vec<(f64, f64)> {
         let machine = Setting::apply_all(&options.settings, Configuration::baseline(options.levels));
         let mut cache = machine.cache().unwrap();

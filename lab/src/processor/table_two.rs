@@ -1,4 +1,4 @@
-//! Table II of IR-ORAM: the misses of its programs, beside those of the programs that replace them.
+//! Table II of IR-ORAM: the misses of its programs, next to those of the programs that replace them.
 
 use crate::report::{Section, Sheet};
 use ameles_traces::programs;

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct TraceOptions {
     /// The files: none for the lab's programs.
     pub paths: Vec<PathBuf>,
-    /// Their format, if their first bytes are not to tell it.
+    /// The format of the traces. `None` recognises it by the first bytes.
     pub format: Option<Format>,
     /// The cores: one for each trace, if it is not given. More run copies of each trace or program.
     pub cores: Option<usize>,
@@ -28,7 +28,7 @@ impl TraceOptions {
         self.cores.unwrap_or(self.paths.len().max(1))
     }
 
-    /// Lines for each core of a memory of so many: whole pages, or all of it for one core.
+    /// Lines for each core of a memory of this many lines: whole pages, or all of it for one core.
     pub(super) fn part_lines(&self, lines: u64) -> u64 {
         match self.core_count() as u64 {
             0 | 1 => lines,
@@ -36,7 +36,7 @@ impl TraceOptions {
         }
     }
 
-    /// The cores of a processor over a memory of so many lines, in blocks of several. Each core has a part of it.
+    /// The cores of a processor over a memory of this many lines, in blocks of several. Each core has a part of it.
     pub(super) fn cores(&self, lines: u64, block_lines: u64) -> Cores {
         match self.core_count() {
             0 | 1 => Cores::ONE,
@@ -44,7 +44,8 @@ impl TraceOptions {
         }
     }
 
-    /// Checks that the traces can be spread over the cores, and that each core has a page of a memory of so many lines.
+    /// Checks that the traces can be spread over the cores, and that each core has a page of a memory of this many
+    /// lines.
     ///
     /// # Errors
     /// [`ProcessorError::Cores`].

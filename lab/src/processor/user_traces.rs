@@ -27,7 +27,7 @@ impl UserTrace {
         if misses.len() as u64 <= warm_up {
             return Err(FileError::Read { path: path.to_owned(), why: TraceError::NoMisses }.into());
         }
-        // Two files of one name are told apart by their folders.
+        // Two files with the same name are distinguished by their folders.
         let is_alone = |other: &PathBuf| other == path || name(other) != name(path);
         let is_unique = options.traces.paths.iter().all(is_alone);
         let name = if is_unique { name(path) } else { path.display().to_string() };

@@ -1,7 +1,7 @@
 //! Figures 3, 4 and 13: the share of the slots of each level that hold a block.
 //!
-//! The paper takes four billion paths through a tree of 25 levels. Here the states of that tree after random accesses
-//! are drawn. Real programs run in a tree that is smaller by seven levels, in which as many paths per block take
+//! The paper takes four billion paths through a tree of 25 levels. Here its states after random accesses are
+//! sampled. Real programs run in a tree that is smaller by seven levels, where this number of paths per block takes
 //! seconds.
 
 use super::error::ProcessorError;

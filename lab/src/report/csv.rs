@@ -2,7 +2,7 @@
 
 use super::section::Sheet;
 
-/// A field, in quotation marks where it needs them.
+/// A field, in quotation marks if it needs them.
 pub(crate) fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

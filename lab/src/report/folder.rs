@@ -21,9 +21,9 @@ pub struct Folder(PathBuf);
 /// The reason why a report cannot be written into a folder.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// It has files that are not of a report.
+    /// The folder has files that do not belong to a report.
     #[error(
-        "the folder is not empty, and no report of Ameles's is in it: name a new one, or one whose report may be replaced"
+        "the folder is not empty, and contains no report of Ameles: name a new folder, or one whose report may be replaced"
     )]
     NotEmpty,
     /// The file system refuses.

@@ -37,7 +37,7 @@ pub(super) fn page(about: &ReportMetadata, sections: &[Section], names: &[String
     )
 }
 
-/// The files that a page names; none if it is no report's.
+/// The files that a page names; none if the page is not the page of a report.
 pub(super) fn files_of(page: &str) -> Option<impl Iterator<Item = &str>> {
     let (_, names) = page.split_once(FILES)?;
     let (names, _) = names.split_once('"')?;
@@ -91,7 +91,7 @@ fn is_words(text: &str) -> bool {
     text.split_whitespace().filter(|word| word.chars().all(char::is_alphabetic)).count() > 1
 }
 
-/// A picture, which is SVG of ours: text in it was escaped when it was drawn. Its styles hold for itself alone.
+/// Writes a picture: SVG that this program drew, in which all text is escaped already. Its styles apply to it only.
 fn figure(picture: &Picture) -> String {
     let svg = &picture.svg;
     format!(

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 pub(super) struct Names(BTreeSet<String>);
 
 impl Names {
-    /// A name of letters, digits and hyphens that is not used yet. It cannot lead out of the folder, whatever the
-    /// name of a workload.
+    /// A name of letters, digits and hyphens that is not used yet. It cannot lead out of the folder, for any name of a
+    /// workload.
     pub(super) fn unique(&mut self, wanted: &str) -> String {
         let plain =
             |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };

@@ -5,9 +5,9 @@ use crate::markdown::{add, markdown, render};
 /// A section.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
-    /// Its name in names of files: small letters and hyphens.
+    /// The section's name in file names: small letters and hyphens.
     pub name: String,
-    /// Its title.
+    /// The section's title.
     pub title: String,
     /// The pieces, from the top.
     pub pieces: Vec<Piece>,
@@ -43,9 +43,9 @@ pub enum Piece {
 /// A table. The first cell of a row holds text, the others numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sheet {
-    /// Its name in names of files: small letters and hyphens.
+    /// The sheet's name in file names: small letters and hyphens.
     pub name: String,
-    /// The sentence above it; may be empty.
+    /// The sentence above the table. It may be empty.
     pub caption: String,
     /// The headings of its columns.
     pub header: Vec<String>,
@@ -56,7 +56,7 @@ pub struct Sheet {
 /// A picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// Its name in names of files, without the ending.
+    /// The picture's name in file names, without the ending.
     pub name: String,
     /// SVG.
     pub svg: String,

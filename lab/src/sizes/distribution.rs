@@ -3,7 +3,7 @@
 use rand_core::RngCore;
 use serde::Deserialize;
 
-/// Bytes of a KiB.
+/// The number of bytes of a KiB.
 const KIB: f64 = 1024.0;
 
 /// A mixture of parts.
@@ -16,10 +16,10 @@ pub struct Distribution {
 /// A part of a mixture.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Part {
-    /// Its weight: its share of the objects relative to the other parts.
+    /// The part's weight: its share of the objects relative to the other parts.
     #[serde(default = "default_weight")]
     pub weight: f64,
-    /// The sizes in it.
+    /// The sizes in the part.
     #[serde(flatten)]
     pub shape: Shape,
 }

@@ -16,7 +16,7 @@ pub struct Folder {
     pub sizes: Distribution,
     /// The mean of the sizes in KiB, as the file states it.
     pub mean_kib: f64,
-    /// Their standard deviation in KiB, as the file states it.
+    /// The standard deviation of the sizes in KiB, as the file states it.
     pub deviation_kib: f64,
 }
 
@@ -28,8 +28,8 @@ pub struct Folders(BTreeMap<String, Folder>);
 /// The reason why there are no folders, or not that one.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum FolderError {
-    /// The text is no table of folders.
-    #[error("this is no table of folders: {0}")]
+    /// The text is not a table of folders.
+    #[error("this is not a table of folders: {0}")]
     Unreadable(#[from] toml::de::Error),
     /// The numbers are invalid.
     #[error("in the folder {name:?}: {why}")]
@@ -52,7 +52,7 @@ pub enum FolderError {
         deviation: f64,
     },
     /// There is no such folder.
-    #[error("no sizes are stated for the folder {name:?}; known are {known}")]
+    #[error("there are no sizes for the folder {name:?}; known are {known}")]
     Unknown {
         /// The folder.
         name: String,

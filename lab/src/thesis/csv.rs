@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// Writes the whole file. A figure that the thesis does not print is empty.
 ///
 /// # Errors
-/// The writer's.
+/// The errors of the writer.
 pub(super) fn write(into: &mut impl Write, rows: &[Row], printed: &Published) -> io::Result<()> {
     let providers = prices::thesis_providers();
     let columns = || TRAFFIC.iter().chain(&RELATIVE);

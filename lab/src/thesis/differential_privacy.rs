@@ -1,6 +1,5 @@
-//! The study that the thesis put off: the costs that differential privacy saves. Root ORAM is Path ORAM with an ε:
-//! the larger it is, the fewer blocks wait on the trusted side, and the more levels of the tree the same trusted
-//! memory replaces.
+//! The study that the thesis put off: the costs that differential privacy saves. Root ORAM is Path ORAM with an ε. With
+//! a larger ε, fewer blocks wait on the trusted side, so the same trusted memory replaces more levels of the tree.
 
 use super::driver::{self, DriverSettings};
 use super::error::ThesisError;
@@ -100,8 +99,8 @@ fn cells(share: u64, parameters: &RootParameters, mean_waiting_blocks: f64, row:
     ]
 }
 
-/// The parameters with the highest tree top for which what waits, in the mean, fits into a share of the capacity with
-/// the paths of a batch; and what waits.
+/// The parameters with the highest tree top that fits, and the mean number of blocks that wait. These blocks and the
+/// paths of a batch must fit into a share of the capacity.
 fn highest_top(
     trial: &Trial<'_>,
     share: u64,
@@ -115,7 +114,7 @@ fn highest_top(
         path.stash_bound =
             path.waiting_bound() + 2 * BATCH * path.blocks_per_bucket * (path.leaf_level.0 + 1 - top.0);
         let paths = f64::from(BATCH) * path.blocks_on_path();
-        // Fewer never wait than one in four of the subtrees' roots would hold.
+        // At least as many blocks wait as a quarter of the subtrees' roots would hold.
         if paths + 0.25 * f64::from(top.0).exp2() > trusted as f64 {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The dollars of a workload at prices of today, or at any that were chosen.
+//! The dollars of a workload at today's prices, or at chosen ones.
 
 use super::row::Row;
 use crate::prices::Provider;

@@ -31,7 +31,7 @@ impl DriverSettings {
     /// A request after the other, like the thesis's synchronous schemes.
     pub(super) const SEQUENTIAL: DriverSettings =
         DriverSettings { batch: 1, overlaps_steps: false, in_flight: 1 };
-    /// As Ameles's vault and store do it.
+    /// The settings of Ameles's own vault and store.
     pub(super) const CONCURRENT: DriverSettings =
         DriverSettings { batch: 16, overlaps_steps: true, in_flight: 64 };
 }
@@ -79,7 +79,7 @@ impl RepeatedJob<'_> {
     }
 }
 
-/// The blocks, each once: written if any of those who ask for it writes it.
+/// The blocks, each once: written if any of those who request it writes it.
 fn merge_accesses(all: impl Iterator<Item = (u64, bool)>) -> Batch {
     let mut blocks = BTreeMap::new();
     all.for_each(|(block, writes)| *blocks.entry(block).or_default() |= writes);

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// The size of the trial.
 pub(super) struct Plan {
-    /// Blocks before; twice as many afterwards.
+    /// The number of blocks before. Afterwards there are twice as many.
     pub(super) blocks: u64,
     pub(super) block_bytes: u32,
     /// The batches that are served before, and afterwards.
@@ -35,12 +35,12 @@ pub(super) struct Plan {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Phase {
     pub(super) name: &'static str,
-    /// Accesses that were served, four to a batch.
+    /// The number of accesses that were served, four to a batch.
     pub(super) accesses: u64,
     /// The mean time of a batch.
     pub(super) response: Duration,
     pub(super) duration: Duration,
-    /// Requests and bytes, of both vaults where there are two.
+    /// The requests and bytes, of both vaults if there are two.
     pub(super) usage: Usage,
 }
 

@@ -26,7 +26,7 @@ pub enum ThesisError {
     Unsupported(String),
     /// An object that was never written is read.
     #[error(
-        "object {object} of container {container} is read and was never written: write it in an earlier stage"
+        "object {object} of container {container} is read but was never written: write it in an earlier stage"
     )]
     NoObject {
         /// The container.
@@ -50,7 +50,7 @@ pub enum ThesisError {
     TooSmall {
         /// The blocks of the ORAM.
         capacity: u64,
-        /// Bytes of a block.
+        /// The size of a block in bytes.
         block_bytes: u64,
     },
     /// There is no such workload, scheme or block size.

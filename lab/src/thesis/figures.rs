@@ -11,7 +11,7 @@ use crate::svg::COLOURS;
 
 /// A picture of a workload.
 struct Figure {
-    /// Its name in names of files.
+    /// The name of the figure in file names.
     name: &'static str,
     /// The words for its bars.
     what: &'static str,
@@ -108,7 +108,7 @@ impl Figure {
         RELATIVE.iter().find(|column| Some(column.name) == self.column)
     }
 
-    /// Our multiple for a row; none where there is no such multiple.
+    /// Our multiple for a row; none if there is no such multiple.
     fn ours(&self, row: &Row, provider: &Provider) -> Option<f64> {
         match self.column() {
             Some(column) => Some((column.of)(row)).filter(|ratio| ratio.is_finite()),
@@ -116,7 +116,7 @@ impl Figure {
         }
     }
 
-    /// The thesis's multiple for a row; none where it prints none.
+    /// The thesis's multiple for a row; none if it prints none.
     fn theirs(&self, row: &Row, printed: &Published, provider: &Provider) -> Option<f64> {
         match self.column() {
             Some(column) => row::printed_line(row, printed)?.number(column.printed),

@@ -1,5 +1,5 @@
 //! The thesis's Table 3.1 measured: the blocks that each scheme moves and trusts, for a series of sizes, and the form
-//! of growth that meets them best.
+//! of growth that fits them best.
 
 use super::error::ThesisError;
 use super::growth_form::{self, FORMS, Form};
@@ -15,7 +15,7 @@ use crate::report::{Section, Sheet};
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
 
-/// Bytes of a block. They are large, so that tables of a few bytes per block do not count.
+/// The size of a block in bytes. Blocks are large, so that tables of a few bytes for each block do not count.
 const BLOCK_BYTES: u64 = 16 << 20;
 
 /// The numbers of blocks: those of the thesis's ORAM in blocks of 16 MB to 64 KB.
@@ -70,7 +70,7 @@ O(N) of local memory are its tables; here its cache counts, which is about √N.
 /// The figures of a run.
 struct Point {
     blocks: u64,
-    /// Blocks moved for an access, requests for an access, and trusted blocks.
+    /// The number of blocks moved for an access, of requests for an access, and of trusted blocks.
     figures: [f64; 3],
 }
 

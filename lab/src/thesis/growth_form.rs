@@ -2,9 +2,9 @@
 
 /// A form of growth.
 pub(super) struct Form {
-    /// Its name.
+    /// The form's name.
     pub(super) name: &'static str,
-    /// The same as Table 3.1 of the thesis prints it.
+    /// The form as Table 3.1 of the thesis prints it.
     printed: &'static [&'static str],
     of: fn(f64) -> f64,
 }
@@ -30,14 +30,13 @@ pub(super) fn from_printed(printed: &str) -> Option<&'static Form> {
     ALL.iter().find(|form| form.printed.contains(&printed))
 }
 
-/// The form that meets figures (N, y) best; of those that meet them alike, the one that grows slowest.
+/// The form that fits the figures (N, y) best. If several fit equally, it is the one that grows slowest.
 pub(super) fn best_fit<'a>(forms: &'a [Form], points: &[(f64, f64)]) -> Option<&'a Form> {
     let min = forms.iter().map(|form| relative_error(form, points)).fold(f64::MAX, f64::min);
     forms.iter().find(|form| relative_error(form, points) <= min + TIE_TOLERANCE)
 }
 
-/// The root of the mean square of the parts by which `a + b f(N)`, with the best `a` and a `b` of 0 or more, misses
-/// the figures.
+/// The root mean square of the relative errors of `a + b f(N)`, with the best `a`, and the best `b` of 0 or more.
 pub(super) fn relative_error(form: &Form, points: &[(f64, f64)]) -> f64 {
     // Least squares of 1 ≈ a u + b v, where u = 1 / y and v = f(N) / y.
     let terms = || points.iter().map(|(blocks, figure)| (1.0 / figure, (form.of)(*blocks) / figure));

@@ -32,7 +32,7 @@ pub struct Step {
     pub is_concurrent: bool,
 }
 
-/// A part of an object. It may have no bytes: then only a store is asked, and an ORAM's catalogue answers.
+/// A part of an object. It may have no bytes. Then a store gets a request, but an ORAM answers from its catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectPart {
     /// The first byte.

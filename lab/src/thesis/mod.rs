@@ -98,7 +98,7 @@ impl Report {
     /// Writes all figures as comma-separated values, with those that the thesis prints.
     ///
     /// # Errors
-    /// The writer's.
+    /// The errors of the writer.
     pub fn write_csv(&self, into: &mut impl Write) -> io::Result<()> {
         csv::write(into, &self.rows, &Published::tables())
     }

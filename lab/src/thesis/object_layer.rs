@@ -17,7 +17,7 @@ use bytes::Bytes;
 use futures::TryStreamExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Accesses of a batch of the device, as those of a vault.
+/// The number of accesses of a batch of the device, as those of a vault.
 const BATCH: usize = DriverSettings::CONCURRENT.batch as usize;
 const CONTAINER: &str = "lab";
 
@@ -32,7 +32,7 @@ pub(super) fn gateway_over_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisEr
 /// Records the accesses of a trial's job.
 ///
 /// # Errors
-/// The gateway's: the objects may not fit.
+/// The errors of the gateway, for example if the objects do not fit.
 pub(super) fn record_accesses(trial: &Trial<'_>) -> Result<RecordedAccesses, ThesisError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(ThesisError::real_time)?.block_on(record_job(trial))

@@ -15,10 +15,10 @@ use std::time::Duration;
 pub enum CountFilling {
     /// Nothing.
     Nothing,
-    /// Its requests, and not its bytes: the thesis's uploads and costs have them, its MB have not.
+    /// The requests of filling count, its bytes do not: the thesis's uploads and costs include them, its MB do not.
     #[default]
     Requests,
-    /// Its requests and its bytes.
+    /// The requests and the bytes of filling count.
     All,
 }
 
@@ -71,17 +71,17 @@ pub struct Options {
     pub workloads: Vec<String>,
     /// The schemes. The default is all but those that must be named.
     pub schemes: Vec<String>,
-    /// Bytes of a block. The default is the thesis's three sizes for each workload.
+    /// The block sizes in bytes. The default is the thesis's three sizes for each workload.
     pub block_bytes: Vec<u64>,
     /// True if each workload is run with its largest blocks only, and its first 30 steps.
     pub quick: bool,
     /// The seed of all that is drawn: the first of them.
     pub seed: u64,
-    /// The number of seeds, of which tables give medians and ranges. Runs in real time have the first alone.
+    /// The number of seeds, of which tables give medians and ranges. Runs in real time use only the first.
     pub seeds: u64,
     /// The link.
     pub link: LinkSpeed,
-    /// The bandwidth that a single request gets at most; 0 for all of the link's.
+    /// The bandwidth that a single request gets at most; 0 for the whole bandwidth of the link.
     pub stream: BitsPerSecond,
     /// The time that the store takes for a request.
     pub server: ServerTime,
@@ -92,23 +92,23 @@ pub struct Options {
     pub objects: bool,
     /// The part of the filling that is counted.
     pub filling: CountFilling,
-    /// The providers in whose dollars the workloads are given, apart from the thesis's.
+    /// The providers in whose dollars the workloads are given, in addition to the provider of the thesis.
     pub prices: Vec<Provider>,
-    /// Bytes of the ORAM of runs in real time. The default is an ORAM that the objects fill to half or less, with the
-    /// first 30 steps of a workload.
+    /// The number of bytes of the ORAM of runs in real time. The default is an ORAM that the objects fill to half or
+    /// less, with the first 30 steps of a workload.
     pub oram_bytes: Option<u64>,
     /// Makes the gateway's device of a vault, for runs of the whole gateway in real time.
     pub device: Option<fn(Vault) -> AnyDevice>,
 }
 
-/// The application's time for each operation in the thesis's runs of C and E: their printed runs without an ORAM take
-/// longer by this than link and store explain. In A, B and D there is no such time.
+/// The application's time for each operation in the thesis's runs of C and E. Their printed runs without an ORAM take
+/// this much longer than link and store explain. In A, B and D there is no such time.
 const APPLICATION_TIME: Duration = Duration::from_millis(330);
 
 impl Options {
-    /// All workloads and schemes over the link of the thesis: 23.6 ms, 510.4 Mbit/s each way. The store takes 5 ms
-    /// for a GET and 80 ms for a PUT: by this a request takes longer than the link in the printed runs that send one
-    /// small block after the other.
+    /// All workloads and schemes over the link of the thesis: 23.6 ms, 510.4 Mbit/s each way. The store takes 5 ms for
+    /// a GET and 80 ms for a PUT. In the printed runs that send one small block after the other, a request takes this
+    /// much longer than the link.
     pub fn standard() -> Self {
         Options {
             parts: Vec::new(),

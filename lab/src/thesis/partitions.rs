@@ -13,12 +13,12 @@ use rand_chacha::ChaCha12Rng;
 use rand_core::RngCore;
 use std::rc::Rc;
 
-/// Accesses that the thesis's proxy has in flight at most.
+/// The number of accesses that the thesis's proxy has in flight at most.
 const PROXY_BATCH: u32 = 64;
-/// Slots of the proxy's log: this many for each partition and each power of two of partitions.
+/// The number of slots of the proxy's log: this many for each partition and each power of two of partitions.
 const LOG: u64 = 4;
-/// The evictions of the proxy's sweep, and the accesses for them, as its code draws them: 1.25 per access, minus the
-/// one of the partition that was read, rounded up three times in four.
+/// The evictions of the proxy's sweep, and the accesses for which the proxy makes them. Its code makes 1.25 evictions
+/// for each access, without the one of the partition that was read. It rounds up three times in four.
 const PROXY_SWEEP: (u32, u32) = (3, 4);
 
 /// The thesis's proxy: parallel requests, but one access at a time.
@@ -48,7 +48,7 @@ pub(super) fn thesis_curious(trial: &Trial<'_>) -> Result<RunResult, ThesisError
     })
 }
 
-/// CURIOUS without its log, as Ameles drives a scheme.
+/// CURIOUS without its log, with Ameles's driver.
 pub(super) fn concurrent_curious(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     let of = |block_bytes| CuriousParameters::for_capacity(trial.blocks(), block_bytes, 16);
     let (empty, real) = (of(0), of(trial.payload()));

@@ -1,4 +1,4 @@
-//! The promise of a plan's model: what the lab measures for the same work, it predicts.
+//! Tests of a plan's model: it must predict what the lab measures for the same work.
 
 use super::job::{Job, Step};
 use super::options::Options;
@@ -53,8 +53,8 @@ fn draw(seed: u64) -> RandomInputs {
     RandomInputs { job: Job { sizes, steps, ..Job::default() }, work, block_bytes }
 }
 
-/// Runs a scheme on inputs drawn at random, and gives the ratios of what was predicted to what was measured: of the
-/// bill without storage, and of the time.
+/// Runs a scheme on random inputs. Returns the ratios of the predicted to the measured bill without storage, and of the
+/// predicted to the measured time.
 fn ratios(seed: u64, scheme: &str) -> (f64, f64) {
     let RandomInputs { job, work, block_bytes } = draw(seed);
     let (speed, server) = (work.speed, work.server);

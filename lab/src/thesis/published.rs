@@ -47,7 +47,7 @@ struct Conclusions {
 pub struct HomeUser {
     /// GB of a free offer.
     pub free_gb: f64,
-    /// Bytes stored, as a multiple of those of the ORAM.
+    /// The number of bytes stored, as a multiple of those of the ORAM.
     pub external_overhead: f64,
     /// The response time, as a multiple of that without an ORAM.
     pub relative_response: f64,
@@ -58,9 +58,9 @@ pub struct HomeUser {
 pub struct Email {
     /// The mean size of an attachment, in MB.
     pub attachment_mb: f64,
-    /// Attachments a day.
+    /// The number of attachments a day.
     pub attachments_a_day: f64,
-    /// Dollars a month.
+    /// The dollars a month.
     pub dollars_a_month: f64,
 }
 
@@ -136,7 +136,7 @@ impl Published {
         Some([number("reads")?, number("writes")?, number("mb_down")?, number("mb_up")?, number("cost_usd")?])
     }
 
-    /// The overhead and the local memory of a scheme, as Table 3.1 has them.
+    /// The overhead and the local memory of a scheme, as in Table 3.1.
     pub fn asymptotics(&self, scheme: &str) -> Option<(&str, &str)> {
         let line = self.asymptotics.find(|line| line.word("scheme") == Some(scheme))?;
         Some((line.word("overhead")?, line.word("local")?))

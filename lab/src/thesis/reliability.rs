@@ -30,13 +30,13 @@ pub(super) struct Plan {
 /// A life of the vault after a kill, up to the next one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Restart {
-    /// Requests of the life before the kill.
+    /// The number of requests of the life before the kill.
     pub(super) requests_before_kill: u64,
-    /// Writes that were acknowledged in that life.
+    /// The number of writes that were acknowledged in that life.
     pub(super) acknowledged: u64,
-    /// Blocks with wrong contents.
+    /// The number of blocks with wrong contents.
     pub(super) lost: u64,
-    /// Records of the journal that the opening replayed.
+    /// The number of records of the journal that the opening replayed.
     pub(super) records: u64,
     /// The requests and bytes of the opening.
     pub(super) opening: Usage,

@@ -19,7 +19,7 @@ const S: u32 = 63;
 const A: u32 = 48;
 const STASH: u32 = 115;
 
-/// Dollars of S3: for a GET, a PUT, and a byte that leaves it. Bytes that enter are free.
+/// The prices of S3 in dollars: of a GET, of a PUT, and of a byte that leaves S3. Bytes that enter are free.
 const GET: f64 = 0.0004 / 1000.0;
 const PUT: f64 = 0.005 / 1000.0;
 const EGRESS: f64 = 0.09 / (1u64 << 30) as f64;
@@ -45,7 +45,7 @@ pub(super) fn thesis_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     run_concurrent_ring(trial, &thesis_parameters(trial, 16))
 }
 
-/// Ameles's plan for the bill of S3, with a quarter of the capacity trusted.
+/// The plan that Ameles makes for the lowest bill at S3's prices, with a quarter of the capacity on the trusted side.
 pub(super) fn planned_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     run_concurrent_ring(trial, &parameters_for_bill(trial))
 }

@@ -7,7 +7,7 @@ use crate::prices::{self, Provider};
 use ameles_store::Usage;
 use std::time::Duration;
 
-/// Bytes of a MB in the thesis.
+/// The number of bytes of a MB in the thesis.
 pub(super) const MEGA: f64 = (1u64 << 20) as f64;
 
 /// The thesis's provider, whose costs it prints.
@@ -62,7 +62,7 @@ impl Row {
         vec![self.scheme.to_owned(), self.block_kib.map_or_else(String::new, |kib| kib.to_string())]
     }
 
-    /// The runtime, as a multiple of the baseline's.
+    /// The runtime, as a multiple of the runtime of the baseline.
     pub fn slowdown(&self) -> f64 {
         self.result.runtime.as_secs_f64() / self.baseline.runtime.as_secs_f64()
     }
@@ -83,14 +83,14 @@ impl Row {
         provider.bill(&self.usage()).spent()
     }
 
-    /// The dollars of the run, as a multiple of the baseline's; none where the baseline is free.
+    /// The dollars of the run, as a multiple of the dollars of the baseline; none if the baseline is free.
     pub fn times_dollars(&self, provider: &Provider) -> Option<f64> {
         let baseline = provider.bill(&self.baseline.usage).spent();
         (baseline > 0.0).then(|| self.dollars(provider) / baseline)
     }
 }
 
-/// The rows by their runs: those of one run differ by their seeds alone.
+/// The rows by their runs: those of one run differ only by their seeds.
 pub(super) fn by_run<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Vec<&'a Row>> {
     let mut runs: Vec<Vec<&Row>> = Vec::new();
     for row in rows {
@@ -115,8 +115,9 @@ pub(super) fn printed_line<'a>(row: &Row, printed: &'a Published) -> Option<Publ
     }
 }
 
-/// The dollars of a row's printed run, as a multiple of the printed baseline's. Both follow from the printed requests
-/// and bytes: the multiples that the thesis prints are of bills that it rounded, some to a single cent.
+/// The dollars of a row's printed run, as a multiple of the dollars of the printed baseline. Both follow from the
+/// printed requests and bytes: the multiples that the thesis prints are of bills that it rounded, some to a single
+/// cent.
 pub(super) fn printed_times_dollars(row: &Row, printed: &Published, provider: &Provider) -> Option<f64> {
     let spent = |line: PublishedRow<'_>| {
         let of = |name| line.number(name);
@@ -139,13 +140,13 @@ pub(super) fn thesis_provider() -> Option<Provider> {
 
 /// A figure of a row.
 pub(super) struct Column {
-    /// Its heading.
+    /// The column's heading.
     pub(super) heading: &'static str,
-    /// Its name in CSV.
+    /// The column's name in CSV.
     pub(super) name: &'static str,
     /// The column of the thesis that prints it; empty if none does.
     pub(super) printed: &'static str,
-    /// Digits behind the point.
+    /// The number of digits behind the point.
     pub(super) digits: usize,
     /// The figure.
     pub(super) of: fn(&Row) -> f64,
@@ -172,7 +173,7 @@ pub(super) const TRAFFIC: [Column; 7] = [
     column("write, ms", "write_ms", "resp_write_ms", 0, |row| millis(row.result.write)),
 ];
 
-/// The figures relative to the baseline's, and the trusted side's share.
+/// The figures relative to those of the baseline, and the trusted side's share.
 pub(super) const RELATIVE: [Column; 6] = [
     column("slowdown", "slowdown", "x_slowdown", 2, Row::slowdown),
     column("slowdown, bare link", "slowdown_bare", "", 2, |row| row.bare_slowdown),
@@ -252,8 +253,8 @@ mod tests {
             };
             printed_times_dollars(&row, &printed, &ibm).unwrap()
         };
-        // 2541 GETs, 23,270 PUTs and 2541 MB down against 29, 77 and 29.02: 0.34 dollars against 0.0029, which is printed
-        // as 0.01.
+        // 2541 GETs, 23,270 PUTs and 2541 MB down against 29, 77 and 29.02: 0.34 dollars against 0.0029, which is
+        // printed as 0.01.
         let by_hand = (2.541 * 0.0004 + 23.270 * 0.005 + 2541.0 / 1024.0 * 0.09)
             / (0.029 * 0.0004 + 0.077 * 0.005 + 29.02 / 1024.0 * 0.09);
         assert!((of("A", "oblivistore", 1024) / by_hand - 1.0).abs() < 1e-3, "{by_hand}");

@@ -6,9 +6,9 @@ use std::time::Duration;
 /// The filling of a store before a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FillingTraffic {
-    /// Requests that write.
+    /// The number of requests that write.
     pub requests: u64,
-    /// Bytes that they carry.
+    /// The number of bytes that they carry.
     pub bytes: u64,
 }
 
@@ -18,13 +18,13 @@ const MIN_EVICTIONS: u64 = 4;
 /// The figures of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RunResult {
-    /// Requests and bytes, without the filling; bytes stored at the end.
+    /// The requests and bytes, without the filling; bytes stored at the end.
     pub usage: Usage,
     /// The filling.
     pub filling: FillingTraffic,
     /// The number of times that the job was done: all figures are those of one.
     pub repeats: u32,
-    /// Accesses of blocks.
+    /// The number of accesses of blocks.
     pub accesses: u64,
     /// The time until no step is pending.
     pub runtime: Duration,
@@ -34,11 +34,11 @@ pub struct RunResult {
     pub write: Duration,
     /// The instants that the job notes, since its first step after what is prepared.
     pub step_times: [Duration; 4],
-    /// Bytes that the trusted side must hold; for CURIOUS and ObliviStore their peak.
+    /// The number of bytes that the trusted side must hold; for CURIOUS and ObliviStore their peak.
     pub local_bytes: u64,
-    /// Accesses between two evictions or rebuilds; 0 where nothing comes later.
+    /// The number of accesses between two evictions or rebuilds; 0 if nothing comes later.
     pub period: u64,
-    /// Emergency evictions.
+    /// The number of emergency evictions.
     pub emergencies: u64,
 }
 

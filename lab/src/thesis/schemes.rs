@@ -16,7 +16,7 @@ use ameles_core::types::{Bucket, Level};
 
 /// A scheme, and how it is run.
 pub(super) struct Scheme {
-    /// Its name on the command line and in tables.
+    /// The scheme's name on the command line and in tables.
     pub(super) name: &'static str,
     /// The name under which the thesis prints its figures, if it does.
     pub(super) printed: Option<&'static str>,
@@ -113,7 +113,7 @@ pub(super) fn by_name(name: &str) -> Option<&'static Scheme> {
     all().find(|scheme| scheme.name.eq_ignore_ascii_case(name))
 }
 
-/// Bytes of the runs that a scheme sorts at once; the trusted side holds two.
+/// The number of bytes of the runs that a scheme sorts at once; the trusted side holds two.
 const RUN_BYTES: u64 = 64 << 20;
 
 fn run_blocks(trial: &Trial<'_>) -> u32 {
@@ -139,7 +139,7 @@ pub(super) fn paper_path(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     path(trial, uniform_buckets(paper_path_parameters(trial)?)?, SEQUENTIAL_ACCESSES)
 }
 
-/// The same with IR-Alloc's buckets.
+/// [`paper_path`] with IR-Alloc's buckets.
 fn paper_path_with_small_buckets(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     path(trial, small_buckets(paper_path_parameters(trial)?)?, SEQUENTIAL_ACCESSES)
 }
@@ -149,7 +149,7 @@ pub(super) fn planned_path(trial: &Trial<'_>) -> Result<RunResult, ThesisError> 
     path(trial, uniform_buckets(quarter_path_parameters(trial)?)?, DriverSettings::CONCURRENT)
 }
 
-/// The same with IR-Alloc's buckets.
+/// [`planned_path`] with IR-Alloc's buckets.
 fn planned_path_with_small_buckets(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     path(trial, small_buckets(quarter_path_parameters(trial)?)?, DriverSettings::CONCURRENT)
 }

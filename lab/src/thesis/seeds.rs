@@ -186,8 +186,9 @@ fn number_and_rest(cell: &str) -> Option<(&str, &str)> {
 /// A stretch of a longer work.
 pub(super) struct OffsetProgress<'a> {
     pub(super) progress: &'a dyn Progress,
-    /// Steps before it, and all steps.
+    /// The number of steps before it.
     pub(super) before: u64,
+    /// The number of all steps.
     pub(super) all: u64,
 }
 

@@ -25,7 +25,7 @@ const BLOCK_SWEEP_SCHEMES: [&str; 3] = ["blocks-together", "path", "ring"];
 const LINK_SWEEP_SCHEMES: [&str; 2] = ["path", "ring"];
 /// The size of blocks of the sweep of links, in KiB.
 const LINK_BLOCKS_KIB: u64 = 256;
-/// Bytes of a segment of TCP over Ethernet.
+/// The number of bytes of a segment of TCP over Ethernet.
 const SEGMENT: f64 = 1460.0;
 
 /// A link of the sweep.
@@ -191,7 +191,7 @@ fn link_sweep(
     Ok(sheet)
 }
 
-/// The run of a scheme on a job; nothing where the objects do not fit, or the scheme has no parameters for so few
+/// The run of a scheme on a job, or `None` if the objects do not fit, or the scheme has no parameters for so few
 /// blocks.
 fn sweep_row(
     options: &Options,

@@ -19,18 +19,18 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Bytes that sealing adds to a slot: the tag of AES-GCM.
+/// The number of bytes that sealing adds to a slot: the tag of AES-GCM.
 pub(super) const SEALING_BYTES: u64 = 16;
-/// Bytes of the ORAM of the thesis: 5 GB of 2^30 bytes, for every block size.
+/// The number of bytes of the ORAM of the thesis: 5 GB of 2^30 bytes, for every block size.
 pub(super) const ORAM_BYTES: u64 = 5 << 30;
 
 /// A job, and the circumstances in which a scheme does it.
 #[derive(Clone, Copy)]
 pub(super) struct Trial<'a> {
     pub(super) job: &'a Job,
-    /// Bytes of the ORAM, for every block size.
+    /// The number of bytes of the ORAM, for every block size.
     pub(super) oram_bytes: u64,
-    /// Bytes of a block, as the thesis counts them.
+    /// The size of a block in bytes, as the thesis counts them.
     pub(super) block_bytes: u64,
     /// The link, with its greatest number of requests in flight.
     pub(super) model: LinkModel,
@@ -43,16 +43,16 @@ pub(super) struct Trial<'a> {
     /// True if a sealed slot with its header is as long as a block, and the last block of an object marks its end, as
     /// in the thesis's proxy. Otherwise a block is payload.
     pub(super) has_proxy_slots: bool,
-    /// The accesses of the object layer; none if the blocks of objects are accessed as they are.
+    /// The accesses of the object layer; none if the blocks of objects are accessed directly.
     pub(super) recorded: Option<&'a RecordedAccesses>,
 }
 
 /// A scheme that is ready for a trial.
 pub(super) struct PreparedOram<O> {
     pub(super) oram: O,
-    /// Its trusted side.
+    /// The trusted side of the ORAM.
     pub(super) trusted_side: TrustedSide<O>,
-    /// Accesses between two evictions or rebuilds.
+    /// The number of accesses between two evictions or rebuilds.
     pub(super) period: u64,
     /// The state from which it is measured.
     pub(super) initial_state: InitialState,
@@ -69,9 +69,10 @@ pub(super) enum TrustedSide<O> {
 /// The state of an ORAM before a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InitialState {
-    /// As it was filled: the job is done once, with the work that is due in it. The thesis ran it this way.
+    /// The ORAM was just filled. The job runs once, and so does the work that becomes due meanwhile. The thesis ran it
+    /// this way.
     Fresh,
-    /// In use, after this many accesses. The job is repeated until enough evictions or rebuilds are due.
+    /// The ORAM is in use, after this many accesses. The job is repeated until enough evictions or rebuilds are due.
     InUse(u64),
 }
 
@@ -97,7 +98,7 @@ impl<'a> Trial<'a> {
         self.oram_bytes / self.block_bytes
     }
 
-    /// Bytes of a block's payload.
+    /// Returns the size of a block's payload in bytes.
     pub(super) fn payload(&self) -> u32 {
         let overhead = if self.has_proxy_slots { HEADER_BYTES as u64 + SEALING_BYTES } else { 0 };
         u32::try_from(self.block_bytes - overhead).unwrap_or(u32::MAX)

@@ -7,7 +7,7 @@ use super::trial::ORAM_BYTES;
 use crate::bench::Sample;
 use crate::report::{Section, Sheet};
 
-/// Days of a month, as the thesis counts them.
+/// The number of days of a month, as the thesis counts them.
 const DAYS: f64 = 30.0;
 
 /// The schemes without an ORAM.
@@ -35,7 +35,7 @@ Dollars are those of IBM in the thesis's Table 4.5. \"ring\", \"serve\" and \"pa
 #[derive(Clone, Debug)]
 struct Run {
     name: String,
-    /// Bytes stored, as a multiple of the ORAM's.
+    /// The number of bytes stored, as a multiple of the ORAM's.
     stored: f64,
     response: f64,
     slowdown: f64,
@@ -43,7 +43,7 @@ struct Run {
     dollars: f64,
     /// MB that the application wrote.
     written_mb: f64,
-    /// The peak of the processor in per cent, where it was measured.
+    /// The peak of the processor in per cent, if it was measured.
     processor: Option<f64>,
 }
 
@@ -142,7 +142,7 @@ fn verdict(letter: &str, runs: &[Run], printed: &Published) -> Option<Verdict> {
     }
 }
 
-/// Something that a user needs.
+/// A need of a user.
 struct Need {
     of: fn(&Run) -> f64,
     /// The maximum value that fits the need.
@@ -266,7 +266,7 @@ fn attachments(rows: &[Row], printed: &Published) -> Sheet {
     sheet
 }
 
-/// The best run of each scheme, with the printed one of the same blocks.
+/// The best run of each scheme, with the published run of the same block size, if there is one.
 fn best_of_each(
     rows: &[Row],
     letters: &[&str],

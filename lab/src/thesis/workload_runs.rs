@@ -20,16 +20,16 @@ use std::time::Duration;
 /// The sizes of a series with `quick`.
 pub(super) const QUICK_SIZES: usize = 2;
 
-/// The block sizes in KiB of a workload that is not the thesis's.
+/// The block sizes in KiB of a workload that is not in the thesis.
 const OTHER_BLOCKS_KIB: [u64; 3] = [64, 256, 1024];
 
 /// The runs of a workload.
 struct WorkloadPlan {
-    /// Its name on the command line.
+    /// The workload's name on the command line.
     name: String,
     /// The schemes, each with its block size in KiB.
     runs: Vec<(&'static Scheme, Option<u64>)>,
-    /// Sentences about the schemes that were left out though they were named.
+    /// The sentences about the schemes that were left out though they were named.
     left_out: Vec<String>,
 }
 

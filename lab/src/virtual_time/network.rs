@@ -10,7 +10,7 @@ use std::time::Duration;
 pub struct LinkModel {
     /// The round trip, and the bandwidth in each direction.
     pub speed: LinkSpeed,
-    /// The time that the store takes for a request, apart from the link's.
+    /// The time that the store takes for a request, without the time on the link.
     pub server: ServerTime,
     /// The bandwidth that a single request gets at most, as a lossy link gives one connection; 0 for all of it.
     pub stream: BitsPerSecond,
@@ -21,9 +21,9 @@ pub struct LinkModel {
 /// The time that a store takes for a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerTime {
-    /// For a request that reads.
+    /// The time for a request that reads.
     pub get: Duration,
-    /// For a request that writes.
+    /// The time for a request that writes.
     pub put: Duration,
 }
 
@@ -34,19 +34,19 @@ pub enum RequestKind {
     Get,
     /// A bucket, or an object.
     Put,
-    /// A record that a scheme stores with its buckets.
+    /// A read of a record that a scheme stores with its buckets.
     GetMetadata,
-    /// The writing of such a record.
+    /// A write of a record that a scheme stores with its buckets.
     PutMetadata,
 }
 
 /// A link in use.
 ///
-/// Payload queues for the bandwidth of its direction, first come, first served; latency does not queue, and neither
-/// do requests and answers without payload. A request that finds no room waits for the earliest answer.
+/// Payload waits in a queue for the bandwidth of its direction, first come, first served. Latencies overlap. Requests
+/// and answers without payload do not wait in the queue. A request that finds no room waits for the earliest answer.
 ///
-/// The instant of an answer is known when its request is sent: later requests never overtake earlier ones in a queue,
-/// because those that carry payload down carry none up, and the store takes the same time for each of them.
+/// The instant of an answer is known when its request is sent: later requests never overtake earlier ones in a queue. A
+/// request that carries payload down carries none up, and the store takes the same time for each of them.
 #[derive(Debug)]
 pub struct Network {
     model: LinkModel,

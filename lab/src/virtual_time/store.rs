@@ -14,13 +14,14 @@ use std::time::Duration;
 /// The mapping of reads of slots and writes of buckets to requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requests {
-    /// As Ameles's store does it: a bucket that is written is one PUT, and one removal of its old version; exactly
+    /// The requests of Ameles's store: a bucket that is written is one PUT, and one removal of its old version; exactly
     /// adjacent slots of one bucket are one GET.
     Ameles,
-    /// As the thesis's proxy runs Ring ORAM, whose metadata is in the store: for a slot, the bucket's record is read
-    /// three times and written once; where several slots of a bucket are read, it and its record are read whole.
+    /// The requests of the thesis's proxy for Ring ORAM, whose metadata is in the store. For a slot, the bucket's
+    /// record is read three times and written once. Where several slots of a bucket are read, the bucket and its record
+    /// are read whole.
     ProxyRing {
-        /// Bytes of the record of a bucket.
+        /// The number of bytes of the record of a bucket.
         record_bytes: u64,
     },
 }
@@ -30,9 +31,9 @@ pub enum Requests {
 pub struct StoreShape {
     /// The layout that the scheme has, with blocks of no bytes.
     pub empty: Layout,
-    /// The same with real blocks, of the same extents.
+    /// The layout with real blocks. Its extents are the same.
     pub real: Layout,
-    /// Bytes that sealing adds to a slot.
+    /// The number of bytes that sealing adds to a slot.
     pub sealing_bytes: u64,
     /// True if every bucket counts as written from the beginning. Otherwise no request is sent for one that was never
     /// written, as below Ameles's sealing layer.
@@ -42,7 +43,7 @@ pub struct StoreShape {
 }
 
 impl StoreShape {
-    /// Bytes of the whole store.
+    /// Returns the number of bytes of the whole store.
     pub fn bytes(&self) -> u64 {
         self.real.bytes().0 + self.real.slots() * self.sealing_bytes
     }
@@ -159,7 +160,7 @@ impl SimulatedStore {
     }
 }
 
-/// A read answers with the content at the time of the request, as [`Store`] promises; a write changes it at once, for
+/// A read returns the content at the time of the request, as [`Store`] promises. A write changes the content at once:
 /// no bucket is read while its write is in flight.
 impl Store for SimulatedStore {
     type Error = Infallible;

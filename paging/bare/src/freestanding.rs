@@ -9,7 +9,7 @@ use core::cell::UnsafeCell;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that one run may allocate in total.
+/// The number of bytes that one run may allocate in total.
 const HEAP_BYTES: usize = 4 << 20;
 
 /// Allocates from front to back and never frees: the workload is short.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use ameles_pager::fault::frames::{Frames, TakeOutcome};
 use core::convert::Infallible;
 
-/// Bytes of a page: few, because this also runs in interpreters.
+/// The size of a page in bytes: few, because this also runs in interpreters.
 pub const PAGE_BYTES: usize = 512;
 
 /// Bytes of one page.

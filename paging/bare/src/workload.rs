@@ -21,11 +21,11 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
 
-/// Pages of the workload.
+/// The number of pages of the workload.
 const PAGES: u64 = 23;
-/// Pages that are resident.
+/// The number of pages that are resident.
 const RESIDENT: usize = 5;
-/// Accesses to pages, one after the other.
+/// The number of accesses to pages, one after the other.
 const ACCESSES: u64 = 200;
 
 /// The schemes that the workload runs over.
@@ -46,8 +46,8 @@ impl Scheme {
     pub const ALL: [Scheme; 4] = [Scheme::Plain, Scheme::DetWoOram, Scheme::Eager, Scheme::Path];
 }
 
-/// SHA-256 of untrusted memory after the workload has run. Keys are drawn from a fixed seed, so that it is the same on
-/// every machine.
+/// Returns the SHA-256 of untrusted memory after the workload has run. Keys are drawn from a fixed seed, so that it is
+/// the same on every machine.
 ///
 /// # Panics
 /// If a page does not hold what was last stored there, or a fault cannot be handled.

@@ -19,40 +19,40 @@ const MAX_REFUSED: usize = 1024;
 pub struct ExitRecord {
     /// The end.
     pub ending: Ending,
-    /// Counts of paging.
+    /// The counts of paging.
     pub faults: Faults,
-    /// Counts of instructions.
+    /// The counts of instructions.
     pub instructions: Instructions,
-    /// Nanoseconds by the machine's timer, within the window if there is one. Where instructions are counted, the timer
-    /// follows their number.
+    /// The number of nanoseconds by the machine's timer, within the window if there is one. Where instructions are
+    /// counted, the timer follows their number.
     pub nanos: u64,
     /// Memory.
     pub memory: Memory,
-    /// Handled system calls.
+    /// The number of handled system calls.
     pub system_calls: u64,
     /// The system calls among them that called the host.
     pub host_calls: u64,
-    /// Answers of the clock that would have gone back in time, and were clamped.
+    /// The number of answers of the clock that would have gone back in time, and were clamped.
     pub clamped_times: u64,
-    /// System calls that were refused, by name.
+    /// The system calls that were refused, by name.
     pub refused: Vec<Refused>,
 }
 
 /// The way in which the program ended.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Ending {
-    /// It exited with this code.
+    /// The program exited with this code.
     Exited(u8),
     /// The runtime ended it, after the last fault of the requested window.
     WindowEnded,
-    /// By a signal, in Linux's numbering.
+    /// A signal ended the program, in Linux's numbering.
     Signalled {
         /// The number.
         signal: u8,
         /// The reason in words, without an address.
         reason: String,
     },
-    /// By a failure of the runtime.
+    /// A failure of the runtime ended the program.
     Failed {
         /// The kind of the failure.
         kind: Failure,
@@ -81,13 +81,13 @@ pub enum Failure {
 /// Counts of paging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Faults {
-    /// Pages that were paged in through the scheme.
+    /// The number of pages that were paged in through the scheme.
     pub faults: u64,
-    /// Pages that were written through the scheme to make room.
+    /// The number of pages that were written through the scheme to make room.
     pub evictions: u64,
-    /// Steps of the scheme's offline work.
+    /// The number of steps of the scheme's offline work.
     pub idle_steps: u64,
-    /// Faults during loading, before the program's first instruction: they are not counted in the others.
+    /// The number of faults during loading, before the program's first instruction: they are not counted in the others.
     pub loading: u64,
 }
 
@@ -98,58 +98,60 @@ pub struct Faults {
 /// take `total - shared + longest`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Instructions {
-    /// From the program's first instruction to its end, including all work of the runtime.
+    /// The instructions from the program's first to its end, including all work of the runtime.
     pub total: u64,
-    /// Of `total`, page faults: the program's from the trap to the return, and those during its system calls.
+    /// The part of `total` for page faults: the program's from the trap to the return, and those during its system
+    /// calls.
     pub faults: u64,
-    /// Of `faults`, the scheme's offline work.
+    /// The part of `faults` for the scheme's offline work.
     pub idle: u64,
-    /// Of `idle`, the work that another processor would have done while the program ran: for each fault the smaller of its
-    /// offline work and everything between its end and the beginning of the next. Of several harts' work, the
-    /// longest share counts.
+    /// The part of `idle` that another processor would have done while the program ran. For each fault it is the
+    /// smaller of two numbers: its offline work, and everything between its end and the beginning of the next fault. If
+    /// several harts work, the longest share counts.
     pub hidden: u64,
-    /// Of `faults`, the shares of batches that were distributed to harts, the sum over all harts. With
+    /// The part of `faults` for batches that were distributed to harts, summed over all harts. Needs
     /// [`sequential_shares`](crate::launch::Instrumentation::sequential_shares).
     pub shared: u64,
-    /// Of `shared`, the longest share of each batch. With `sequential_shares`.
+    /// The part of `shared` for the longest share of each batch. Needs `sequential_shares`.
     pub longest: u64,
-    /// Of `faults`, the cost of distributing: offering work, waking harts, and joining. With `sequential_shares`.
+    /// The part of `faults` for distributing: offering work, waking harts, and joining. Needs `sequential_shares`.
     pub handing_over: u64,
-    /// Of `total`, system calls without the page faults during them.
+    /// The part of `total` for system calls without the page faults during them.
     pub system_calls: u64,
-    /// Of `faults`, ciphers. With meters.
+    /// The part of `faults` for ciphers. Needs meters.
     pub ciphers: u64,
-    /// Of `faults`, copies between private and untrusted memory, and to the buffer for sealing. With meters.
+    /// The part of `faults` for copies between private and untrusted memory, and to the buffer for sealing. Needs
+    /// meters.
     pub copies: u64,
-    /// Of `faults`, unmapping and mapping pages in the page table. With meters.
+    /// The part of `faults` for unmapping and mapping pages in the page table. Needs meters.
     pub frames: u64,
-    /// Of `faults`, writing through the scheme, including ciphers and copies. With meters.
+    /// The part of `faults` for writing through the scheme, including ciphers and copies. Needs meters.
     pub writes: u64,
-    /// Of `faults`, reading through the scheme, including ciphers and copies. With meters.
+    /// The part of `faults` for reading through the scheme, including ciphers and copies. Needs meters.
     pub reads: u64,
 }
 
 /// Memory of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Memory {
-    /// Pages that the program could use.
+    /// The number of pages that the program could use.
     pub pages: u64,
     /// The maximum number of pages that the program used at a time.
     pub max_held_pages: u64,
-    /// Pages that were resident.
+    /// The number of pages that were resident.
     pub resident: u64,
-    /// Bytes of untrusted memory that sealed pages took.
+    /// The number of bytes of untrusted memory that sealed pages took.
     pub untrusted_bytes: u64,
-    /// Bytes on the trusted side, without the resident pages: position map, stash, versions, key.
+    /// The number of bytes on the trusted side, without the resident pages: position map, stash, versions, key.
     pub trusted_bytes: u64,
 }
 
 /// A system call that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Refused {
-    /// Its name; its number as text if it has no name here.
+    /// The name of the system call, or its number as text if the table has no name.
     pub name: String,
-    /// Its number.
+    /// The number of the system call.
     pub number: u64,
     /// The number of such calls.
     pub times: u64,
@@ -158,10 +160,10 @@ pub struct Refused {
 /// The reason why bytes are not an exit record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExitError {
-    /// Another format.
+    /// The record has another format.
     #[error("the exit record has format {0}, which this version does not know")]
     Format(u8),
-    /// Not a valid record.
+    /// The record is not valid.
     #[error("the exit record cannot be read")]
     Record,
 }
@@ -182,7 +184,7 @@ impl ExitRecord {
         }
     }
 
-    /// Its bytes, at most [`MAX_EXIT_BYTES`]: long texts and lists are truncated.
+    /// Returns the record's bytes, at most [`MAX_EXIT_BYTES`]: long texts and lists are truncated.
     pub fn encode(&self) -> Vec<u8> {
         let mut record = self.clone();
         record.refused.truncate(MAX_REFUSED);

@@ -12,7 +12,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// The first bytes of a package; the last of them is its format.
 pub const MAGIC: [u8; 8] = *b"AMELESP\x01";
-/// Bytes before the options.
+/// The number of bytes before the options.
 const HEADER_BYTES: usize = 20;
 /// The maximum number of bytes of the options, most of which are arguments and environment.
 pub const MAX_OPTION_BYTES: u32 = 1 << 20;
@@ -37,7 +37,7 @@ pub struct LaunchOptions {
     pub seed: Seed,
     /// The program's arguments, its name first; without the terminating zeros.
     pub arguments: Vec<Vec<u8>>,
-    /// Its environment, `NAME=value` each.
+    /// The environment of the program, `NAME=value` each.
     pub environment: Vec<Vec<u8>>,
 }
 
@@ -48,32 +48,32 @@ pub struct Paging {
     pub scheme: String,
     /// K, the number of main pages that each write of DetWoORAM and its variants refreshes.
     pub ratio: u64,
-    /// Resident pages: at least [`MIN_RESIDENT`].
+    /// The number of resident pages: at least [`MIN_RESIDENT`].
     pub resident: u32,
     /// The sealing layer's name of the cipher.
     pub cipher: String,
-    /// Bytes of untrusted memory for sealed pages, without the mailbox.
+    /// The number of bytes of untrusted memory for sealed pages, without the mailbox.
     pub untrusted_bytes: u64,
-    /// Pages of the program's memory; `None` for as many as the untrusted memory holds.
+    /// The number of pages of the program's memory; `None` for the number that the untrusted memory holds.
     pub pages: Option<u64>,
     /// The place of the sealed pages.
     pub storage: SealedStorage,
     /// The mode of the page table.
     pub mode: PagingMode,
-    /// True if each slot of untrusted memory is written before the program begins, like after a long run: for
+    /// True if each slot of untrusted memory is written before the program begins, as after a long run. It is for
     /// measurements.
     pub filled: bool,
-    /// Harts that seal and open pages: at least 1; more than 1 requires a parallel scheme.
+    /// The number of harts that seal and open pages: at least 1; more than 1 requires a parallel scheme.
     pub harts: u32,
 }
 
 /// The place where the sealed pages are stored: one of the paper's two variants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum SealedStorage {
-    /// In untrusted memory itself.
+    /// The pages are in untrusted memory itself.
     #[default]
     Backing,
-    /// At the host, with a copy in untrusted memory in between (Figure 1).
+    /// The pages are at the host, with a copy in untrusted memory in between (Figure 1).
     Intermediary,
 }
 
@@ -110,9 +110,9 @@ pub struct Instrumentation {
 /// A window of faults. The program is ended after its last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct FaultWindow {
-    /// Faults of the program before it.
+    /// The number of faults of the program before it.
     pub warm: u64,
-    /// Counted faults: at least 1.
+    /// The number of counted faults: at least 1.
     pub faults: u64,
 }
 
@@ -138,15 +138,15 @@ impl fmt::Debug for LaunchOptions {
 /// The reason why bytes are not a launch package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
-    /// Other bytes, or another format.
-    #[error("there is no launch package of this format")]
+    /// The package begins with other bytes, or has another format.
+    #[error("the launch package is missing, or has another format")]
     Magic,
     /// The package is truncated.
-    #[error("the launch package says that it has {needed} bytes, and there are {found}")]
+    #[error("the launch package should have {needed} bytes, but there are {found}")]
     Short {
-        /// Bytes that it should have.
+        /// The number of bytes that it should have.
         needed: u64,
-        /// Bytes that it has.
+        /// The number of bytes that it has.
         found: u64,
     },
     /// The options cannot be decoded.
@@ -154,14 +154,14 @@ pub enum LaunchError {
     Options,
     /// Options that are too long.
     #[error(
-        "options of {found} bytes are too long, mostly arguments and environment: at most {MAX_OPTION_BYTES}"
+        "arguments, environment and other options have {found} bytes: at most {MAX_OPTION_BYTES} are allowed"
     )]
     TooLong {
-        /// Bytes that they have.
+        /// The number of bytes that they have.
         found: u64,
     },
     /// An argument with a zero byte, or no argument at all.
-    #[error("a program needs a name, and neither arguments nor environment may hold a zero byte")]
+    #[error("a program needs a name, and arguments and environment must not contain a zero byte")]
     Arguments,
 }
 

@@ -9,7 +9,7 @@
 //! # Trust
 //! The runtime trusts the package, which its owner wrote, and nothing else: an answer in the mailbox is copied out
 //! once, and [checked](mailbox::Answer::parse) against the request. The host process trusts nothing that it parses
-//! either. No parser panics, whatever bytes it is given.
+//! either. No parser panics, for any bytes.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -7,9 +7,9 @@
 
 use crate::map::{ANSWER_NUMBER_OFFSET, ANSWER_OFFSET, EXIT_LENGTH_OFFSET, MAX_DATA_BYTES, REQUEST_OFFSET};
 
-/// Bytes of a request.
+/// The number of bytes of a request.
 pub const REQUEST_BYTES: usize = 32;
-/// Bytes of an answer.
+/// The number of bytes of an answer.
 pub const ANSWER_BYTES: usize = 32;
 
 // Each fits its place in untrusted memory.
@@ -25,7 +25,7 @@ const AFTER_FAULT: u32 = 6;
 
 /// Linux's largest error number.
 const MAX_ERRNO: u64 = 4095;
-/// The bound of a clock's seconds, exclusive: what fits a signed number of nanoseconds.
+/// The exclusive bound of a clock's seconds. Seconds below it fit a signed number of nanoseconds.
 const MAX_SECONDS: u64 = 1 << 33;
 
 /// An output stream.
@@ -53,7 +53,7 @@ pub enum Request {
     Write {
         /// The stream.
         stream: Stream,
-        /// Bytes of the data.
+        /// The number of bytes of the data.
         bytes: u32,
     },
     /// Reads from standard input: the answer's bytes are the data; 0 at its end.
@@ -67,21 +67,21 @@ pub enum Request {
     Store {
         /// The offset of the first byte.
         at: u64,
-        /// Bytes of the data.
+        /// The number of bytes of the data.
         bytes: u32,
     },
     /// Loads stored data.
     Load {
         /// The offset of the first byte.
         at: u64,
-        /// Requested bytes: all of them or an error.
+        /// The number of requested bytes: all of them or an error.
         bytes: u32,
     },
     /// Reports another fault, after all its work is done. The runtime waits meanwhile.
     AfterFault {
-        /// Faults so far, including those during loading.
+        /// The number of faults so far, including those during loading.
         faults: u64,
-        /// Pages that were written through the scheme so far.
+        /// The number of pages that were written through the scheme so far.
         evictions: u64,
     },
 }
@@ -95,13 +95,13 @@ pub enum RequestError {
     /// An unknown stream or clock.
     #[error("the request names stream or clock {0}, which does not exist")]
     Argument(u32),
-    /// More data than fit.
-    #[error("the request is about {0} bytes, more than there is room for")]
+    /// The request has more data than fit.
+    #[error("the request is for {0} bytes, more than the buffer has")]
     Length(u32),
 }
 
 impl Request {
-    /// Encodes it.
+    /// Encodes the request.
     pub fn encode(&self) -> [u8; REQUEST_BYTES] {
         let (kind, argument, length, at, more): (u32, u32, u32, u64, u64) = match *self {
             Request::Write { stream: Stream::Output, bytes } => (WRITE, 1, bytes, 0, 0),
@@ -158,7 +158,7 @@ impl Request {
         }
     }
 
-    /// Tells whether a partial result is invalid.
+    /// Returns whether a partial result is invalid.
     fn is_whole(&self) -> bool {
         matches!(self, Request::Store { .. } | Request::Load { .. })
     }
@@ -169,17 +169,17 @@ impl Request {
 pub enum Answer {
     /// The number of bytes that were written, read, stored or loaded.
     Done {
-        /// Their number, at most the requested one.
+        /// The number of these bytes, at most the requested one.
         bytes: u32,
     },
     /// The time.
     Time {
-        /// Seconds since the clock's beginning.
+        /// The number of seconds since the clock's beginning.
         seconds: u64,
-        /// Nanoseconds of the second, below 10^9.
+        /// The number of nanoseconds of the second, below 10^9.
         nanos: u32,
     },
-    /// It failed.
+    /// The host could not serve the request.
     Failed {
         /// The error, in Linux's numbering, 1 to 4095.
         errno: u16,
@@ -196,7 +196,7 @@ const DONE: u64 = 1;
 const TIME: u64 = 2;
 
 impl Answer {
-    /// Encodes it.
+    /// Encodes the answer.
     pub fn encode(&self) -> [u8; ANSWER_BYTES] {
         let (kind, first, second) = match *self {
             Answer::Failed { errno } => (FAILED, errno.into(), 0),

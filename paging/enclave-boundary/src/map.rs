@@ -7,41 +7,41 @@
 //! ```
 //! Offsets count from the beginning of untrusted memory, which is also the beginning of the file that the host maps.
 
-/// Start of the memory that only the runtime and the firmware can access.
+/// The start of the memory that only the runtime and the firmware can access.
 pub const PRIVATE_START: u64 = 0x8000_0000;
-/// Its size in bytes.
+/// The size of the private memory in bytes.
 pub const PRIVATE_BYTES: u64 = 1 << 30;
 /// The address at which the firmware enters the runtime.
 pub const RUNTIME_START: u64 = PRIVATE_START + 0x20_0000;
-/// Start of the memory that the host sees and changes at any time.
+/// The start of the memory that the host sees and changes at any time.
 pub const UNTRUSTED_START: u64 = PRIVATE_START + PRIVATE_BYTES;
 
-/// Offset of the sequence number of the runtime's last request: 8 bytes, little-endian, 0 before the first.
+/// The offset of the sequence number of the runtime's last request: 8 bytes, little-endian, 0 before the first.
 pub const REQUEST_NUMBER_OFFSET: u64 = 0x000;
-/// Offset of the [request](crate::mailbox::Request) itself.
+/// The offset of the [request](crate::mailbox::Request) itself.
 pub const REQUEST_OFFSET: u64 = 0x040;
-/// Offset of the number of the request that the host has answered last: 8 bytes, little-endian.
+/// The offset of the number of the request that the host has answered last: 8 bytes, little-endian.
 pub const ANSWER_NUMBER_OFFSET: u64 = 0x080;
-/// Offset of the [answer](crate::mailbox::Answer) itself.
+/// The offset of the [answer](crate::mailbox::Answer) itself.
 pub const ANSWER_OFFSET: u64 = 0x0C0;
-/// Offset of the length of the [exit record](crate::exit::ExitRecord) in bytes: 8 bytes, little-endian, 0 as long as
-/// there is none.
+/// The offset of the length of the [exit record](crate::exit::ExitRecord) in bytes: 8 bytes, little-endian, 0 as long
+/// as there is none.
 pub const EXIT_LENGTH_OFFSET: u64 = 0x100;
-/// Offset of the exit record.
+/// The offset of the exit record.
 pub const EXIT_OFFSET: u64 = 0x1_0000;
 /// The maximum number of bytes of an exit record.
 pub const MAX_EXIT_BYTES: u64 = 0x1_0000;
-/// Offset of the data of a request or an answer: written or read text, a page.
+/// The offset of the data of a request or an answer: written or read text, a page.
 pub const DATA_OFFSET: u64 = 0x2_0000;
 /// The maximum number of bytes of data of one request.
 pub const MAX_DATA_BYTES: u32 = 0x1_0000;
-/// Offset of the sealed pages, after everything else.
+/// The offset of the sealed pages, after everything else.
 pub const PAGES_OFFSET: u64 = 0x4_0000;
 
-/// Bytes at the end of untrusted memory for a program that runs on the host's own hart.
+/// The number of bytes at the end of untrusted memory for a program that runs on the host's own hart.
 pub const HOST_BYTES: u64 = 0x1_0000;
 
-/// Bytes of untrusted memory for this many bytes of sealed pages; `None` if they are too many.
+/// Returns the number of bytes of untrusted memory for this many bytes of sealed pages; `None` if they are too many.
 pub const fn untrusted_bytes(pages: u64) -> Option<u64> {
     match pages.checked_add(PAGES_OFFSET + HOST_BYTES) {
         Some(bytes) => bytes.checked_next_multiple_of(GRAIN),

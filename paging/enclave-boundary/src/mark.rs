@@ -3,5 +3,5 @@
 /// The section of the runtime's file that contains it.
 pub const MARK_SECTION: &str = ".note.ameles-enclave";
 
-/// Its bytes. They change with the protocol between host and runtime, so that neither accepts an older other.
+/// The bytes of the mark. They change with the protocol, so that host and runtime refuse another version of it.
 pub const MARK: [u8; 25] = *b"ameles enclave boundary 1";

@@ -31,7 +31,8 @@ impl Access {
     /// Loads, and fetches of instructions.
     pub const READ_EXECUTE: Access = Access(READ | EXECUTE);
 
-    /// From the flags of `mmap` and `mprotect`; `None` if there are other flags than read, write and execute.
+    /// Returns the rights of the flags of `mmap` and `mprotect`, or `None` if there are other flags than read, write
+    /// and execute.
     pub fn of(protection: u64) -> Option<Self> {
         let has = |flag: u32, bit: u8| if protection & u64::from(flag) == 0 { 0 } else { bit };
         if protection & !u64::from(PROT_READ | PROT_WRITE | PROT_EXEC) != 0 {
@@ -41,7 +42,7 @@ impl Access {
         Some(Access(any | has(PROT_WRITE, WRITE) | has(PROT_EXEC, EXECUTE)))
     }
 
-    /// From its bits, as [`bits`](Self::bits) gives them.
+    /// Returns the rights of the bits that [`bits`](Self::bits) gives.
     pub(crate) fn of_bits(bits: u64) -> Self {
         Access(bits as u8 & (READ | WRITE | EXECUTE))
     }
@@ -57,7 +58,7 @@ impl Access {
         Access(self.0 | other.0)
     }
 
-    /// Tells whether an access is legal.
+    /// Returns whether an access is legal.
     pub fn allows(self, touch: Touch) -> bool {
         let needed = match touch {
             Touch::Load => READ,
@@ -67,7 +68,7 @@ impl Access {
         self.0 & needed != 0
     }
 
-    /// Tells whether instructions may be fetched.
+    /// Returns whether instructions may be fetched.
     pub fn executes(self) -> bool {
         self.allows(Touch::Fetch)
     }

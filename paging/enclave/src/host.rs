@@ -20,9 +20,9 @@ pub struct Host<M> {
     allows_clock: bool,
     /// The latest times that the program got, in nanoseconds: of the real-time clock, and of the monotonic clock.
     latest: [u64; 2],
-    /// Calls so far.
+    /// The number of calls so far.
     pub calls: u64,
-    /// Times that would have gone back, and were clamped.
+    /// The number of times that would have gone back, and were clamped.
     pub clamped_times: u64,
 }
 
@@ -63,12 +63,12 @@ impl<M: Mailbox> Host<M> {
         self.done(Request::Read { max: max as u32 }, &[], &mut into[..max])
     }
 
-    /// Tells whether the program may read the time.
+    /// Returns whether the program may read the time.
     pub fn allows_clock(&self) -> bool {
         self.allows_clock
     }
 
-    /// The time in nanoseconds. It never goes back, whatever the host tells.
+    /// The time in nanoseconds. It never goes back, for any answers of the host.
     ///
     /// # Errors
     /// [`HostError`].

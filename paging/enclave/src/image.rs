@@ -21,7 +21,7 @@ const MAX_SEGMENTS: usize = 128;
 pub struct Image<'a> {
     /// The segments with contents, in the order of their addresses.
     pub segments: Vec<Segment<'a>>,
-    /// Their pages, each once, with access rights. Page numbers.
+    /// The pages of the segments by number, each once, with access rights.
     pub areas: Vec<(Range<u64>, Access)>,
     /// The address of the first instruction.
     pub entry: u64,
@@ -36,7 +36,7 @@ pub struct Image<'a> {
 /// A part of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
-    /// Its address.
+    /// The segment's address.
     pub start: u64,
     /// The bytes in the file. The rest are zeros.
     pub contents: &'a [u8],
@@ -48,17 +48,17 @@ pub enum ImageError {
     /// No ELF file, or one that is cut off.
     #[error("the program is not an ELF executable, or its file is damaged")]
     NotElf,
-    /// Another machine.
+    /// The program is for another machine.
     #[error("the program is not for 64-bit little-endian RISC-V")]
     Machine,
     /// An object file or a core dump.
-    #[error("the ELF file is no executable")]
+    #[error("the ELF file is not an executable")]
     Kind,
     /// A program that needs a dynamic linker.
     #[error("the program is linked dynamically: link it statically (cc -static)")]
     Dynamic,
     /// A forbidden address.
-    #[error("the runtime does not allow the program at the address {0:#x}")]
+    #[error("the runtime does not allow a program at address {0:#x}")]
     Address(u64),
     /// Overlapping segments, or too many.
     #[error("the program's segments overlap, are out of order, or are too many")]

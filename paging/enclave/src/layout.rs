@@ -12,7 +12,7 @@ use ameles_enclave_boundary::launch::PagingMode;
 use ameles_enclave_boundary::map::PRIVATE_START;
 use core::ops::Range;
 
-/// Bytes of a page.
+/// The size of a page in bytes.
 pub const PAGE: u64 = 4096;
 /// The lowest address of a program.
 pub const LOWEST: u64 = 0x1000;
@@ -20,7 +20,7 @@ pub const LOWEST: u64 = 0x1000;
 pub const POSITION_INDEPENDENT_BASE: u64 = 0x1_0000;
 /// The maximum number of bytes of the stack.
 pub const STACK_BYTES: u64 = 8 << 20;
-/// Bytes of the unmapped gap below the stack.
+/// The number of bytes of the unmapped gap below the stack.
 pub const STACK_GAP: u64 = 1 << 20;
 
 /// The number of the page at an address.
@@ -59,7 +59,7 @@ pub const fn mappings(mode: PagingMode, kernel_end: u64) -> Range<u64> {
     kernel_end..stack(mode).start - STACK_GAP
 }
 
-/// Tells whether an image may be there.
+/// Returns whether an image may be there.
 pub fn is_free_for_programs(addresses: &Range<u64>, kernel: &Range<u64>) -> bool {
     addresses.start >= LOWEST && addresses.end <= kernel.start
 }

@@ -13,38 +13,38 @@ pub trait Processor {
     /// Instructions retired so far, without those that waited for the host.
     fn retired_instructions() -> u64;
 
-    /// Nanoseconds by the machine's timer.
+    /// Returns the number of nanoseconds by the machine's timer.
     fn nanos() -> u64;
 
-    /// Instructions of batches that were distributed to harts so far; zeros where they are not counted.
-    fn shares() -> Shares {
-        Shares::default()
+    /// Instructions of batches that were distributed to harts so far; zeros if they are not counted.
+    fn shares() -> DistributedWork {
+        DistributedWork::default()
     }
 }
 
 /// Instructions of batches that were distributed to harts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shares {
-    /// Instructions of all shares of all harts.
+pub struct DistributedWork {
+    /// The number of instructions of all shares of all harts.
     pub shared: u64,
     /// The part of `shared` in the longest share of each batch.
     pub longest: u64,
-    /// Instructions of distributing: offering work, waking harts, joining.
+    /// The number of instructions of distributing: offering work, waking harts, joining.
     pub handing_over: u64,
 }
 
-impl Shares {
-    /// Instructions that take no time when the shares run in parallel.
+impl DistributedWork {
+    /// Returns the number of instructions that take no time when the shares run in parallel.
     pub fn saved(&self) -> u64 {
         self.shared - self.longest
     }
 }
 
-impl Sub for Shares {
-    type Output = Shares;
+impl Sub for DistributedWork {
+    type Output = DistributedWork;
 
-    fn sub(self, earlier: Shares) -> Shares {
-        Shares {
+    fn sub(self, earlier: DistributedWork) -> DistributedWork {
+        DistributedWork {
             shared: self.shared - earlier.shared,
             longest: self.longest - earlier.longest,
             handing_over: self.handing_over - earlier.handing_over,

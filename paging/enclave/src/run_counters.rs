@@ -2,7 +2,7 @@
 
 use crate::calls::Program;
 use crate::host::Mailbox;
-use crate::processor::{Processor, Shares};
+use crate::processor::{DistributedWork, Processor};
 use ameles_enclave_boundary::exit::{Ending, ExitRecord, Faults, Instructions, Memory};
 use ameles_pager::fault::counters::Counters;
 use ameles_seal::pages::PageMeter;
@@ -16,7 +16,7 @@ pub enum Work {
     Fault,
     /// A system call.
     Call {
-        /// Instructions of the faults during it.
+        /// The number of instructions of the faults during the run.
         of_faults: u64,
     },
 }
@@ -31,7 +31,7 @@ struct CounterSnapshot {
     hidden: u64,
     ciphers: u64,
     copies: u64,
-    shares: Shares,
+    shares: DistributedWork,
 }
 
 /// The counts since the program began, or since its window did.
@@ -94,7 +94,7 @@ impl RunCounters {
         memory: Memory,
     ) -> ExitRecord {
         let (now, began) = (self.now(program), &self.began);
-        let Shares { shared, longest, handing_over } = now.shares - began.shares;
+        let DistributedWork { shared, longest, handing_over } = now.shares - began.shares;
         let (to, from) = (&now.counters, &began.counters);
         let mut memory = memory;
         program.memory.measure(&mut memory);

@@ -20,11 +20,11 @@ const MAX_UNTRUSTED: u64 = 1 << 36;
 pub struct Settings {
     /// The scheme, sealing and the fault path.
     pub assembly: Assembly,
-    /// Bytes of untrusted memory for sealed pages.
+    /// The number of bytes of untrusted memory for sealed pages.
     pub untrusted_bytes: usize,
     /// The addresses reserved for the runtime.
     pub kernel: Range<u64>,
-    /// Harts that seal and open pages.
+    /// The number of harts that seal and open pages.
     pub harts: usize,
 }
 
@@ -38,14 +38,14 @@ pub enum SettingsError {
     #[error("{0}")]
     Cipher(String),
     /// Harts.
-    #[error("{harts} harts: {scheme} has one, and parallel and eager-parallel have from 1 to {MAX_HARTS}")]
+    #[error("{harts} harts: {scheme} uses one hart; only parallel and eager-parallel use 1 to {MAX_HARTS}")]
     Harts {
-        /// Their number.
+        /// The number of harts.
         harts: u32,
         /// The scheme.
         scheme: Scheme,
     },
-    /// Resident pages.
+    /// The resident pages.
     #[error("{0} resident pages: choose from {MIN_RESIDENT} to {MAX_RESIDENT}")]
     Resident(u32),
     /// Untrusted memory.

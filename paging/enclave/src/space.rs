@@ -1,9 +1,9 @@
 //! The address space of a program: its pages, their access rights, and how many are committed.
 //!
-//! A page of an area gets one of the region's pages at its first access. Pages of ordinary areas are committed when they
-//! are mapped: a program that requests more than there are gets `ENOMEM` then, and never runs out later. Pages without
-//! rights are committed when they get some. Pages of the stack and of `MAP_NORESERVE` are committed at their first
-//! access.
+//! A page of an area gets one of the region's pages at its first access. Pages of ordinary areas are committed when
+//! they are mapped: a program that requests more than there are gets `ENOMEM` then, and never runs out later. Pages
+//! without rights are committed when they get some. Pages of the stack and of `MAP_NORESERVE` are committed at their
+//! first access.
 
 use crate::access::Access;
 use alloc::collections::BTreeMap;
@@ -14,7 +14,7 @@ use core::ops::Range;
 pub struct Area {
     /// The page after its last.
     pub end: u64,
-    /// Its access rights.
+    /// The area's access rights.
     pub access: Access,
     /// The time when its pages are committed.
     pub commit: CommitPolicy,
@@ -23,11 +23,11 @@ pub struct Area {
 /// The time when pages are committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitPolicy {
-    /// At their mapping.
+    /// The pages are committed when they are mapped.
     Immediate,
-    /// At the first change that gives the program a right; then it becomes `Immediate`.
+    /// The pages are committed at the first change that gives the program a right. The policy then becomes `Immediate`.
     OnFirstRight,
-    /// At the first access.
+    /// The pages are committed at the first access.
     OnTouch,
 }
 
@@ -39,7 +39,7 @@ pub struct OutOfPages;
 #[derive(Debug)]
 pub struct Space {
     areas: BTreeMap<u64, Area>,
-    /// Committed pages.
+    /// The number of committed pages.
     committed: u64,
     /// All pages.
     pages: u64,
@@ -76,12 +76,12 @@ impl Space {
         (page < area.end).then_some(*area)
     }
 
-    /// Pages that can still be committed.
+    /// Returns the number of pages that can still be committed.
     pub fn available(&self) -> u64 {
         self.pages - self.committed
     }
 
-    /// Tells whether more pages were requested than there were.
+    /// Returns whether more pages were requested than there were.
     pub fn has_run_out(&self) -> bool {
         self.has_run_out
     }
@@ -121,7 +121,7 @@ impl Space {
     /// Changes the access rights of pages.
     ///
     /// # Errors
-    /// [`OutOfPages`]; nothing has changed then but where areas end.
+    /// [`OutOfPages`]; then only the ends of areas may have changed.
     pub fn protect(&mut self, pages: Range<u64>, access: Access) -> Result<(), OutOfPages> {
         let starts = self.cut(&pages);
         let mut committed = self.committed;
@@ -142,7 +142,7 @@ impl Space {
         Ok(())
     }
 
-    /// Merges two areas of the same kind that meet at a page.
+    /// Merges two adjacent areas of the same kind.
     fn join(&mut self, at: u64) {
         let Some(second) = self.areas.get(&at).copied() else { return };
         if let Some((_, first)) = self.areas.range_mut(..at).next_back()
@@ -170,7 +170,7 @@ impl Space {
         self.committed -= pages;
     }
 
-    /// Tells whether no area is there.
+    /// Returns whether no area is there.
     pub fn is_free(&self, pages: &Range<u64>) -> bool {
         self.areas.range(..pages.end).next_back().is_none_or(|(_, area)| area.end <= pages.start)
     }

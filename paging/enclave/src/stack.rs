@@ -8,7 +8,7 @@ use linux_raw_sys::auxvec::{
     AT_PAGESZ, AT_PHDR, AT_PHENT, AT_PHNUM, AT_RANDOM, AT_SECURE, AT_UID,
 };
 
-/// Bytes of a program header.
+/// The number of bytes of a program header.
 const HEADER_BYTES: u64 = 56;
 /// The extensions i, m, a, f, d and c of the processor, one bit for each letter.
 const EXTENSIONS: u64 = 1 << 8 | 1 << 12 | 1 | 1 << 5 | 1 << 3 | 1 << 2;
@@ -19,11 +19,12 @@ pub const USER: u64 = 1000;
 pub struct Stack {
     /// The address at which it begins: the program's stack pointer.
     pub start: u64,
-    /// Its bytes.
+    /// The contents of the stack.
     pub bytes: Vec<u8>,
 }
 
-/// Builds it to end at an address, which is a multiple of 16. The random bytes are for the program's stack protector.
+/// Builds the stack to end at an address, which is a multiple of 16. The random bytes are for the program's stack
+/// protector.
 pub fn build(
     end: u64,
     image: &Image<'_>,

@@ -17,7 +17,7 @@ use rand_chacha::rand_core::RngCore;
 pub struct Start {
     /// The address of its first instruction.
     pub entry: u64,
-    /// Its stack pointer.
+    /// The initial stack pointer.
     pub stack: u64,
 }
 

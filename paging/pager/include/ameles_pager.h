@@ -66,7 +66,7 @@ int ameles_region_discard(const ameles_region *region, uint64_t first_page, uint
 /* What was counted so far. */
 ameles_counters ameles_region_counters(const ameles_region *region);
 
-/* The file with the untrusted memory, for a watcher. It is the region's: do not close it. */
+/* The file with the untrusted memory, for a watcher. It belongs to the region: do not close it. */
 int ameles_region_untrusted_fd(const ameles_region *region);
 
 /* Takes the region back. Nobody may use its memory any more. Null is ignored. */

@@ -14,24 +14,25 @@ impl Access {
     /// Read and write, as for allocated memory.
     pub const READ_WRITE: Access = Access(libc::PROT_READ | libc::PROT_WRITE);
 
-    /// From the flags of `mmap` and `mprotect`; `None` if there are other flags than read, write and execute.
+    /// Returns the rights of the flags of `mmap` and `mprotect`, or `None` if there are other flags than read, write
+    /// and execute.
     pub fn of(protection: c_int) -> Option<Self> {
         let known = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
         let reads = if protection == libc::PROT_NONE { 0 } else { libc::PROT_READ };
         (protection & !known == 0).then_some(Access(protection | reads))
     }
 
-    /// As flags of `mprotect`.
+    /// Returns the flags for `mprotect`.
     pub fn protection(self) -> c_int {
         self.0
     }
 
-    /// Tells whether the memory may be written.
+    /// Returns whether the memory may be written.
     pub fn writes(self) -> bool {
         self.0 & libc::PROT_WRITE != 0
     }
 
-    /// Tells whether the memory may be executed.
+    /// Returns whether the memory may be executed.
     pub fn executes(self) -> bool {
         self.0 & libc::PROT_EXEC != 0
     }

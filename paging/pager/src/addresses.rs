@@ -21,14 +21,14 @@ pub enum SpanState {
     Paged,
     /// Pages of the region are assigned at the first access. Until then it holds zeros.
     Open,
-    /// It was mapped without the right to write, and is paged as soon as it becomes writable.
+    /// The span was mapped without the right to write. It is paged as soon as it becomes writable.
     Reserved,
-    /// It does not belong to the region.
+    /// The span does not belong to the region.
     Nothing,
 }
 
 impl SpanState {
-    /// Tells whether it belongs to the region, and may have been written.
+    /// Returns whether the span belongs to the region, and may have been written.
     pub fn is_paged(self) -> bool {
         matches!(self, SpanState::Paged | SpanState::Open)
     }
@@ -37,19 +37,19 @@ impl SpanState {
 /// A part of a span.
 #[derive(Clone)]
 pub struct SpanPart {
-    /// Its addresses.
+    /// The addresses of the part.
     pub at: Range<usize>,
-    /// Its state.
+    /// The state of the part.
     pub known: SpanState,
-    /// Its access rights; none, if it does not belong to the region.
+    /// The access rights of the part; none if it does not belong to the region.
     pub access: Access,
 }
 
-/// At first, all pages of a region are at its own addresses, in a row. A caller that allocates its memory like a kernel
-/// [releases](Self::release_own) them first.
+/// The addresses of the pages. At first, all pages of a region are at its own addresses, in a row. A caller that
+/// allocates its memory like a kernel [releases](Self::release_own) them first.
 ///
-/// The `unsafe` functions require that the caller knows what is at the addresses, as for `mmap`, `munmap` and
-/// `mprotect` themselves, and that there is no slice of the region.
+/// The `unsafe` functions have two conditions. The caller knows the contents of the addresses, as for `mmap`, `munmap`
+/// and `mprotect` themselves. There is no slice of the region.
 impl Region {
     /// Maps private anonymous memory, as `mmap`. It is paged if it may be written and not executed: at once, or [as it
     /// is touched](SpanState::Open) with `MAP_NORESERVE`. Memory that may be neither is
@@ -96,13 +96,13 @@ impl Region {
     /// it.
     ///
     /// # Safety
-    /// `act` touches no memory of the region nor what it was called with, borrows nothing, and replaces this span or
-    /// nothing.
+    /// `act` touches neither the memory of the region nor the arguments of this call. It borrows nothing, and replaces
+    /// this span or nothing.
     pub unsafe fn replace<R>(&self, span: Range<usize>, act: impl FnOnce() -> Option<R>) -> Option<R> {
         self.paging().with(move |state| act().inspect(|_| state.forget(span)))
     }
 
-    /// Discards the contents of the region's pages there: they read as zeros. An observer sees nothing of it.
+    /// Discards the contents of the region's pages there: they read as zeros. An observer cannot see this.
     ///
     /// # Safety
     /// No other thread reads there meanwhile and relies on the old contents.
@@ -111,8 +111,8 @@ impl Region {
     }
 
     /// Leaves the pages of a span to the kernel, unencrypted and with their contents, until they are unmapped or
-    /// discarded: for memory that the kernel writes to without waiting for a page. Memory that may not be read and
-    /// written is not changed.
+    /// discarded. The kernel writes to such memory without waiting for a page. Memory that may not be read and written
+    /// is not changed.
     pub fn expose(&self, span: Range<usize>) {
         self.paging().expose(span);
     }
@@ -157,7 +157,7 @@ impl Region {
     /// Keeps all of the process's memory out of swap, like `mlockall`, but without paging it in.
     ///
     /// # Errors
-    /// The system's; nothing has changed then.
+    /// The errors of the system. Nothing has changed then.
     pub fn lock_all(&self, now: bool, future: bool) -> Result<(), MappingError> {
         Ok(self.paging().with(move |state| state.pages.lock_all(now, future))?)
     }
@@ -184,7 +184,7 @@ impl Region {
         self.paging().with(move |state| state.release_own(span))
     }
 
-    /// Tells whether a span is whole pages of the region's own addresses.
+    /// Returns whether a span is whole pages of the region's own addresses.
     fn is_own(&self, span: &Range<usize>) -> bool {
         let own = self.as_ptr() as usize..self.as_ptr() as usize + self.bytes();
         let whole = span.start.is_multiple_of(PAGE_BYTES) && span.end.is_multiple_of(PAGE_BYTES);

@@ -4,20 +4,21 @@ use crate::fault::counters::Counters;
 use core::fmt;
 use std::sync::Arc;
 
-/// For observing the untrusted memory from fault to fault, or stopping a program after a number of them.
+/// The function that is called after each fault. It can observe the untrusted memory, or stop a program after a number
+/// of faults.
 ///
 /// The function is called where the fault was handled, on the handler thread or in a signal handler, after all work of
-/// the fault; until it returns, no other fault of the region is handled and no offline work begins. It must not access
-/// the region, nor (in a signal handler) allocate or lock.
+/// the fault. Until it returns, no other fault of the region is handled and no offline work begins. It must not access
+/// the region. In a signal handler it must not allocate or lock either.
 #[derive(Clone, Default)]
 pub enum AfterFault {
     /// No listener.
     #[default]
     Nothing,
-    /// Called with the counts, including this fault. A second process may still be working.
+    /// The function gets the counts, including this fault. A second process may still be working.
     Call(FaultListener),
-    /// The same, after a second process has finished its jobs: until the function returns, the untrusted memory does
-    /// not change.
+    /// The function gets the counts, after a second process has finished its jobs. Until the function returns, the
+    /// untrusted memory does not change.
     CallWhenQuiescent(FaultListener),
 }
 

@@ -21,7 +21,7 @@ use ameles_seal::pages::{
 };
 use rand_core::CryptoRng;
 
-/// Pages that an eager scheme of one thread moves in one step between two faults, by default.
+/// The number of pages that an eager scheme of one thread moves in one step between two faults, by default.
 const STEP_PAGES: u32 = 4;
 
 /// The options of the scheme, of sealing and of the fault path. All of them are public.
@@ -29,7 +29,7 @@ const STEP_PAGES: u32 = 4;
 pub struct Assembly {
     /// The scheme.
     pub scheme: Scheme,
-    /// Pages: 1 to 2^32 - 1.
+    /// The number of pages: 1 to 2^32 - 1.
     pub pages: u64,
     /// K, the number of main pages that each write of DetWoORAM and its variants refreshes: at least 1.
     pub ratio: u64,
@@ -39,8 +39,8 @@ pub struct Assembly {
     pub resident: usize,
     /// The eviction policy.
     pub policy: Policy,
-    /// Pages that an eager scheme moves in one step between two faults: at least 1. By default 4, or all at once if it
-    /// is parallel too.
+    /// The number of pages that an eager scheme moves in one step between two faults: at least 1. By default 4, or all
+    /// at once if it is parallel too.
     pub step_pages: Option<u32>,
     /// True if every slot is written before the first fault, like after a long run: for measurements.
     pub filled: bool,
@@ -51,7 +51,7 @@ pub trait Platform<M> {
     /// The platform's fault path, over any scheme.
     type Built;
 
-    /// Threads that seal and open pages in parallel. Each has a sealed page on the trusted side.
+    /// Returns the number of threads that seal and open pages in parallel. Each has a sealed page on the trusted side.
     fn threads(&self) -> usize {
         1
     }

@@ -12,8 +12,8 @@ pub(crate) fn keep_for_this_thread() {
     unsafe { libc::unshare(libc::CLONE_FILES) };
 }
 
-/// A descriptor that is closed only if it is still the pager's: the program may have closed it, and opened another file
-/// with the same number.
+/// A descriptor that is closed only if it still belongs to the pager: the program may have closed it, and opened
+/// another file with the same number.
 #[derive(Debug)]
 pub(crate) struct OwnDescriptor {
     fd: ManuallyDrop<OwnedFd>,
@@ -26,7 +26,7 @@ impl OwnDescriptor {
         Ok(OwnDescriptor { fd: ManuallyDrop::new(fd), what })
     }
 
-    /// Closes it, if it is still the pager's. It is not used again.
+    /// Closes the descriptor, if it still belongs to the pager. It is not used again.
     pub(crate) fn close(&self) {
         if identity(self.fd.as_fd()) == Ok(self.what) {
             // SAFETY: the descriptor is open. A second call finds another one or none, and does not close it.

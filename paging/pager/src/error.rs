@@ -7,7 +7,7 @@ use rustix::io::Errno;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The page size is not supported.
-    #[error("this system's pages have {0} bytes; the pager knows pages of 4096 bytes only")]
+    #[error("this system's pages have {0} bytes; the pager supports only pages of 4096 bytes")]
     PageBytes(usize),
     /// Parameters of the scheme, of sealing or of the fault path; the limit on untrusted memory.
     #[error(transparent)]
@@ -28,21 +28,21 @@ pub enum Error {
     )]
     SigbusReplaced,
     /// All places of regions with the in-thread trap are in use.
-    #[error("at most {0} regions with the in-thread trap can exist at a time: drop one")]
+    #[error("at most {0} regions with the in-thread trap can exist at a time: drop one of them")]
     TooManyRegions(usize),
     /// Memory, threads, randomness.
     #[error("the system refused {what}: {errno}")]
     System {
         /// The thing that was requested.
         what: &'static str,
-        /// Its reason.
+        /// The reason that the system gave.
         errno: Errno,
     },
     /// A thread.
-    #[error("the system gave no thread: {0}")]
+    #[error("the system could not start a thread: {0}")]
     Thread(#[source] std::io::Error),
     /// Keys and paths must be random.
-    #[error("the system gave no randomness: {0}")]
+    #[error("the system returned no random numbers: {0}")]
     Entropy(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -61,7 +61,7 @@ pub enum UserfaultfdError {
     /// The kernel is too old.
     #[error("this kernel's userfaultfd cannot {what}: it needs Linux {since} or newer")]
     Lacks {
-        /// The thing that it cannot do.
+        /// The operation that the kernel cannot do.
         what: &'static str,
         /// The first version that can do it.
         since: &'static str,

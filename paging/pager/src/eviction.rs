@@ -3,11 +3,11 @@
 /// The way in which a page is taken from the application in one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Eviction {
-    /// By moving it where the kernel can (Linux 6.8), else by write protection and a copy.
+    /// The page is moved where the kernel can do that (Linux 6.8). Otherwise it is write-protected and copied.
     #[default]
     Auto,
-    /// Its memory is moved to another address: nothing is copied.
+    /// The page's memory is moved to another address: nothing is copied.
     Move,
-    /// It is write-protected, copied, and freed.
+    /// The page is write-protected, copied, and freed.
     ProtectAndCopy,
 }

@@ -1,8 +1,8 @@
 //! The addresses of a region's pages.
 //!
-//! An extent is a run of addresses. Pages of the region are mapped there, in a row; or it is on demand: free pages are
-//! assigned at the first access; or it is reserved: the program has mapped it without the right to write, so that it is
-//! still empty. Pages without an address are free.
+//! An extent is a run of addresses. There are three kinds. Pages of the region are mapped there, in a row. Or it is on
+//! demand: free pages are assigned at the first access. Or it is reserved: the program has mapped it without the right
+//! to write, so it is still empty. Pages without an address are free.
 //!
 //! Nothing here accesses the memory. Lookups do not allocate.
 
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// The addresses of a region's pages.
 pub(crate) struct Extents {
-    /// By their first addresses. No two overlap.
+    /// The extents by their first addresses. No two overlap.
     extents: BTreeMap<usize, Extent>,
     /// The first addresses of those that have pages, by the first page.
     by_page: BTreeMap<u64, usize>,
@@ -37,7 +37,7 @@ enum ExtentContents {
     Pages(u64),
     /// No pages yet. They are assigned at an access.
     OnDemand(OnExhaustion),
-    /// Nothing.
+    /// The extent is reserved: nothing is in it.
     Reserved,
 }
 
@@ -46,7 +46,7 @@ enum ExtentContents {
 pub(crate) enum OnExhaustion {
     /// The program ends.
     End,
-    /// The memory becomes the kernel's, unencrypted.
+    /// The kernel gets the memory, unencrypted.
     Spill,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct ExtentPart {
 }
 
 impl ExtentPart {
-    /// Tells whether pages are mapped there, or will be.
+    /// Returns whether pages are mapped there, or will be.
     pub(crate) fn is_paged(&self) -> bool {
         self.pages.is_some() || self.on_demand.is_some()
     }
@@ -133,12 +133,12 @@ impl Extents {
         self.pages
     }
 
-    /// Pages that are not mapped.
+    /// Returns the number of pages that are not mapped.
     pub(crate) fn free_pages(&self) -> usize {
         self.free_pages
     }
 
-    /// Trusted memory in bytes.
+    /// Returns the trusted memory in bytes.
     pub(crate) fn trusted_bytes(&self) -> usize {
         let extent = size_of::<(usize, Extent)>() + size_of::<(u64, usize)>();
         size_of::<Self>() + self.extents.len() * extent
@@ -258,7 +258,7 @@ impl Extents {
         self.bind(page..page + PAGE_BYTES, access)
     }
 
-    /// Unmaps a page, which holds nothing. Another is assigned at the next access.
+    /// Unmaps an empty page. Another is assigned at the next access.
     pub(crate) fn release_page(&mut self, page: u64, on_exhaustion: OnExhaustion) {
         let Some(PageMapping { at, access }) = self.mapping_of(page) else { return };
         self.remove(at..at + PAGE_BYTES);

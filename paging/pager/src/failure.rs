@@ -37,11 +37,11 @@ pub enum FailureAction {
     Park,
 }
 
-/// The decision about it.
+/// The function that decides what follows a failure.
 ///
 /// The function is called where the fault is handled: on the handler thread, or in a signal handler on the thread that
-/// faulted, once for every access that fails. It must not access the region, nor (in a signal handler) allocate or
-/// lock.
+/// faulted, once for every access that fails. It must not access the region. In a signal handler it must not allocate
+/// or lock either.
 #[derive(Clone, Default)]
 pub enum OnFailure {
     /// [`FailureAction::Abort`].

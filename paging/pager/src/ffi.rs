@@ -13,17 +13,17 @@ use std::str::FromStr;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct AmelesOptions {
-    /// As [`Options::pages`].
+    /// The same as [`Options::pages`].
     pub pages: u64,
-    /// As [`Options::resident`].
+    /// The same as [`Options::resident`].
     pub resident: u64,
-    /// As [`Options::untrusted_bytes`].
+    /// The same as [`Options::untrusted_bytes`].
     pub untrusted_bytes: u64,
-    /// As [`Options::ratio`].
+    /// The same as [`Options::ratio`].
     pub ratio: u64,
     /// [`Policy::SecondChance`] with this many unmapped pages; [`Policy::Fifo`] for 0.
     pub unmapped: u64,
-    /// As [`Options::threads`]; `None` for 0.
+    /// The same as [`Options::threads`]; 0 means `None`.
     pub threads: u64,
     /// A name; null for the default.
     pub scheme: *const c_char,
@@ -31,9 +31,9 @@ pub struct AmelesOptions {
     pub cipher: *const c_char,
     /// A name; null for the default.
     pub trap: *const c_char,
-    /// As [`Options::second_process`]; no for 0.
+    /// The same as [`Options::second_process`]; 0 means no.
     pub second_process: u64,
-    /// [`HandlerProcessor::Together`]; [`HandlerProcessor::Any`] for 0.
+    /// 0 means [`HandlerProcessor::Any`], any other value [`HandlerProcessor::Together`].
     pub together: u64,
 }
 
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn ameles_region_address(region: *const Region) -> *mut c_
     unsafe { &*region }.as_ptr().cast()
 }
 
-/// Its length.
+/// Returns the length of the region in bytes.
 ///
 /// # Safety
 /// A region of [`ameles_region_new`].

@@ -2,11 +2,11 @@
 //!
 //! The child gets its own scheme, over its own untrusted memory and with its own key, which it draws itself. Resident
 //! pages are copied like any memory. The parent reads the pages in untrusted memory through its scheme and seals them,
-//! page by page, with a key for this transfer only; the child opens them, writes them through its own scheme, and then
+//! page by page, with a key for this transfer only. The child opens them, writes them through its own scheme, and then
 //! drops all of its parent's state. So the two share neither key, nor nonce, nor slot.
 //!
-//! An observer of the untrusted memory sees that there was a `fork`, and as many transferred pages as the parent's
-//! scheme was ever given, or all pages if that is less: neither which ones, nor their contents.
+//! An observer of the untrusted memory sees the `fork`, and the number of transferred pages: as many as the parent's
+//! scheme was ever given, or all pages if that is less. The observer learns neither which pages, nor their contents.
 //!
 //! [`Region::fork`] does all of it. A caller whose `fork` is called elsewhere calls the steps:
 //! [`Region::prepare_fork`], [`Region::before_fork`], and after it [`Region::after_fork_in_parent`] with
@@ -38,7 +38,7 @@ use zeroize::Zeroizing;
 pub struct Fork {
     /// The stack for all work on either side of `fork`: the caller's own may be paged.
     stack: Box<OwnStack>,
-    /// Not on the caller's stack either.
+    /// The large parts, which are not on the caller's stack either.
     parts: Box<Parts>,
 }
 
@@ -46,9 +46,9 @@ struct Parts {
     /// The child's untrusted memory.
     shared: Option<SharedMapping>,
     transfer: Option<Transfer>,
-    /// The pages in it, in order.
+    /// The pages in the transfer, in order.
     stored: Vec<u32>,
-    /// Pages in it, including dummies.
+    /// The number of transferred pages, including dummies.
     accesses: u64,
     /// The reason why the resident pages cannot be shared with the child.
     refused: Option<Errno>,
@@ -60,7 +60,7 @@ struct Parts {
 pub struct ChildReady(child_ready::ChildReady);
 
 impl ChildReady {
-    /// Waits until it is ready. If the child's memory could not be made, it has ended then, and was waited for.
+    /// Waits until the child is ready. If the child's memory could not be made, it has ended then, and was waited for.
     ///
     /// # Errors
     /// The system's reason.
@@ -82,7 +82,7 @@ impl Region {
     /// Calls `fork`. This region is in both processes; the child has no other region.
     ///
     /// # Errors
-    /// The system's; there is no child then, and nothing has changed.
+    /// The errors of the system. There is no child then, and nothing has changed.
     ///
     /// # Safety
     /// The child has the calling thread only, with the usual consequences for locks of other threads; it must not call
@@ -173,8 +173,8 @@ impl Region {
         ChildReady(birth)
     }
 
-    /// Makes the region this process's own. `change` changes its options from the parent's; scheme, sizes and cipher
-    /// must stay the same.
+    /// Makes this process the owner of the region. `change` changes its options, which are those of the parent; scheme,
+    /// sizes and cipher must stay the same.
     ///
     /// # Errors
     /// [`Error`]. The process must end then: the region's contents are lost. The parent has been notified.
@@ -233,7 +233,7 @@ impl Region {
         let PagingState { fault_path, pages, .. } = state;
         let paging = Paging::new(fault_path, pages, own_span.clone(), &self.options);
         let paging = Arc::new(paging.map_err(refused("a stack"))?);
-        // What remains there was taken out, or belongs to another thread.
+        // The remaining frames were taken out, or belong to another thread.
         std::mem::forget(std::mem::replace(&mut self.paging, paging));
         self.trap = Some(Registration::new(&self.options, &self.paging, uffd, &self.binding, own_span)?);
         resident.into_iter().for_each(unshare_page);
@@ -308,7 +308,7 @@ mod tests {
 
     type Word = [u8; 16];
 
-    /// In the form of the search, which the search itself does not find.
+    /// Returns the bytes in the form in which the search does not find its own pattern.
     fn hidden(bytes: &[u8]) -> Word {
         std::array::from_fn(|at| !bytes[at])
     }
@@ -325,7 +325,7 @@ mod tests {
         })
     }
 
-    /// Tells whether a word may be part of a key: many of its bytes differ, and neither half can be an address.
+    /// Returns whether a word may be part of a key: many of its bytes differ, and neither half can be an address.
     ///
     /// Two adjacent addresses often have twelve different bytes, and a child may have the same two. One in 2^15 random
     /// words is skipped for its zeros.

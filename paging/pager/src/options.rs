@@ -16,11 +16,11 @@ pub enum HandlerProcessor {
     /// Any, as the scheduler chooses.
     #[default]
     Any,
-    /// This one, from 0. A second process does not run on it. A program of one thread runs best if it is bound to the
-    /// same processor.
+    /// The handler runs on this processor, counted from 0. A second process does not run on it. A program of one thread
+    /// runs best if it is bound to the same processor.
     Bound(usize),
-    /// While a single thread faults, both are bound to the processor that it ran on. Programs that the thread starts
-    /// inherit that, unless they are started in
+    /// Handler and program are bound to one processor while a single thread faults. Programs that the thread starts
+    /// inherit the binding, unless they are started in
     /// [`Region::with_unbound_threads`](crate::region::Region::with_unbound_threads).
     Together,
 }
@@ -28,20 +28,20 @@ pub enum HandlerProcessor {
 /// Two meters of the sealing layer.
 #[derive(Clone, Copy, Debug)]
 pub struct Meters {
-    /// For the program's own process.
+    /// The meter of the program's own process.
     pub program: &'static PageMeter,
-    /// For the second process, in memory that both share.
+    /// The meter of the second process, in memory that both share.
     pub worker: &'static PageMeter,
 }
 
 /// The handler thread of a region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handler {
-    /// The processor that it runs on.
+    /// The processor on which the handler runs.
     pub processor: HandlerProcessor,
-    /// True if it has its own descriptor table, a copy of the program's when the region is made: a program that closes
-    /// every descriptor then does not close the pager's. Descriptors in the copy stay open with the region. False by
-    /// default.
+    /// True if it has its own descriptor table, copied from the program's when the region is made. Then a program that
+    /// closes every descriptor does not close those of the pager. Descriptors in the copy stay open with the region.
+    /// False by default.
     pub own_descriptors: bool,
 }
 
@@ -69,11 +69,11 @@ pub struct ResidentSizing {
 /// The options of a region. None of them is secret: the adversary may know them.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Pages of the region: 1 to 2^32 - 1.
+    /// The number of pages of the region: 1 to 2^32 - 1.
     pub pages: u64,
     /// The maximum number of resident pages: at least 1. Default 64.
     pub resident: usize,
-    /// Changes of `resident`.
+    /// The changes of `resident`.
     pub resident_sizing: ResidentSizing,
     /// The maximum amount of untrusted memory that may be used, in bytes. Default 64 MiB.
     pub untrusted_bytes: u64,
@@ -90,17 +90,18 @@ pub struct Options {
     pub trap: Trap,
     /// The way in which a page is taken from the application at its eviction.
     pub eviction: Eviction,
-    /// Threads that seal and open pages in parallel, including the faulting one, under the parallel schemes; at least 1.
-    /// By default the number of processors, at most K + 1; or 1 if a short trial shows that on this machine they cost
-    /// more than they save: while they run, each move of a page interrupts their processors.
+    /// The number of threads that seal and open pages in parallel, including the faulting one, under the parallel
+    /// schemes; at least
+    /// 1. By default it is the number of processors, at most K + 1. It is 1 if a short trial shows that threads cost
+    /// more than they save on this machine: while they run, each move of a page interrupts their processors.
     /// [`Region::threads`](crate::region::Region::threads) returns the number.
     pub threads: Option<usize>,
     /// True if the eager and the parallel schemes have a second process instead of threads: no move of a page
     /// interrupts it. False by default. The process is a copy of this one when the region is made, so a program with
     /// much memory should make its regions early.
     pub second_process: bool,
-    /// Pages that an eager scheme moves in one step between two faults: at least 1. A fault may have to wait for a
-    /// step. By default 4, or all at once if it is parallel too.
+    /// The number of pages that an eager scheme moves in one step between two faults: at least 1. A fault may have to
+    /// wait for a step. By default 4, or all at once if it is parallel too.
     pub step_pages: Option<u32>,
     /// The handler thread, under [`Trap::HandlerThread`].
     pub handler: Handler,

@@ -1,4 +1,4 @@
 //! The size of a page.
 
-/// Bytes of a page.
+/// The size of a page in bytes.
 pub const PAGE_BYTES: usize = 4096;

@@ -48,12 +48,12 @@ impl PrivateMapping {
         unsafe { rustix::mm::madvise(self.start.cast(), self.bytes, Advice::LinuxDoFork) }
     }
 
-    /// All its addresses.
+    /// All addresses of the mapping.
     pub(crate) fn span(&self) -> std::ops::Range<usize> {
         self.start as usize..self.start as usize + self.bytes
     }
 
-    /// Locks both parts or none: pages move between them.
+    /// Locks both parts of the mapping or none: pages move between them.
     pub(crate) fn lock(&self) {
         // SAFETY: locking changes no contents.
         let lock = |(start, bytes): (*mut u8, usize)| unsafe {
@@ -71,7 +71,7 @@ impl PrivateMapping {
         [(self.start, self.first_bytes), (self.at(self.second_at), self.bytes - self.second_at)]
     }
 
-    /// Unlocks both parts.
+    /// Unlocks both parts of the mapping.
     pub(crate) fn unlock(&self) {
         for (start, bytes) in self.parts() {
             // SAFETY: unlocking changes no contents. What was not locked need not be unlocked.
@@ -101,7 +101,7 @@ impl PrivateMapping {
         self.bytes - self.second_at
     }
 
-    /// Tells whether it is kept out of swap.
+    /// Returns whether it is kept out of swap.
     pub(crate) fn is_locked(&self) -> bool {
         self.locked.load(Ordering::Relaxed)
     }
@@ -114,7 +114,7 @@ impl PrivateMapping {
 /// Keeps memory out of core dumps and of children, and in small, unmerged pages. Its contents do not change.
 ///
 /// # Safety
-/// The memory is the caller's.
+/// The memory belongs to the caller.
 pub(crate) unsafe fn guard(start: *mut c_void, bytes: usize) -> Result<(), Errno> {
     for advice in [
         Advice::LinuxDontDump,

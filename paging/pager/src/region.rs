@@ -24,12 +24,12 @@ use std::sync::Arc;
 /// Virtual memory with a limited number of resident pages. At first it holds zeros.
 ///
 /// It is used as a slice, also from several threads (`split_at_mut`, scoped threads). It is unmapped in a child after
-/// `fork`: an access there is a SIGSEGV. Its private pages are in no core dump, and in no swap where the limit on
-/// locked memory allows it; the limit counts all of the region, not only what is resident.
+/// `fork`: an access there is a SIGSEGV. Its private pages are in no core dump. They are in no swap if the limit on
+/// locked memory allows it. The limit counts all of the region, not only the resident pages.
 ///
-/// The pager's own memory (position map, unencrypted page buffers, keys) is allocated like the program's. A program
-/// that wants to keep it out of core dumps and swap calls `prctl(PR_SET_DUMPABLE, 0)` and `mlockall(MCL_CURRENT |
-/// MCL_FUTURE | MCL_ONFAULT)` before it makes the region. `ameles page run` has its own heap for it.
+/// The pager's own memory (position map, unencrypted page buffers, keys) is allocated like the program's memory. A
+/// program that wants to keep it out of core dumps and swap calls `prctl(PR_SET_DUMPABLE, 0)` and `mlockall(MCL_CURRENT
+/// | MCL_FUTURE | MCL_ONFAULT)` before it makes the region. `ameles page run` has its own heap for it.
 pub struct Region {
     /// The first field: dropping it stops the handler of faults.
     pub(crate) trap: Option<Registration>,
@@ -76,7 +76,7 @@ impl Registration {
     }
 }
 
-/// The delivery of faults of such a region.
+/// Returns the delivery of faults that a trap needs.
 pub(crate) fn delivery(trap: Trap) -> Delivery {
     match trap {
         Trap::HandlerThread => Delivery::Messages,
@@ -158,17 +158,17 @@ impl Region {
         unsafe { std::slice::from_raw_parts_mut(self.mapping.first(), self.mapping.first_bytes()) }
     }
 
-    /// Its first address, for allocators. It is valid until the region is dropped.
+    /// Returns the first address of the region, for allocators. The address is valid until the region is dropped.
     pub fn as_ptr(&self) -> *mut u8 {
         self.mapping.first()
     }
 
-    /// Bytes of the region: whole pages.
+    /// Returns the number of bytes of the region: whole pages.
     pub fn bytes(&self) -> usize {
         self.mapping.first_bytes()
     }
 
-    /// The options that it was made with.
+    /// The options of the region.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -178,7 +178,8 @@ impl Region {
         (self.scheme_bytes, self.threads) = (scheme_bytes, threads);
     }
 
-    /// Threads that share the work of a fault: more than 1 only under the parallel schemes, and only if that is faster.
+    /// Returns the number of threads that share the work of a fault: more than 1 only under the parallel schemes, and
+    /// only if that is faster.
     pub fn threads(&self) -> usize {
         self.threads
     }
@@ -188,8 +189,9 @@ impl Region {
         self.paging.with(|state| state.fault_path.counters())
     }
 
-    /// An estimate of how many resident pages would have caused at most half of the faults so far, rather too large
-    /// than too small. `None` if no number would have, or it was not [requested](crate::options::ResidentSizing).
+    /// Returns an estimate of the number of resident pages with which at most half of the faults so far would have
+    /// occurred. The estimate is too large rather than too small. `None` if there is no such number, or if the estimate
+    /// was not [requested](crate::options::ResidentSizing).
     pub fn resident_for_half_the_faults(&self) -> Option<u64> {
         self.paging.with(|state| state.fault_path.resident_for_half_the_faults())
     }
@@ -205,7 +207,7 @@ impl Region {
     }
 
     /// The addresses of the stack on which threads of the program run functions of the region. There they may hold
-    /// locks that faults need: an allocator must not let them wait for a thread that may fault. Empty where the C
+    /// locks that faults need: an allocator must not let them wait for a thread that may fault. Empty if the C
     /// library cannot change stacks.
     pub fn handler_stack(&self) -> Range<usize> {
         self.paging.handler_stack()
@@ -217,7 +219,7 @@ impl Region {
         self.paging.on_own_stack(move || binding.unbind())
     }
 
-    /// Pending steps of offline work. Without faults it becomes 0 by itself.
+    /// Returns the number of pending steps of offline work. Without faults it becomes 0 by itself.
     pub fn pending_steps(&self) -> u64 {
         self.paging.with(|state| state.fault_path.pending_steps())
     }
@@ -233,7 +235,8 @@ impl Region {
         &self.shared
     }
 
-    /// Trusted memory in bytes: resident pages, frames, the pager's bookkeeping, the scheme's, sealing's.
+    /// Returns the trusted memory in bytes: resident pages, frames, and the bookkeeping of the pager, the scheme and
+    /// the sealing.
     pub fn trusted_bytes(&self) -> usize {
         let max = (self.counters().max_resident as usize).max(self.options.resident);
         let resident = max * PAGE_BYTES + self.mapping.second_bytes();
@@ -242,13 +245,13 @@ impl Region {
         resident + self.scheme_bytes + self.paging.with(bookkeeping)
     }
 
-    /// Tells whether its resident pages are locked. They are if the limit on locked memory allows it.
+    /// Returns whether its resident pages are locked. They are if the limit on locked memory allows it.
     pub fn is_locked(&self) -> bool {
         self.mapping.is_locked()
     }
 
     /// Discards the contents of whole pages, numbered from 0 while they are mapped in a row: they read as zeros from
-    /// now on. An observer of the untrusted memory sees nothing of it.
+    /// now on. An observer of the untrusted memory cannot see this.
     ///
     /// # Panics
     /// If the pages lie beyond the region.
@@ -256,7 +259,7 @@ impl Region {
         self.discard_shared(pages);
     }
 
-    /// Like [`discard`](Self::discard), for allocators that know that no thread uses these pages.
+    /// Does the same as [`discard`](Self::discard), for allocators that know that no thread uses these pages.
     pub fn discard_shared(&self, pages: Range<u64>) {
         assert!(pages.end <= self.options.pages, "pages beyond the region");
         self.paging.discard(pages);

@@ -60,12 +60,12 @@ impl Scheme {
         }
     }
 
-    /// Tells whether K matters.
+    /// Returns whether K matters.
     pub fn has_ratio(self) -> bool {
         matches!(self, Scheme::DetWoOram | Scheme::Eager | Scheme::Parallel | Scheme::EagerParallel)
     }
 
-    /// Tells whether it seals and opens pages on several threads.
+    /// Returns whether it seals and opens pages on several threads.
     pub fn is_parallel(self) -> bool {
         matches!(self, Scheme::Parallel | Scheme::EagerParallel)
     }
@@ -75,5 +75,5 @@ named_enum! {
     Scheme,
     /// The error for an unknown scheme.
     UnknownScheme,
-    "there is no such scheme; choose plain, detworam, eager, parallel, eager-parallel, path or opam"
+    "unknown scheme; choose plain, detworam, eager, parallel, eager-parallel, path or opam"
 }

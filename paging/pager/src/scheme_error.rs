@@ -17,18 +17,18 @@ pub enum SchemeError {
          limit, or choose at most {max} pages"
     )]
     UntrustedMemory {
-        /// Requested pages.
+        /// The number of requested pages.
         pages: u64,
         /// The scheme.
         scheme: Scheme,
-        /// Bytes that they need.
+        /// The bytes that the pages need.
         needed: u64,
-        /// Allowed bytes.
+        /// The number of allowed bytes.
         limit: u64,
         /// The maximum number of pages that fit.
         max: u64,
     },
-    /// Resident pages, policy, size.
+    /// The resident pages, policy, size.
     #[error(transparent)]
     FaultPath(#[from] FaultPathError),
     /// A parameter of plain paging or OPAM outside of its range.

@@ -35,7 +35,7 @@ impl SharedMapping {
         Ok(SharedMapping { file, start: start.cast(), bytes })
     }
 
-    /// The same memory, for a process that has the mapping but not this one's heap.
+    /// A view of this memory, for a process that has the mapping but not this one's heap.
     pub(crate) fn view(&self) -> SharedView {
         SharedView { start: self.start, bytes: self.bytes }
     }
@@ -63,7 +63,7 @@ impl SharedMemory for SharedView {
     }
 
     fn load(&self, at: usize, into: &mut [u8]) {
-        // SAFETY: the range lies within the mapping, which `into` is no part of.
+        // SAFETY: the range lies within the mapping, which `into` is not part of.
         unsafe { copy_once(self.range(at, into.len()), into.as_mut_ptr(), into.len()) };
     }
 

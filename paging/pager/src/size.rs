@@ -38,7 +38,7 @@ impl Scheme {
     /// Slots of untrusted memory of a region with this many pages.
     ///
     /// # Errors
-    /// As [`untrusted_bytes`](Self::untrusted_bytes).
+    /// The errors of [`untrusted_bytes`](Self::untrusted_bytes).
     pub fn layout(self, pages: u64, ratio: u64) -> Result<Layout, SchemeError> {
         let block_bytes = PAGE_BYTES as u32;
         Ok(match self {

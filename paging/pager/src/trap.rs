@@ -37,5 +37,5 @@ named_enum! {
     Trap,
     /// The error for an unknown trap.
     UnknownTrap,
-    "there is no such trap; choose handler-thread or in-thread"
+    "unknown trap; choose handler-thread or in-thread"
 }

@@ -77,7 +77,7 @@ fn options_that_nobody_can_have_are_refused_in_a_sentence_and_never_by_a_panic_i
         assert!(!why.is_empty() && why.contains(word), "{options:?}: {why}");
     }
     let all = ffi::AmelesOptions { resident: u64::MAX, ..sound };
-    // SAFETY: as above; no error is asked for.
+    // SAFETY: as above; no error is requested.
     unsafe {
         let region = ffi::ameles_region_new(&raw const all, std::ptr::null_mut(), 0);
         assert!(!region.is_null());

@@ -298,7 +298,8 @@ fn untrusted(region: &Region) -> Vec<u8> {
     all
 }
 
-/// With the same key, the two would hold the same bytes: the same pages, in the same slots, of the same versions.
+/// Parent and child would have the same bytes with the same key: the same pages, in the same slots, of the same
+/// versions.
 #[test]
 fn no_sealed_line_of_the_child_is_one_of_the_parents() {
     let _alone = alone();

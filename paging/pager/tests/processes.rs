@@ -378,7 +378,7 @@ fn a_forked_child_does_not_have_the_region_and_the_parent_keeps_it() {
 }
 
 fn unprivileged() {
-    // SAFETY: the process gives up what it may do, for good.
+    // SAFETY: the process gives up its rights permanently.
     let dropped = unsafe { libc::setresuid(65534, 65534, 65534) } == 0;
     let allowed = std::fs::read_to_string("/proc/sys/vm/unprivileged_userfaultfd").unwrap().trim() == "1"
         || std::fs::File::open("/dev/userfaultfd").is_ok();

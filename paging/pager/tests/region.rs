@@ -1,4 +1,4 @@
-//! A region is memory, whatever the scheme, the cipher, the trap and the policy.
+//! A region behaves like memory, for every scheme, cipher, trap and policy.
 #![allow(unsafe_code, reason = "threads share the region by its address; each block says why it is sound")]
 
 use ameles_pager::access::Access;
@@ -271,7 +271,7 @@ impl Reserved {
         self.pages[pages].iter_mut().for_each(|page| page.1 = 0);
     }
 
-    /// Stores and loads as far as it may.
+    /// Stores and loads as far as the rights allow.
     fn touch(&mut self, page: usize, byte: u8) {
         let at = (self.start + page * PAGE_BYTES + 17) as *mut u8;
         if self.pages[page].0 != Access::NONE {
@@ -317,7 +317,7 @@ fn memory_at_any_address_keeps_what_it_holds_and_its_changes_show_nothing() {
             match rng.next_u64() % 4 {
                 0 => memory.map(pages, if access.executes() { Access::READ_WRITE } else { access }),
                 1 => memory.discard(pages),
-                // What is executed before it is written is code, and not the region's.
+                // Memory that is executed before it is written is code, and does not belong to the region.
                 _ if access.executes() && !memory.is_paged(&pages) => {}
                 _ => memory.protect(pages, access),
             }
@@ -340,7 +340,7 @@ fn trusted_memory_is_what_the_scheme_needs_and_not_the_region() {
         assert!(trusted > resident, "{scheme}");
         if scheme.has_ratio() {
             let bookkeeping = 96 * 5 + 4096;
-            // A frame, eight that wait to be freed, a buffer; the scheme's; sealing's.
+            // A frame, eight that wait to be freed, a buffer; the memory of the scheme and of sealing.
             assert!(
                 trusted < resident + (1 + 8 + 1 + 4 + 2) * PAGE_BYTES + bookkeeping,
                 "{scheme}: {trusted}"

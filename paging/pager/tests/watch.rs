@@ -16,7 +16,7 @@ use std::thread;
 
 const PAGES: u64 = 40;
 
-/// Schemes, and whether they have a second process, whose writes are in untrusted memory when they are reported.
+/// The schemes, and whether they have a second process, whose writes are in untrusted memory when they are reported.
 const IMMEDIATE: [(Scheme, bool); 5] = [
     (Scheme::DetWoOram, false),
     (Scheme::Parallel, false),

@@ -30,7 +30,7 @@ impl Watcher {
         watcher
     }
 
-    /// Slots that have changed since the last call, in their order in memory.
+    /// Returns the slots that have changed since the last call, in their order in memory.
     fn changed(&mut self, region: &Region) -> Vec<u64> {
         let mut now = vec![0; self.last.len()];
         assert_eq!(pread(region.untrusted(), &mut now, 0), Ok(now.len()));

@@ -1,5 +1,5 @@
 //! The processors that a thread may run on, as the program queries and sets them. A thread that faults is bound to one
-//! of them: it is unbound for the call, so that the program reads and changes the mask that was there before.
+//! processor. It is unbound for the call, so that the program reads and changes the mask that was there before.
 
 use crate::without_affinity::call_without_affinity;
 use libc::{c_int, cpu_set_t, pid_t, pthread_attr_t, pthread_t, size_t};

@@ -1,9 +1,9 @@
 //! `fork`: the child is paged like the program, with its own scheme and key.
 //!
-//! The work around it is done in handlers of the C library, the first that are registered: so the last of the program's
-//! handlers before `fork` has run when the region is sealed for the child, and none of those after it runs before the
-//! child's region is ready. A program that forks by its own system call, without these functions, gets a child without
-//! the region.
+//! The work around it is done in handlers of the C library, the first that are registered. So all handlers of the
+//! program for the time before `fork` have run when the region is sealed for the child. Those for the time after it run
+//! only when the child's region is ready. A program that forks by its own system call, without these functions, gets a
+//! child without the region.
 
 use crate::errno::{errno, fail};
 use crate::fork_slot::ForkSlot;
@@ -42,7 +42,7 @@ pub(crate) fn register() {
     }
 }
 
-/// Called by `pthread_atfork`.
+/// Registers handlers of `fork`. `pthread_atfork` calls this.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __register_atfork(
     before: Handler,
@@ -109,7 +109,7 @@ unsafe extern "C" fn in_child() {
 }
 
 /// # Safety
-/// Called in the child, by its only thread.
+/// Rebuilds the region in the child, on its only thread.
 unsafe fn rebuild_region(pages: &RegionPages, fork: Fork) -> Result<(), String> {
     // SAFETY: the caller's promise.
     let region = unsafe { pages.region_in_child() };
@@ -212,7 +212,7 @@ unsafe extern "C" fn forkpty(
     window: *const libc::winsize,
 ) -> pid_t {
     let (mut ours, mut theirs) = (-1, -1);
-    // SAFETY: the program's own pointers; the descriptors are this function's.
+    // SAFETY: the program's own pointers; the descriptors belong to this function.
     unsafe {
         if libc::openpty(&raw mut ours, &raw mut theirs, name, terminal, window) != 0 {
             return -1;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The addresses of the pager's own stack, once there is one.
 static STACK: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// Tells whether the calling thread is on the pager's own stack, where it may hold locks that faults need. Accesses
+/// Returns whether the calling thread is on the pager's own stack, where it may hold locks that faults need. Accesses
 /// nothing that may be paged.
 pub(crate) fn is_on_handler_stack() -> bool {
     let here = 0_u8;

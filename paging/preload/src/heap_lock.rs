@@ -51,8 +51,8 @@ impl<A> HeapLock<A> {
         drop(unsafe { self.fork_slot.take() });
     }
 
-    /// Tells whether the calling thread holds the lock already: it was interrupted by a signal handler, and this is the
-    /// handler.
+    /// Returns whether the calling thread holds the lock already: it was interrupted by a signal handler, and this is
+    /// the handler.
     pub(crate) fn is_held_by_caller(&self) -> bool {
         self.owner.load(Ordering::Relaxed) == this_thread()
     }

@@ -3,8 +3,8 @@
 use libc::c_int;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-/// The least number that they are moved to, if the limit allows it: programs that close their descriptors rarely reach
-/// it.
+/// The lowest number to which the descriptors are moved, if the limit allows it. Programs that close their descriptors
+/// rarely reach it.
 const HIGH: c_int = 900;
 
 /// Takes the descriptor with this number, which was inherited for this only. Programs that are started do not inherit

@@ -12,15 +12,17 @@ use std::sync::{Mutex, PoisonError};
 /// The threads that have begun to end, and may still be listed; the first one until its end.
 static EXITED: Mutex<Vec<pid_t>> = Mutex::new(Vec::new());
 
-/// True once a thread has ended without the C library, which still counts it: it never ends the program then.
+/// True if a thread has ended without the C library. The library still counts this thread, so it never ends the
+/// program.
 static HAS_RAW_EXIT: AtomicBool = AtomicBool::new(false);
 
-/// Records that the calling thread begins: one that has ended may have had its number.
+/// Records that the calling thread begins. A thread that has ended may have had the same number.
 pub(crate) fn on_thread_start() {
     EXITED.lock().unwrap_or_else(PoisonError::into_inner).retain(|exited| *exited != thread_id());
 }
 
-/// Records that the calling thread ends, and tells whether it is the last. Unknown threads count as the program's.
+/// Records that the calling thread ends, and tells whether it is the last. Unknown threads count as threads of the
+/// program.
 fn is_last() -> bool {
     // Two that end at the same time check one after the other: the later one finds the earlier one here.
     let mut exited = EXITED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -30,7 +32,7 @@ fn is_last() -> bool {
     listed.iter().all(|thread| exited.contains(thread) || own_threads::contains(*thread))
 }
 
-/// Called when the C library has destroyed the thread's variables: with the last one, the program ends as the C library
+/// Runs when the C library has destroyed a thread's variables. After the last thread, the program ends as the C library
 /// ends it.
 pub(crate) fn on_thread_exit() {
     if is_last() {
@@ -42,7 +44,7 @@ pub(crate) fn on_thread_exit() {
     }
 }
 
-/// Called before a thread ends by its own system call.
+/// Runs before a thread ends by its own system call.
 pub(crate) fn on_raw_exit(code: c_int) {
     HAS_RAW_EXIT.store(true, Ordering::SeqCst);
     if is_last() {

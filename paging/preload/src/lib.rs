@@ -1,8 +1,8 @@
 //! The heap of an unmodified program in a paged region: `ameles page run` preloads this library.
 //!
-//! Before the region exists, and for this library's own needs, memory comes from a private heap; afterwards every
-//! `malloc` of the program uses the region's own addresses, and pages of the region are mapped wherever the program
-//! maps anonymous private memory. The address of a block shows to which of the two heaps it belongs.
+//! Before the region exists, and for this library's own needs, memory comes from a private heap. Afterwards every
+//! `malloc` of the program uses the region's own addresses. If the program maps anonymous private memory, pages of the
+//! region are mapped there. The address of a block shows to which of the two heaps it belongs.
 //!
 //! The threads that handle faults must never access the region: they would wait for themselves. They allocate from the
 //! private heap (`own_threads`), run no signal handler of the program (all signals are blocked in them), and call

@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use std::ops::Range;
 use std::slice;
 
-/// Tags of the dynamic section, elf(5).
+/// The number of tags of the dynamic section, elf(5).
 const DT_NEEDED: u64 = 1;
 const DT_PLTRELSZ: u64 = 2;
 const DT_PLTGOT: u64 = 3;
@@ -16,11 +16,11 @@ const DT_SYMTAB: u64 = 6;
 const DT_SONAME: u64 = 14;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
 
-/// Bytes of one relocation of a procedure linkage table, and of one of its entries.
+/// The number of bytes of one relocation of a procedure linkage table, and of one of its entries.
 const RELOCATION_BYTES: usize = 24;
 const ENTRY_BYTES: usize = size_of::<usize>();
 
-/// Entries of a procedure linkage table that are reserved for the loader.
+/// The number of entries of a procedure linkage table that are reserved for the loader.
 const RESERVED_ENTRIES: usize = 3;
 
 /// A program or library. It was loaded with the program, and so is never unloaded.
@@ -28,7 +28,7 @@ pub(crate) struct LoadedObject {
     base: usize,
     path: &'static CStr,
     headers: &'static [Elf64_Phdr],
-    /// Tags and values of the dynamic section.
+    /// The tags and values of the dynamic section.
     dynamic: &'static [[u64; 2]],
 }
 
@@ -62,7 +62,7 @@ unsafe extern "C" fn note(info: *mut dl_phdr_info, _: size_t, found: *mut c_void
 }
 
 impl LoadedObject {
-    /// Tells whether an address lies in its code.
+    /// Returns whether an address lies in its code.
     pub(crate) fn has_code_at(&self, address: usize) -> bool {
         self.loads(libc::PF_X).any(|(span, _)| span.contains(&address))
     }
@@ -90,14 +90,14 @@ impl LoadedObject {
         at & !(PAGE - 1)..(at + entries * ENTRY_BYTES).next_multiple_of(PAGE)
     }
 
-    /// The names of the libraries that it needs.
+    /// The names of the libraries that the object needs.
     pub(crate) fn needed(&self) -> impl Iterator<Item = &'static CStr> {
         let needed =
             self.dynamic.iter().take_while(|[tag, _]| *tag != 0).filter(|[tag, _]| *tag == DT_NEEDED);
         needed.filter_map(|[_, offset]| self.text(*offset as usize))
     }
 
-    /// Tells whether a library name means this one.
+    /// Returns whether a library name means this one.
     pub(crate) fn is_called(&self, name: &CStr) -> bool {
         let file = self.path.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let own_name = self.value(DT_SONAME).and_then(|offset| self.text(offset as usize));
@@ -143,7 +143,7 @@ impl LoadedObject {
 
     fn symbols(&self) -> &'static [Elf64_Sym] {
         let Some(at) = self.address(DT_SYMTAB) else { return &[] };
-        // SAFETY: the loader looks names up in that table, which has so many entries.
+        // SAFETY: the loader looks names up in that table, which has this many entries.
         unsafe { slice::from_raw_parts(at as *const Elf64_Sym, self.symbol_count()) }
     }
 
@@ -155,8 +155,8 @@ impl LoadedObject {
         }
         let Some(at) = self.address(DT_GNU_HASH) else { return 0 };
         let at = at as *const u32;
-        // SAFETY: a header of four words; a filter of words of eight bytes; the first symbol of each bucket; and a word
-        // for each symbol from the first that is indexed, the lowest bit of which ends a bucket.
+        // SAFETY: the table has a header of four words; a filter of words of eight bytes; the first symbol of each
+        // bucket; and a word for each symbol from the first indexed one on. The lowest bit of a word ends a bucket.
         unsafe {
             let (buckets, first, filter) = (*at as usize, *at.add(1) as usize, *at.add(2) as usize);
             let firsts = at.add(4 + 2 * filter);

@@ -39,14 +39,14 @@ fn given(at: *mut u8) -> *mut c_void {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn malloc(size: size_t) -> *mut c_void {
-    // SAFETY: any size may be asked for.
+    // SAFETY: any size may be requested.
     given(unsafe { for_new!(heap => heap.c_malloc(size), private_heap::malloc(size)) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn calloc(count: size_t, size: size_t) -> *mut c_void {
     let Some(bytes) = count.checked_mul(size) else { return given(null_mut()) };
-    // SAFETY: any size may be asked for.
+    // SAFETY: any size may be requested.
     given(unsafe { for_new!(heap => heap.calloc(bytes, ALIGNMENT), private_heap::calloc(bytes, ALIGNMENT)) })
 }
 
@@ -70,7 +70,7 @@ unsafe extern "C" fn free(at: *mut c_void) {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn realloc(at: *mut c_void, size: size_t) -> *mut c_void {
     if at.is_null() {
-        // SAFETY: any size may be asked for.
+        // SAFETY: any size may be requested.
         return unsafe { malloc(size) };
     }
     let stays = is_paged(at) || pages().is_none() || is_own();
@@ -159,6 +159,6 @@ unsafe extern "C" fn malloc_usable_size(at: *mut c_void) -> size_t {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn malloc_trim(pad: size_t) -> c_int {
-    // SAFETY: any pad may be asked for.
+    // SAFETY: any pad may be requested.
     c_int::from(unsafe { for_new!(heap => heap.trim(pad), private_heap::trim(pad)) })
 }

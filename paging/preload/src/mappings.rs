@@ -10,8 +10,8 @@ use libc::{c_int, c_void, off_t, size_t};
 use std::ops::Range;
 use std::ptr::{copy_nonoverlapping, null_mut};
 
-/// Flags of mappings that are not paged though private and anonymous: the kernel may need a stack during a fault, and
-/// the pager does not support huge pages.
+/// The number of flags of private anonymous mappings that are not paged. The kernel may need a stack during a fault,
+/// and the pager does not support huge pages.
 const NOT_PAGED: c_int = libc::MAP_STACK | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB;
 
 fn refused(errno: c_int) -> *mut c_void {

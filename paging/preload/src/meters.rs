@@ -7,15 +7,15 @@ use std::sync::OnceLock;
 
 static METERS: OnceLock<Meters> = OnceLock::new();
 
-/// Makes them. Called before the region is made.
+/// Makes the meters, before the region is made.
 ///
 /// # Errors
-/// If there is no memory for them.
+/// If there is no memory for the meters.
 pub(crate) fn make() -> std::io::Result<Meters> {
     let bytes = size_of::<[PageMeter; 2]>();
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-    // SAFETY: requests new pages at any address. `libc::mmap` would be the program's.
+    // SAFETY: requests new pages at any address. `libc::mmap` would be the function of the program.
     let at = unsafe { libc::syscall(libc::SYS_mmap, 0_usize, bytes, protection, flags, -1_isize, 0_usize) };
     if at == -1 {
         return Err(std::io::Error::last_os_error());

@@ -39,12 +39,12 @@ pub(crate) fn list_threads() -> std::io::Result<Vec<libc::pid_t>> {
     Ok(threads)
 }
 
-/// Tells whether a thread is one of them.
+/// Returns whether a thread is one of this library's own.
 pub(crate) fn contains(thread: libc::pid_t) -> bool {
     own().is_some_and(|own| own.contains(&thread))
 }
 
-/// Tells whether the program has threads besides the calling one, or that is unknown.
+/// Returns whether the program has threads besides the calling one, or that is unknown.
 pub(crate) fn has_other_threads() -> bool {
     let own = self::own().map_or(0, Vec::len);
     list_threads().map_or(true, |all| all.len() > own + 1)
@@ -66,7 +66,7 @@ pub(crate) fn treat_all_as_own(all: bool) {
     ALL.store(all, Ordering::SeqCst);
 }
 
-/// Tells whether the calling thread is one of them.
+/// Returns whether the calling thread is one of this library's own.
 pub(crate) fn is_own() -> bool {
     if ALL.load(Ordering::Relaxed) {
         return true;

@@ -3,7 +3,7 @@
 use libc::{c_void, size_t};
 use std::ops::Range;
 
-/// Bytes of a page.
+/// The size of a page in bytes.
 pub(crate) const PAGE: usize = ameles_pager::page::PAGE_BYTES;
 
 /// Whole pages for this many bytes; `None` if that overflows.

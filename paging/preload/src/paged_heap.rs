@@ -40,7 +40,7 @@ pub(crate) fn heap() -> impl DerefMut<Target = Dlmalloc<impl Allocator>> {
     HEAP.lock()
 }
 
-/// Its lock, for `fork`.
+/// Returns the lock of the heap, for `fork`.
 pub(crate) fn lock() -> &'static HeapLock<impl Allocator + 'static> {
     &HEAP
 }

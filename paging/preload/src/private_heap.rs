@@ -4,10 +4,10 @@
 //! and, where the limit on locked memory allows it, out of swap. Children after `fork` have a copy: they are paged like
 //! the program, and drop their parent's state.
 //!
-//! A thread that handles faults, or holds a lock that this needs, must not wait for a thread of the program: the stack
-//! of that one may be paged, and the thread may wait for a fault while it holds the heap. So there are two heaps. If
-//! the first is locked, a thread that must not wait gets new memory from the second, which the program's threads never
-//! use; and blocks that are freed while their heap is locked are left to its next holder.
+//! Some threads must not wait for a thread of the program: those that handle faults, and those that hold a lock that
+//! this needs. The program's thread may have a paged stack, and may wait for a fault while it holds the heap. So there
+//! are two heaps. If the first heap is locked, a thread that must not wait gets new memory from the second, which the
+//! program's threads never use. If a block is freed while its heap is locked, the next holder of the heap frees it.
 
 use crate::block_size::usable_bytes;
 use crate::handler_stack::is_on_handler_stack;
@@ -20,10 +20,10 @@ use std::ptr::{copy_nonoverlapping, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Addresses of the second heap. Only used ones take memory.
+/// The number of addresses of the second heap. Only used ones take memory.
 const SECOND_BYTES: usize = 1 << 32;
 
-/// Pages from the kernel. `libc::mmap` would be the program's, which gives paged memory.
+/// Pages from the kernel. `libc::mmap` would be the function of the program, which gives paged memory.
 struct KernelPages;
 
 // SAFETY: each region is new from the kernel and freed at most once.
@@ -193,12 +193,12 @@ impl<A: Allocator> Heap<A> {
     }
 }
 
-/// Tells whether no thread holds the heap: a signal handler may run during an allocation.
+/// Returns whether no thread holds the heap: a signal handler may run during an allocation.
 pub(crate) fn is_free() -> bool {
     FIRST.try_lock().is_some()
 }
 
-/// Tells whether the calling thread must not wait for threads of the program.
+/// Returns whether the calling thread must not wait for threads of the program.
 fn must_not_wait() -> bool {
     // In this order: on the pager's own stack its lock is held, and a thread's own variables may be paged.
     is_on_handler_stack() || is_own()
@@ -247,25 +247,25 @@ macro_rules! on_heap_of {
 
 /// Allocates; null if there is no memory.
 pub(crate) fn malloc(size: usize) -> *mut u8 {
-    // SAFETY: any size may be asked for.
+    // SAFETY: any size may be requested.
     unsafe { on_heap_for_new!(heap => heap.c_malloc(size)) }
 }
 
 /// Allocates zeros; null if there is no memory.
 pub(crate) fn calloc(size: usize, alignment: usize) -> *mut u8 {
-    // SAFETY: any size may be asked for; the alignment is a power of two.
+    // SAFETY: any size may be requested; the alignment is a power of two.
     unsafe { on_heap_for_new!(heap => heap.calloc(size, alignment)) }
 }
 
 /// Allocates with an alignment; null if there is no memory.
 pub(crate) fn memalign(alignment: usize, size: usize) -> *mut u8 {
-    // SAFETY: any size may be asked for; the alignment is a power of two.
+    // SAFETY: any size may be requested; the alignment is a power of two.
     unsafe { on_heap_for_new!(heap => heap.c_memalign(alignment, size)) }
 }
 
 /// Frees unused memory to the system, except this many bytes.
 pub(crate) fn trim(pad: usize) -> bool {
-    // SAFETY: any pad may be asked for.
+    // SAFETY: any pad may be requested.
     unsafe { on_heap_for_new!(heap => heap.trim(pad)) }
 }
 

@@ -33,7 +33,7 @@ static PAGES: OnceLock<RegionPages> = OnceLock::new();
 /// Puts the region in service: from now on the program's memory comes from it.
 ///
 /// # Errors
-/// The system's.
+/// The errors of the system.
 pub(crate) fn begin(region: Region, untrusted: String) -> Result<(), MappingError> {
     let (base, len) = (region.as_ptr() as usize, region.bytes());
     handler_stack::record_stack(&region);
@@ -50,7 +50,7 @@ pub(crate) fn pages() -> Option<&'static RegionPages> {
     PAGES.get()
 }
 
-/// The region's pages, if the calling thread is the program's.
+/// The region's pages, if the calling thread is a thread of the program.
 pub(crate) fn pages_of_program() -> Option<&'static RegionPages> {
     pages().filter(|_| !is_own())
 }
@@ -62,7 +62,7 @@ impl RegionPages {
         unsafe { &*self.region.get() }
     }
 
-    /// The region, to be changed to this process's.
+    /// The region, to be changed to the region of this process.
     ///
     /// # Safety
     /// A child after `fork` with one thread, which has no other reference to it.
@@ -72,12 +72,12 @@ impl RegionPages {
         unsafe { &mut *self.region.get() }
     }
 
-    /// Tells whether the address lies in the region.
+    /// Returns whether the address lies in the region.
     pub(crate) fn contains(&self, at: *const u8) -> bool {
         (at as usize).wrapping_sub(self.base) < self.len
     }
 
-    /// Tells whether some of these addresses are the heap's.
+    /// Returns whether some of these addresses belong to the heap.
     pub(crate) fn is_heap(&self, span: Range<usize>) -> bool {
         span.start < self.base + self.len && self.base < span.end
     }
@@ -111,7 +111,7 @@ impl RegionPages {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports it on standard error, once.
+    /// Reports once on standard error that the region is full.
     pub(crate) fn warn_full(&self, wanted: usize) {
         if !self.warned.swap(true, Ordering::Relaxed) {
             let (wanted, room) = (wanted.to_string(), format_size(self.len as u64));

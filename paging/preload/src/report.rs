@@ -1,5 +1,5 @@
-//! The pager's figures for the person who runs the program, in a page that both map: at the end of the program, after a
-//! requested number of faults, and now and then before, for programs that end in another way.
+//! The pager's figures for the person who runs the program, in a page that both map. They are written at the end of the
+//! program, after a requested number of faults, and at some times before, for programs that end in another way.
 
 use crate::clock;
 use crate::meters::Metered;
@@ -14,7 +14,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Faults between two updates.
+/// The number of faults between two updates.
 const FAULTS_PER_UPDATE: u64 = 64;
 
 /// The page that `ameles` reads: words of eight bytes in native byte order, in this order.
@@ -30,9 +30,9 @@ struct ReportPage {
     children: AtomicU64,
     /// Children by `fork`, which are paged too, and their children.
     forks: AtomicU64,
-    /// Faults of those that have ended.
+    /// The number of faults of those that have ended.
     faults_of_forks: AtomicU64,
-    /// Their evictions.
+    /// The evictions of the forks.
     evictions_of_forks: AtomicU64,
     /// The limit of resident pages at the end.
     resident: AtomicU64,
@@ -87,14 +87,14 @@ impl Snapshot {
 /// The faults that are counted. By default all.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct FaultWindow {
-    /// Faults before counting begins.
+    /// The number of faults before counting begins.
     pub(crate) warm: u64,
-    /// Counted faults. After the last of them the program is ended.
+    /// The number of counted faults. After the last of them the program is ended.
     pub(crate) faults: Option<u64>,
 }
 
 impl FaultWindow {
-    /// Called after every fault, if there is anything to do after one.
+    /// Returns the function to call after every fault, if there is anything to do then.
     pub(crate) fn after_fault(self) -> Option<FaultListener> {
         let FaultWindow { warm, faults } = self;
         let last = faults.map(|faults| warm.saturating_add(faults));
@@ -113,7 +113,7 @@ impl FaultWindow {
     }
 }
 
-/// Makes this process a child by `fork`, whose figures are separate from the program's.
+/// Makes this process a child by `fork`, whose figures are separate from those of the program.
 pub(crate) fn on_forked() {
     FORKED.store(std::process::id(), Ordering::Relaxed);
     ADDED_COUNTS.iter().for_each(|added| added.store(0, Ordering::Relaxed));
@@ -138,11 +138,11 @@ fn begin_counting(counters: Counters) {
     let _ = BEGIN.set(Snapshot::now(counters));
 }
 
-/// Maps the page that is written to. Without it nothing is written.
+/// Maps the page of the report. Without this page nothing is written.
 pub(crate) fn map_report_page(file: c_int) {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let bytes = size_of::<ReportPage>();
-    // SAFETY: requests a mapping at any address. `libc::mmap` would be the program's. The descriptor was
+    // SAFETY: requests a mapping at any address. `libc::mmap` would be the function of the program. The descriptor was
     // inherited for this only.
     let at = unsafe {
         let at = libc::syscall(
@@ -299,7 +299,7 @@ fn write_name(file: &CStr) {
     }
 }
 
-/// Tells whether this process is the paged one: a child of `vfork` has its memory too.
+/// Returns whether this process is the paged one: a child of `vfork` has its memory too.
 fn is_program() -> bool {
     FIXED_FIGURES.get().is_some_and(|fixed| fixed.process == std::process::id())
 }
@@ -319,7 +319,7 @@ pub(crate) extern "C" fn on_exit() {
     add_fork_counts();
 }
 
-/// Also counts a program that ends without exit handlers.
+/// Ends the process without exit handlers, and counts it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn _exit(code: c_int) -> ! {
     on_exit();

@@ -1,6 +1,6 @@
-//! Robust mutexes. When a thread ends that holds one, the kernel marks it and wakes a waiter; but it pages nothing in
-//! for a thread that ends, and a mutex on an evicted page would be waited for forever. So this is done here, as the
-//! last work of the thread; whatever the kernel finds afterwards has no owner.
+//! Robust mutexes. When a thread that holds one ends, the kernel marks the mutex and wakes a waiter. But the kernel
+//! pages nothing in for a thread that ends. So waiters would wait forever for a mutex on an evicted page. So this is
+//! done here, as the last work of the thread. The mutexes that the kernel finds afterwards have no owner.
 
 use crate::{last_thread, stacks};
 use libc::{c_int, c_long, c_void, pthread_key_t};
@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Rounds of destructors of a thread's values: PTHREAD_DESTRUCTOR_ITERATIONS.
+/// The number of rounds of destructors of a thread's values: PTHREAD_DESTRUCTOR_ITERATIONS.
 const ROUNDS: usize = 4;
 
 /// The maximum number of entries of the list that the kernel follows: ROBUST_LIST_LIMIT.
@@ -46,7 +46,7 @@ fn set(key: pthread_key_t, round: usize) -> bool {
     unsafe { libc::pthread_setspecific(key, round as *const c_void) == 0 }
 }
 
-/// Called in each round, so as to be the last: the program's own destructors may unlock a mutex.
+/// Runs in each round, to be the last one: the program's own destructors may unlock a mutex.
 unsafe extern "C" fn on_thread_end(round: *mut c_void) {
     let round = round as usize;
     match KEY.get() {
@@ -90,7 +90,7 @@ fn mark_held_mutexes() {
     }
 }
 
-/// Tells whether the entry is left to the kernel.
+/// Returns whether the entry is left to the kernel.
 ///
 /// # Safety
 /// The entry is one of the list, in a live mutex.

@@ -12,14 +12,14 @@ use std::ffi::CStr;
 pub(crate) enum Role {
     /// No role.
     None,
-    /// Its linkage table contains functions of these libraries: it is a program at fixed addresses, whose entries count
-    /// as the functions' addresses everywhere.
+    /// The linkage table of the library contains functions of these libraries. It belongs to a program at fixed
+    /// addresses, whose entries count as the functions' addresses everywhere.
     Links,
-    /// Its code may run.
+    /// The library's code may run.
     Serves,
 }
 
-/// The role of each object. `None` if a library that this one needs is not found by its name.
+/// The role of each object. `None` if a library that Ameles's own needs is not found by its name.
 ///
 /// # Safety
 /// The program has not begun.

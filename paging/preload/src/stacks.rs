@@ -1,8 +1,8 @@
 //! Pages the stack of a thread, from the thread's own function downwards, in place, as it is accessed.
 //!
-//! The part above is not paged: the kernel and the C library have their records of the thread there, and the kernel
-//! writes to it when the thread ends, without waiting for a page. The C library maps stacks, reuses them for other
-//! threads and unmaps them by its own calls; so before it gets the stack back, ordinary memory is there again.
+//! The part above is not paged. The kernel and the C library have their records of the thread there. The kernel writes
+//! to it when the thread ends, without waiting for a page. The C library maps stacks, reuses them for other threads and
+//! unmaps them by its own calls. So ordinary memory is there again before it gets the stack back.
 
 use crate::errno::{errno, fail};
 use crate::libc_next::libc_next;
@@ -31,7 +31,7 @@ thread_local! {
     static PAGED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// Tells whether a thread that is made with these attributes gets its stack from the C library.
+/// Returns whether a thread that is made with these attributes gets its stack from the C library.
 ///
 /// # Safety
 /// Attributes of a thread, or null.
@@ -69,7 +69,7 @@ pub(crate) unsafe fn expose_top(pages: &RegionPages, attributes: *const pthread_
 /// # Safety
 /// Attributes of a thread that gets its stack from the C library, or null. The result is dropped before they are.
 pub(crate) unsafe fn lengthened(attributes: *const pthread_attr_t) -> Option<pthread_attr_t> {
-    // SAFETY: the caller's promise. Creating a thread only reads its attributes: what they refer to may be shared.
+    // SAFETY: the caller's promise. Creating a thread only reads its attributes, so they may refer to shared memory.
     unsafe {
         let mut lengthened = attributes.as_ref().copied()?;
         let mut len = 0;
@@ -140,7 +140,7 @@ fn put_ordinary_memory(pages: &RegionPages, span: Range<usize>, fixed: c_int) {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = fixed | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_NORESERVE;
     let (at, len) = (span.start, span.len());
-    // SAFETY: the span is the calling thread's, which has nothing there.
+    // SAFETY: the span belongs to the calling thread, which has nothing there.
     let map = move || unsafe {
         let at = libc::syscall(libc::SYS_mmap, at, len, protection, flags, -1_isize, 0_usize);
         (at != -1).then_some(())
@@ -171,7 +171,7 @@ fn pageable_part(address: usize) -> Option<Range<usize>> {
     (is_within && start < end && is_readable(start)).then_some(start..end)
 }
 
-/// Makes a call that the kernel rejects after it has read the set, since there is no such way to change the mask.
+/// Makes a call with an invalid operation on the mask. The kernel reads the set before it rejects the call.
 fn is_readable(address: usize) -> bool {
     const NO_WAY: c_int = -1;
     // SAFETY: changes nothing.

@@ -87,8 +87,8 @@ struct Extras {
 
 /// Options of the region as `name=value`, joined by commas. Options that are not named have the values of
 /// [`Options::new`], and the region has as many pages as fit the untrusted memory. `warm` and `faults` say which faults
-/// are counted, `meter` that ciphers and copies are timed; `report` and `watch` are descriptors: of the page for the
-/// figures, and of the socket of a watcher.
+/// are counted. `meter` says that ciphers and copies are timed. `report` is the descriptor of the page for the figures,
+/// and `watch` that of the socket of a watcher.
 fn options(text: &str, extras: &mut Extras) -> Result<Options, String> {
     let mut options = Options::new(0);
     // `ameles` keeps the other ends open as long as the program runs.

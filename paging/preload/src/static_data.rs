@@ -1,8 +1,8 @@
 //! Pages the static variables (`.data` and `.bss`) of the program and of its libraries too, with their values from
 //! before `main`.
 //!
-//! Those of libraries that handle faults are not paged; nor those of libraries that the program loads later, because it
-//! may unload them by calls of the C library's own.
+//! Those of libraries that handle faults are not paged. Those of libraries that the program loads later are not paged
+//! either: the C library may unload them by its own calls.
 
 use crate::loaded_objects;
 use crate::own_threads;
@@ -51,10 +51,10 @@ pub(crate) unsafe fn find() -> Vec<Range<usize>> {
     found
 }
 
-/// Replaces them by pages of the region. If they do not fit, they stay unencrypted, and that is reported.
+/// Replaces the variables by pages of the region. If they do not fit, they stay unencrypted, and this is reported.
 ///
 /// # Errors
-/// The system's; then they are partly lost, and the program must not begin.
+/// The errors of the system. Then the variables are partly lost, and the program must not begin.
 ///
 /// # Safety
 /// [`find`] has found them, and the program has no thread but this one.

@@ -83,7 +83,7 @@ pub(crate) unsafe fn hide(is_paged: impl Fn(*const u8) -> bool) {
     }
 }
 
-/// Called in the parent.
+/// Restores the list of files in the parent.
 ///
 /// # Safety
 /// After [`hide`].
@@ -98,7 +98,7 @@ pub(crate) unsafe fn show() {
     }
 }
 
-/// Called in the child, where the C library has unlocked all files but the hidden ones.
+/// Runs in the child. The C library has unlocked all files there except the hidden ones.
 ///
 /// # Safety
 /// After [`hide`], and the region is ready.

@@ -10,7 +10,7 @@ use ameles_pager::access::Access;
 use ameles_pager::addresses::SpanPart;
 use libc::{c_int, c_long};
 
-/// Times that a page is paged in before the operation. Other threads may evict it in between.
+/// The times that a page is paged in before the operation. Other threads may evict it in between.
 const MAX_TRIES: usize = 1000;
 
 /// The least result of the kernel that is an error.
@@ -60,7 +60,7 @@ fn is_fault(answer: isize) -> bool {
     answer == -(libc::EFAULT as isize)
 }
 
-/// Tells whether the operation is on two futexes.
+/// Returns whether the operation is on two futexes.
 fn has_two_futexes(operation: c_int) -> bool {
     let operation = operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
     [

@@ -1,5 +1,5 @@
-//! Threads of the program: a new one may run on every processor that the program might run on; for one that ends, the
-//! kernel's work on paged memory is done here. Their stacks are paged.
+//! Threads of the program. A new thread may run on every processor of the program. When a thread ends, the kernel's
+//! work on paged memory is done here. Their stacks are paged.
 
 use crate::region_pages::pages_of_program;
 use crate::stacks::{self, ThreadMain};
@@ -49,7 +49,7 @@ unsafe extern "C" fn pthread_create(
 
 /// A thread may leave from within by unwinding: nothing may need dropping here.
 unsafe extern "C-unwind" fn run(work: *mut c_void) -> *mut c_void {
-    // SAFETY: it was made for this thread alone.
+    // SAFETY: it was made only for this thread.
     let Work { main, argument, has_library_stack } = *unsafe { Box::from_raw(work.cast::<Work>()) };
     last_thread::on_thread_start();
     let is_watched = robust_mutexes::watch_this_thread();
@@ -62,7 +62,7 @@ unsafe extern "C-unwind" fn run(work: *mut c_void) -> *mut c_void {
 /// The function that a thread of standard C begins with, and its argument.
 type Standard = (unsafe extern "C-unwind" fn(*mut c_void) -> c_int, *mut c_void);
 
-/// Like `pthread_create`: the C library makes both kinds of threads alike.
+/// Does the same as `pthread_create`: the C library makes both kinds of threads in the same way.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn thrd_create(
     thread: *mut pthread_t,
@@ -83,9 +83,9 @@ unsafe extern "C" fn thrd_create(
     }
 }
 
-/// As [`run`].
+/// Does the same as [`run`], for standard C's threads.
 unsafe extern "C-unwind" fn run_standard(work: *mut c_void) -> *mut c_void {
-    // SAFETY: it was made for this thread alone.
+    // SAFETY: it was made only for this thread.
     let (main, argument) = *unsafe { Box::from_raw(work.cast::<Standard>()) };
     // SAFETY: the program's own function and argument.
     unsafe { main(argument) as isize as *mut c_void }

@@ -2,14 +2,15 @@
 
 use std::ffi::CStr;
 
-/// The calling thread's: the first one may have ended, and then the kernel shows nothing for it.
+/// The file of the calling thread: the first thread may have ended, and then the kernel shows nothing for it.
 const MAPPINGS: &CStr = c"/proc/thread-self/smaps";
 
 /// The flag of memory that is in no core dump: the region, and this library's own heap.
 const NOT_DUMPED: &[u8] = b"dd";
 
-/// Bytes of private memory that were written and are neither the region's nor this library's. Stacks of the pager's own
-/// threads count too, about ten KiB each. `None` if the kernel does not tell. Needs no heap.
+/// Returns the number of bytes of private memory that were written and belong neither to the region nor to this
+/// library. Stacks of the pager's own threads count too, about ten KiB each. `None` if the kernel does not tell. Needs
+/// no heap.
 pub(crate) fn bytes() -> Option<u64> {
     // SAFETY: the path ends with zero.
     let file = unsafe { libc::open(MAPPINGS.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
@@ -43,7 +44,7 @@ pub(crate) fn bytes() -> Option<u64> {
 #[derive(Default)]
 struct Sum {
     kib: u64,
-    /// Of the current mapping.
+    /// The bytes of the current mapping.
     here: u64,
 }
 

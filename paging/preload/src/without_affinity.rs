@@ -1,5 +1,5 @@
-//! Calls of the C library while no thread is bound to a processor: what they start does not inherit the binding, and
-//! what they return does not show it.
+//! Calls of the C library while no thread is bound to a processor. The processes that they start do not inherit the
+//! binding, and their results do not show it.
 
 use crate::libc_next::libc_next;
 use crate::region_pages::pages_of_program;

@@ -10,7 +10,7 @@ use crate::random::Random;
 /// The amount of change to the tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Insertions and deletions together; each with probability 1/2.
+    /// The number of insertions and deletions together; each with probability 1/2.
     pub changes: u32,
     /// The number of possible keys. Soon about half of the drawn keys are in the tree.
     pub keys: u32,

@@ -11,7 +11,7 @@ impl Checksum {
         Checksum(0)
     }
 
-    /// Both the old sum and the word go through a bijection, so neither can be lost.
+    /// Adds a word. The old sum and the word go through a bijection, so neither can be lost.
     pub(crate) fn add(&mut self, word: u64) {
         self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_add(1);
     }

@@ -11,13 +11,14 @@ use d3q19::{Populations, VELOCITIES, WEIGHTS, opposite};
 /// The amount of fluid, and the time that it flows.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Cells along x (the way the lid slides), y and z (from the bottom to the lid). A cell takes 152 bytes twice.
+    /// The number of cells along x (the way the lid slides), y and z (from the bottom to the lid). A cell takes 152
+    /// bytes in each of two arrays.
     pub cells: [usize; 3],
-    /// Steps in time.
+    /// The number of steps in time.
     pub steps: u32,
-    /// Rate of relaxation towards equilibrium, a step: between 0 and 2, higher for thinner fluids.
+    /// The rate of relaxation towards equilibrium, a step: between 0 and 2, higher for thinner fluids.
     pub relaxation: f64,
-    /// Speed of the lid, in cells a step: well below 0.5.
+    /// The speed of the lid, in cells a step: well below 0.5.
     pub lid_speed: f64,
 }
 
@@ -39,7 +40,7 @@ struct Cavity {
     lid_speed: f64,
     now: Vec<Populations>,
     next: Vec<Populations>,
-    /// Places between a cell and the neighbour that a velocity leads to.
+    /// The places between a cell and the neighbour that a velocity leads to.
     strides: [isize; 19],
 }
 
@@ -99,7 +100,7 @@ impl Cavity {
         arriving
     }
 
-    /// Sum of all populations: the number of cells, for fluid of density 1.
+    /// Returns the sum of all populations: the number of cells, for fluid of density 1.
     fn mass(&self) -> f64 {
         self.now.iter().map(|populations| populations.iter().sum::<f64>()).sum()
     }
@@ -147,7 +148,7 @@ mod tests {
         let bottom = speed_along_x(&cavity, [6, 5, 3]);
         assert!(top > 0.5 * size.lid_speed && top < size.lid_speed, "{top} below the lid");
         assert!(bottom < -0.01 * size.lid_speed, "{bottom} below the middle");
-        // Nothing tells one side of the lid's way from the other.
+        // Both sides of the lid's way are equal.
         let sides = [[4, 2, 7], [4, 8, 7]].map(|place| speed_along_x(&cavity, place));
         assert!((sides[0] - sides[1]).abs() < 1e-12, "{sides:?}");
     }

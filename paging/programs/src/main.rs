@@ -41,14 +41,14 @@ fn main() -> ExitCode {
 enum Error {
     #[error("give the name of one program\n{USAGE}")]
     Usage,
-    #[error("no program is called `{0}`; `ameles-programs list` names them")]
+    #[error("there is no program `{0}`; `ameles-programs list` lists the programs")]
     NoSuchProgram(String),
     #[error(
-        "the solver is a program of its own: write a file with `ameles-programs dimacs satisfiable FILE` and run \
+        "the solver is a separate program: write a file with `ameles-programs dimacs satisfiable FILE` and run \
          `picosat FILE` (Debian's package picosat)"
     )]
     TheSolver,
-    #[error("no instance is called `{0}`: there are `satisfiable` and `unsatisfiable`")]
+    #[error("there is no instance `{0}`: choose `satisfiable` or `unsatisfiable`")]
     NoSuchInstance(String),
     #[error("`{path}` cannot be written: {source}")]
     File { path: String, source: io::Error },

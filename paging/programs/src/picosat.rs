@@ -1,6 +1,6 @@
 //! `picosat`: two random instances for the real solver of that name (Biere 2008). Represents tools of verification.
 //!
-//! The solver is a program of its own, packaged by Debian: `picosat FILE`. This module makes the files and checks
+//! The solver is a separate program, packaged by Debian: `picosat FILE`. This module makes the files and checks
 //! its output.
 
 mod verdict;
@@ -13,13 +13,13 @@ use std::io::{self, Write};
 /// A random instance of 3-SAT.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Variables, at least 3.
+    /// The number of variables, at least 3.
     pub variables: u32,
-    /// Clauses, each of three different variables.
+    /// The number of clauses, each of three different variables.
     pub clauses: u32,
-    /// Tells whether an assignment is drawn first, and every clause kept only if that satisfies it.
+    /// True if an assignment is drawn first, and every clause kept only if that satisfies it.
     pub planted: bool,
-    /// Seed of assignment and clauses.
+    /// The seed of assignment and clauses.
     pub seed: u64,
 }
 
@@ -66,7 +66,7 @@ impl Formula {
         Ok(())
     }
 
-    /// Tells whether every clause holds if the variables 1, 2, … have the values of `assignment`.
+    /// Returns whether every clause holds if the variables 1, 2, … have the values of `assignment`.
     pub fn is_satisfied_by(&self, assignment: &[bool]) -> bool {
         assignment.len() == self.variables as usize
             && self.clauses.iter().all(|clause| satisfies(assignment, clause))

@@ -9,9 +9,9 @@ use thiserror::Error;
 /// A program of the six.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// Its name in the paper's figures.
+    /// The program's name in the paper's figures.
     pub name: &'static str,
-    /// The kind of programs that it represents.
+    /// The kind of programs that this one represents.
     pub stands_for: &'static str,
     /// The runs of it: one, or one on each instance after the other.
     pub runs: &'static [Run],
@@ -26,7 +26,7 @@ pub struct Run {
     pub start: Start,
     /// First line of its standard output.
     pub answer: &'static str,
-    /// Its exit code.
+    /// The run's exit code.
     pub exit_code: i32,
 }
 
@@ -108,8 +108,8 @@ macro_rules! sizes_of {
     };
 }
 
-/// Runs a program of this crate in this process, in its pinned size. Returns its answer, or `None` if no program of this
-/// crate has that name.
+/// Runs a program of this crate in this process, in its pinned size. Returns its answer, or `None` if no program of
+/// this crate has that name.
 pub fn run(name: &str) -> Option<String> {
     run_with(name, &sizes_of!(sizes size))
 }
@@ -147,16 +147,16 @@ fn run_with(name: &str, sizes: &Sizes<'_>) -> Option<String> {
 /// The error that a run's output differs from that of an unpaged run.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum WrongAnswer {
-    /// Its first line differs.
+    /// The first line of the answer differs.
     #[error(
         "{run} answered `{found}` and not `{answer}`: its memory was damaged, or the program was changed"
     )]
     Other {
         /// The run.
         run: &'static str,
-        /// The line that it should have printed.
+        /// The line that the program should have printed.
         answer: &'static str,
-        /// The line that it printed.
+        /// The line that the program printed.
         found: String,
     },
     /// The solver's output has no verdict.
@@ -189,7 +189,7 @@ impl Run {
 }
 
 impl Instance {
-    /// Both instances.
+    /// The two instances.
     pub const ALL: [Instance; 2] = [Instance::Satisfiable, Instance::Unsatisfiable];
 
     /// The name on the command line.

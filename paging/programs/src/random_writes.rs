@@ -13,11 +13,11 @@ struct Page([u64; WORDS_PER_PAGE]);
 /// The amount that is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Pages of 4 KiB in the array.
+    /// The number of pages of 4 KiB in the array.
     pub pages: u32,
-    /// Writes, each of a whole page at a random index.
+    /// The number of writes, each of a whole page at a random index.
     pub writes: u32,
-    /// Seed of the indices.
+    /// The seed of the indices.
     pub seed: u64,
 }
 

@@ -1,7 +1,7 @@
 //! `recommender`: learns preferences of users from ratings, and recommends items. Represents machine learning.
 //!
-//! Collaborative filtering by matrix factorisation (Koren, Bell and Volinsky 2009): a rating is the mean plus a bias of
-//! the user, plus one of the item, plus the product of a row of the user with a row of the item. Stochastic gradient
+//! Collaborative filtering by matrix factorisation (Koren, Bell and Volinsky 2009). A rating is a sum: the mean, a bias
+//! of the user, a bias of the item, and the product of a row of the user with a row of the item. Stochastic gradient
 //! descent goes through the ratings in the order in which they came, which is as good as random.
 
 mod ratings;
@@ -11,7 +11,7 @@ use crate::random::Random;
 pub use ratings::Size;
 use ratings::{Rating, Ratings};
 
-/// Numbers that describe a user or an item besides its bias.
+/// The number of numbers that describe a user or an item besides its bias.
 const FEATURES: usize = 63;
 
 /// The error over the ratings held out (root of the mean square, in stars), and a sum over every bit of the model and

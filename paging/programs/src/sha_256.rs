@@ -7,11 +7,11 @@ use std::fmt::Write;
 /// The buffer to hash, and the number of passes.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Pages of 4 KiB in the buffer.
+    /// The number of pages of 4 KiB in the buffer.
     pub pages: usize,
     /// The number of times that the buffer is hashed; each time begins with the digest of the time before.
     pub passes: u32,
-    /// Seed of the buffer's content.
+    /// The seed of the buffer's content.
     pub seed: u64,
 }
 

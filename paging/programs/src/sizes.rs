@@ -5,12 +5,12 @@
 
 use crate::{avl_tree, lbm, picosat, random_writes, recommender, sha_256};
 
-/// A size with the answer that belongs to it.
+/// A size, and the answer at this size.
 #[derive(Clone, Copy, Debug)]
 pub struct Pinned<S> {
     /// The amount of a program's work.
     pub size: S,
-    /// The line that it prints.
+    /// The line that the program prints.
     pub answer: &'static str,
 }
 
@@ -64,7 +64,7 @@ pub const UNSATISFIABLE: Pinned<picosat::Size> = Pinned {
     answer: "s UNSATISFIABLE",
 };
 
-/// The same programs in a fraction of a second without optimisation.
+/// The sizes with which the programs take a fraction of a second without optimisation.
 pub mod small {
     use super::{Pinned, avl_tree, lbm, random_writes, recommender, sha_256};
 
@@ -105,7 +105,8 @@ pub mod small {
     };
 }
 
-/// The same programs with much memory, to record traces of: minutes under an emulator. No answer belongs to them.
+/// The sizes with which the programs use much memory, to record traces: minutes under an emulator. No answer belongs to
+/// them.
 pub mod large {
     use super::{avl_tree, lbm, random_writes, recommender, sha_256};
 

@@ -5,7 +5,7 @@ use ameles_programs::{
     PROGRAMS, Start, WrongAnswer, avl_tree, lbm, random_writes, recommender, run, run_small, sha_256,
 };
 
-/// Pages that are resident when the paper measures.
+/// The number of pages that are resident when the paper measures.
 const RESIDENT: u64 = 15;
 const PAGE: u64 = 4096;
 

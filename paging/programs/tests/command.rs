@@ -48,8 +48,8 @@ fn the_list_names_all_six() {
 fn bad_input_is_told_what_to_do() {
     assert!(error(&[]).contains("Usage:"));
     assert!(error(&["lbm", "twice"]).contains("Usage:"));
-    assert!(error(&["lmb"]).contains("no program is called `lmb`; `ameles-programs list` names them"));
+    assert!(error(&["lmb"]).contains("there is no program `lmb`; `ameles-programs list` lists the programs"));
     assert!(error(&["picosat"]).contains("ameles-programs dimacs satisfiable FILE"));
-    assert!(error(&["dimacs", "hard"]).contains("no instance is called `hard`: there are `satisfiable` and"));
+    assert!(error(&["dimacs", "hard"]).contains("there is no instance `hard`: choose `satisfiable` or"));
     assert!(error(&["dimacs", "satisfiable", "/nowhere/file"]).contains("`/nowhere/file` cannot be written"));
 }

@@ -1,5 +1,5 @@
-//! Prints how long a random path of a tree takes that is read and written back, when paths come back to back: in
-//! cycles of a processor of 3.2 GHz, compared with what the data bus alone would take.
+//! Prints the time in which a random path of a tree is read and written back, if paths follow each other without a gap.
+//! It is in cycles of a processor of 3.2 GHz, and compared with the time on the data bus alone.
 //!
 //! The authors of IR-ORAM measured 622 to 655 cycles a path of 24 levels in their own simulator. Its files say:
 //! subtrees of 7 from the root, blocks spread over the banks first. Whether a path waits for the reads of the one
@@ -22,14 +22,14 @@ const TOP: usize = 10;
 /// The slots of a bucket of the others.
 const SLOTS: u32 = 4;
 
-/// The time at which a controller submits what.
+/// The order in which a controller submits reads and writes.
 #[derive(Clone, Copy)]
 enum Order {
-    /// A path's writes when its reads are done; the next path when these are done.
+    /// The writes of a path start when its reads are done. The next path starts when the writes are done.
     InTurn,
-    /// A path's writes when its reads are done, and the next path's reads with them.
+    /// The writes of a path start when its reads are done, together with the reads of the next path.
     Overlaid,
-    /// A path's reads and writes at once, as soon as the reads of the path a given number before it are done.
+    /// The reads and writes of a path start together, when the reads of the path this number before it are done.
     Streamed(usize),
 }
 

@@ -1,7 +1,7 @@
-//! Prints, for each named memory and several numbers of channels, how long a random path of the tree of 25 levels takes
-//! that is read and then written back, before the next begins: in cycles of a processor of 3.2 GHz. A path has 60
-//! blocks, or 36 with the bucket sizes of IR-Alloc. If only the data bus took time, the second would take 0.60 of the
-//! first. Super-rows lie in all bank groups; the last columns are those of super-rows in one group.
+//! Prints the time in which a random path of the tree of 25 levels is read and then written back, before the next path
+//! begins. It is in cycles of a processor of 3.2 GHz, for each named memory and several numbers of channels. A path has
+//! 60 blocks, or 36 with the bucket sizes of IR-Alloc. If only the data bus took time, the second would take 0.60 of
+//! the first. Super-rows lie in all bank groups; the last columns are those of super-rows in one group.
 //!
 //!     cargo run --release -p ameles-dram --example memories -- [paths]
 

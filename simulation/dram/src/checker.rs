@@ -35,7 +35,7 @@ pub enum Rule {
     WtrSameGroup,
     /// tRTP.
     Rtp,
-    /// tRTW, where the standard has it.
+    /// tRTW, if the standard has it.
     Rtw,
     /// tCCD, between bank groups tCCD_S.
     Ccd,
@@ -146,7 +146,7 @@ impl Checker {
         Ok(())
     }
 
-    /// The least times from one command to another of its channel, with the rules that ask for them.
+    /// The least times from one command to another of its channel, with the rules that require them.
     fn gaps(&self, earlier: &Command, command: &Command) -> Vec<(Rule, Cycle)> {
         let timing = &self.specification.timing;
         let mut gaps = Vec::new();

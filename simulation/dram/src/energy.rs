@@ -96,7 +96,7 @@ pub(crate) struct Meter {
     open: Cycle,
     /// Requests that are done.
     done: u64,
-    /// For each rank, its open banks and the cycle since which a bank is open.
+    /// The open banks of each rank, and the cycle since which a bank is open.
     ranks: Vec<(u32, Cycle)>,
 }
 
@@ -132,7 +132,7 @@ impl Meter {
         self.done += 1;
     }
 
-    /// The counts up to and without `now`, before which all has been worked through.
+    /// The counts before `now`. Everything before `now` must have been simulated.
     pub(crate) fn counts(&self, now: Cycle) -> Counts {
         let of = |kind: Kind| self.commands[kind as usize];
         let (reads, writes) = (of(Kind::Read), of(Kind::Write));

@@ -1,7 +1,8 @@
 //! A timing and energy model of DRAM, for simulators of ORAM controllers: DDR3, DDR4, DDR5, LPDDR5, HBM2 and HBM3.
 //!
-//! A [`Specification`] (a TOML file; [`Specification::preset`] has those that are built in) describes the memory. A [`Memory`] takes
-//! batches of blocks to read and write, and says in which [`Cycle`] a batch is done. It carries no data.
+//! A [`Specification`] (a TOML file; [`Specification::preset`] has those that are built in) describes the memory. A
+//! [`Memory`] takes batches of blocks to read and write, and says in which [`Cycle`] a batch is done. It carries no
+//! data.
 //!
 //! ```
 //! use ameles_dram::{Block, Direction, Memory, Specification};
@@ -16,10 +17,10 @@
 //! # Ok::<(), ameles_dram::DramError>(())
 //! ```
 //!
-//! The rules by which commands are chosen stand in [`scheduler`], precise enough for a second implementation. There
-//! are two: [`Fast`], which is the default, and [`Stepped`], which goes cycle by cycle to be compared with.
-//! [`Checker`] knows the DRAM's own rules and nothing of schedulers; it judges any list of commands.
-//! [`SubtreeLayout`] and [`PlainLayout`] say where the buckets of a tree lie.
+//! [`scheduler`] has the rules by which commands are chosen, precise enough for a second implementation. There are two:
+//! [`Fast`], which is the default, and [`Stepped`], which goes cycle by cycle to be compared with. [`Checker`] knows
+//! the DRAM's own rules and nothing of schedulers; it judges any list of commands. [`SubtreeLayout`] and
+//! [`PlainLayout`] say where the buckets of a tree lie.
 
 mod checker;
 mod command;

@@ -45,7 +45,7 @@ struct Channel<S> {
     pending: u64,
     /// The cycle in which the last of all requests so far is done.
     last: Cycle,
-    /// This channel's share of each batch; the first is for posted requests.
+    /// The share of this channel in each batch. The first is for posted requests.
     shares: Vec<Share>,
 }
 
@@ -153,8 +153,8 @@ impl<S: Scheduler, W: Observer> Memory<S, W> {
         Ok(())
     }
 
-    /// Moves the clock to the cycle in which the last block of a batch is done, unless it is there or later already;
-    /// returns that cycle. For a batch of no blocks it is the cycle of its submission.
+    /// Moves the clock forward to the cycle in which the last block of a batch is done, and returns that cycle. For a
+    /// batch of no blocks it is the cycle of its submission.
     pub fn wait(&mut self, batch: Batch) -> Cycle {
         let Batch(nth) = batch;
         let mut last = Cycle(0);

@@ -24,7 +24,7 @@ impl Specification {
         names
     };
 
-    /// A memory by its name. The source of each number stands in its file.
+    /// A memory by its name. The source of each number is in its file.
     pub fn preset(name: &str) -> Option<Self> {
         let (_, text) = PRESETS.iter().find(|(known, _)| *known == name)?;
         Some(text.parse().expect("the built-in descriptions are in order"))

@@ -20,7 +20,7 @@ pub struct Specification {
     pub geometry: Geometry,
     /// The least times between commands.
     pub timing: Timing,
-    /// Those that are longer in one bank group; without them, a group is a rank to all rules.
+    /// The timings that are longer in one bank group. Without them, all rules treat a group as a rank.
     #[serde(default)]
     pub same_group: Option<SameGroup>,
     /// The time of commands on the command bus.
@@ -38,7 +38,7 @@ pub struct Specification {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clock {
-    /// Its frequency in megahertz; data move on both edges.
+    /// The clock's frequency in megahertz; data move on both edges.
     pub mhz: u32,
 }
 
@@ -232,7 +232,7 @@ impl Timing {
         self.t_rcd_write.unwrap_or(self.t_rcd)
     }
 
-    /// Read to write in one rank, the data bus apart.
+    /// Read to write in one rank, without the data bus.
     pub(crate) fn read_to_write(&self) -> Cycle {
         self.t_rtw.unwrap_or(self.t_ccd)
     }

@@ -34,7 +34,7 @@ impl Entry {
 /// The reason why a cache cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a cache of {bytes} bytes with {ways} ways has no sets by a power of two: choose such as 2 MiB and 8 ways"
+    "a cache of {bytes} bytes with {ways} ways has a number of sets that is not a power of two: choose for example 2 MiB and 8 ways"
 )]
 pub struct CacheShape {
     /// Bytes of the cache.
@@ -65,7 +65,7 @@ impl Cache {
     /// An empty cache.
     ///
     /// # Errors
-    /// [`CacheShape`], if the number of sets is no power of two.
+    /// [`CacheShape`], if the number of sets is not a power of two.
     pub fn new(bytes: u64, ways: usize) -> Result<Self, CacheShape> {
         let set_bytes = ways as u64 * LINE_BYTES;
         let sets = bytes.checked_div(set_bytes).unwrap_or(0);

@@ -40,7 +40,7 @@ pub struct Shape {
 /// The maximum number of cores.
 pub const MAX_CORES: usize = 16;
 
-/// The cores of a processor, and the parts of the memory by which their misses are told apart.
+/// The cores of a processor, and the parts of the memory by which their misses are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cores {
     /// The number of cores: 1 to [`MAX_CORES`].
@@ -104,13 +104,13 @@ pub enum Reason {
 /// The next thing that a processor does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It sends a request to the memory.
+    /// The processor sends a request to the memory.
     Request(Request),
-    /// It can continue only after the memory has answered a request.
+    /// The processor can continue only after the memory has answered a request.
     Waits,
-    /// It sends no request before the given cycle or count of instructions.
+    /// The processor sends no request before the given cycle or count of instructions.
     Reached,
-    /// It has retired its last instruction in this cycle.
+    /// The processor has retired its last instruction in this cycle.
     Done(Cycle),
 }
 
@@ -121,7 +121,7 @@ pub struct Processor<T> {
     cache: Cache,
     trace: T,
     cores: Vec<Core>,
-    /// The reason why each core does not go on at present.
+    /// The reason why each core does not continue at present.
     rests: Vec<Option<Next>>,
     /// The turn in which the first core reached the last limit.
     reached: u64,
@@ -198,12 +198,12 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         &mut self.cache
     }
 
-    /// Goes on to the next request. Requests come in the order of their cycles.
+    /// Continues to the next request. Requests come in the order of their cycles.
     pub fn advance(&mut self) -> Next {
         self.advance_to(Cycle(u64::MAX))
     }
 
-    /// Goes on to the next request, or to the first fetch that comes no earlier than `limit`.
+    /// Continues to the next request, or to the first fetch that comes no earlier than `limit`.
     pub fn advance_to(&mut self, limit: Cycle) -> Next {
         self.advance_within(limit, u64::MAX)
     }
@@ -232,7 +232,7 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
             }
         }
         self.reached = reached.unwrap_or(self.reached);
-        // A core that has reached the limit may go on later, and one that waits is answered later.
+        // A core that has reached the limit may continue later, and one that waits is answered later.
         let rests = || self.rests.iter().flatten();
         let ends = rests().filter_map(|rest| if let Next::Done(end) = rest { Some(*end) } else { None });
         match ends.max() {
@@ -242,18 +242,18 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         }
     }
 
-    /// The cores that can go on, each with its clock.
+    /// The cores that can continue, each with its clock.
     fn running(&self) -> impl Iterator<Item = (usize, u64)> {
         let running = (0..).zip(&self.cores).zip(&self.rests).filter(|(_, rest)| rest.is_none());
         running.map(|((nth, core), _)| (nth, core.clock(self.shape.width)))
     }
 
-    /// The core whose clock is lowest among those that can go on.
+    /// The core whose clock is lowest among those that can continue.
     fn lowest(&self) -> Option<usize> {
         self.running().min_by_key(|(_, clock)| *clock).map(|(nth, _)| nth)
     }
 
-    /// The lowest clock of the other cores that can go on.
+    /// The lowest clock of the other cores that can continue.
     fn others(&self, than: usize) -> u64 {
         self.running().filter(|(nth, _)| *nth != than).map(|(_, clock)| clock).min().unwrap_or(u64::MAX)
     }

@@ -1,6 +1,6 @@
 //! Measures how many paths a second the Baseline of IR-ORAM is simulated on one core: random loads over a tree in its
-//! steady state. Beside it, in the same rounds, stands the model of DRAM alone, on as many random paths of that tree.
-//! Times are the processor's, as Linux counts them for this program.
+//! steady state. In the same rounds it measures the model of DRAM alone, on as many random paths of that tree. Times
+//! are the processor's, as Linux counts them for this program.
 //!
 //!     cargo bench -p ameles-simulator --bench controller_speed -- [levels] [loads]
 

@@ -1,5 +1,5 @@
-//! Compares the state of a tree that is drawn with that of one which was filled by accesses: every block once in a
-//! random order, and then random ones for a multiple of the number of blocks.
+//! Compares the state of a drawn tree with the state of a tree that was filled by accesses. These access every block
+//! once in a random order, and then random blocks, several times as many.
 //!
 //!     cargo run --release -p ameles-simulator --example steady_state -- [levels] [times] [1 for IR-Alloc]
 

@@ -1,5 +1,5 @@
-//! IR-Alloc's search: bucket sizes by level that make random accesses fastest, for a tree of any height (Raoufi, Zhang, Yang,
-//! "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-B).
+//! IR-Alloc's search: bucket sizes by level that make random accesses fastest, for a tree of any height (Raoufi, Zhang,
+//! Yang, "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-B).
 //!
 //! ```text
 //! search(tree, random trace):
@@ -9,12 +9,12 @@
 //!  4          tried <- best with z slots on the first levels up to `last`
 //!  5          skip it if more than 1 % of the space is lost
 //!  6          run the trace; skip it if background evictions are more than 15 % of the paths beyond the best's
-//!  7          if it is faster: best <- tried, and go on with the next z
+//!  7          if it is faster: best <- tried, and continue with the next z
 //!  8  repeat: of the sizes that differ from the best's by one range's end, and pass 5 and 6, the fastest, while it is faster
 //! ```
 //!
-//! Line 8 is ours: the paper's own sizes are no end of lines 1 to 7. Random accesses are the worst case for the levels in the middle,
-//! so the sizes hold for every program.
+//! Line 8 is ours: the paper's own sizes are not an end of lines 1 to 7. Random accesses are the worst case for the
+//! levels in the middle, so the sizes hold for every program.
 
 use crate::configuration::Configuration;
 use crate::configuration_error::ConfigurationError;
@@ -35,7 +35,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The paper's: 1 % and 15 %.
+    /// The paper's limits: 1 % and 15 %.
     pub const IR_ORAM: Limits = Limits { space_loss: 0.01, more_evictions: 0.15 };
 }
 
@@ -54,20 +54,20 @@ pub struct TriedSizes {
     pub sizes: Sizes,
     /// PL: blocks of a path in memory.
     pub path_blocks: u64,
-    /// The share of all slots that it gives up.
+    /// The share of all slots that these sizes give up.
     pub space_loss: f64,
     /// The share of background evictions in all paths.
     pub evictions: f64,
     /// Cycles of the random trace.
     pub cycles: u64,
-    /// Returns whether evictions stayed within the limit.
+    /// True if evictions stayed within the limit.
     pub is_allowed: bool,
 }
 
 /// The reason why a search ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// The tree without small buckets is no machine.
+    /// The tree without small buckets is not a machine.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
     /// The trace stopped.
@@ -173,7 +173,7 @@ impl<I: Iterator<Item = Miss>, T: Fn() -> I> Search<'_, T> {
         let mut fastest: Option<TriedSizes> = None;
         for sizes in candidates {
             let is_known = self.tried.contains_key(sizes);
-            // Buckets that are no larger than those of sizes with too many evictions have as many.
+            // If buckets of some sizes cause too many evictions, buckets that are not larger do so too.
             let has_too_many_evictions =
                 self.tried.values().any(|tried| !tried.is_allowed && sizes.is_within(&tried.sizes));
             if is_known || has_too_many_evictions || self.space_loss(sizes) > self.limits.space_loss {
@@ -275,7 +275,7 @@ mod tests {
         }
     }
 
-    /// Without room for evictions, or for lost space, nothing may shrink.
+    /// A limit of nothing on evictions, or on lost space, lets no bucket shrink.
     #[test]
     fn limits_of_nothing_leave_every_bucket_as_it_is() {
         let base = Configuration::baseline(13);

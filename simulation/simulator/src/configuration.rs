@@ -46,7 +46,7 @@ pub struct Configuration {
     pub overlapped_writes: bool,
     /// The variant of Path ORAM.
     pub variant: PathVariant,
-    /// Cycles until a request is answered that needs no path.
+    /// The cycles until a request that needs no path is answered.
     pub hit_cycles: u64,
     /// The memory.
     pub memory: Specification,
@@ -128,8 +128,8 @@ impl Configuration {
         }
     }
 
-    /// The same memory of the user in blocks of this many lines, a power of two: in a tree that has a level less for
-    /// each doubling, and with as many bytes in the tree top and in the PLB.
+    /// The same memory of the user in blocks of this many lines, a power of two. The tree has a level less for each
+    /// doubling. The tree top and the PLB have as many bytes as before.
     pub fn with_block_lines(mut self, lines: u64) -> Self {
         let fewer = lines.max(1).ilog2();
         let oram = &mut self.oram;

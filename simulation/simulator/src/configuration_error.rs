@@ -39,7 +39,7 @@ pub enum ConfigurationError {
     TooFast {
         /// T.
         cycles: u64,
-        /// Cycles that the data bus is busy with a path.
+        /// The cycles for which a path keeps the data bus busy.
         needed: u64,
     },
     /// Paths would hardly ever begin.
@@ -47,7 +47,7 @@ pub enum ConfigurationError {
     TooSlow {
         /// T.
         rest: u64,
-        /// Its unit, in words.
+        /// The unit of T, in words.
         unit: &'static str,
     },
     /// Dummies would follow without end.
@@ -112,14 +112,14 @@ pub enum ConfigurationError {
     ForkPath {
         /// The number.
         what: &'static str,
-        /// Its value.
+        /// The value of the setting.
         value: u32,
-        /// Its minimum.
+        /// The minimum of the setting.
         min: u32,
-        /// Its maximum.
+        /// The maximum of the setting.
         max: u32,
     },
-    /// Fork Path is combined with what it is not built for.
+    /// Fork Path is combined with an option for which it is not built.
     #[error("Fork Path goes with neither early write-backs nor delayed remapping: leave them out")]
     ForkPathAlone,
     /// A small tree is combined with what it is not built for.

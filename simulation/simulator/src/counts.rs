@@ -6,22 +6,22 @@ use ameles_core::types::Level;
 /// The reason of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PathKind {
-    /// It reads the block of a request.
+    /// The path reads the block of a request.
     Data,
-    /// It brings a PosMap block of this level for a request.
+    /// The path brings a PosMap block of this level for a request.
     PosMap(u32),
-    /// Nothing was pending.
+    /// The path serves nothing: nothing was pending.
     Dummy,
     /// The stash was too full.
     Background,
     /// The schedule requires it: an eviction after a fixed number of paths.
     Eviction,
-    /// A bucket of Ring ORAM was read too often: it is no path, but it takes the turn of one.
+    /// A bucket of Ring ORAM was read too often: it is not a path, but it takes the turn of one.
     Reshuffle,
-    /// It writes a dirty line of the cache back, or reads a PosMap block for that or for a remapping ahead, instead
-    /// of a dummy.
+    /// The path replaces a dummy: it writes a dirty line of the cache back, or reads a PosMap block for that or for a
+    /// remapping ahead.
     Early,
-    /// It takes a block out of the small tree that lost its tag, or brings a PosMap block for its return into the
+    /// The path takes a block that lost its tag out of the small tree, or brings a PosMap block for its return into the
     /// main tree.
     Leaving,
 }

@@ -3,12 +3,12 @@
 //!
 //! `Ptr` points to the least recently used line of a set, if that is dirty. Each dummy does a step for it: it reads a
 //! missing PosMap block, or at last writes the line. The paper's register `Stage`, the number of steps left, is what
-//! the front end answers when asked for the next path. If the line is used or evicted in between, it is given up.
+//! the front end answers when it is asked for the next path. If the line is used or evicted in between, it is given up.
 //!
 //! Under delayed remapping no line of the cache is in the tree, so `Ptr` points to the least recently used line of a
-//! set, dirty or clean. The steps read its PosMap blocks, and once they are on chip the line is remapped ahead. This
-//! is how the paper sketches it, and leaves it to future work. The extra table that it mentions has a line and its
-//! leaf for each set: with it the line leaves the cache without a path, whatever the PLB holds by then.
+//! set, dirty or clean. The steps read its PosMap blocks, and once they are on chip the line is remapped ahead. This is
+//! how the paper sketches it, and leaves it to future work. The extra table that it mentions has a line and its leaf
+//! for each set: with it the line leaves the cache without a path, for any contents of the PLB.
 
 use ameles_core::types::Leaf;
 use ameles_processor::cache::Cache;
@@ -38,7 +38,7 @@ pub(crate) struct EarlyWriteBack {
     /// The set that is searched next.
     set: u64,
     paused_until: Cycle,
-    /// Under delayed remapping, the line of each set that was remapped ahead, and its leaf.
+    /// The line of each set that was remapped ahead, and its leaf. Only delayed remapping has them.
     remapped_lines: Option<Vec<Option<(Line, Leaf)>>>,
 }
 

@@ -18,8 +18,8 @@
 //! root's on would hold what is not moved anyway. The levels below are cached.
 //!
 //! **What the trace shows** at a rate, if every path is read. With [`Choice::OneByOne`] one leaf enters and one leaves
-//! the queue for each path. All leaves are uniform and independent, and no rule tells a request from a dummy. So the
-//! sequence of paths is that of a queue of dummies alone, exactly. A request waits for M paths on average. With
+//! the queue for each path. All leaves are uniform and independent, and no rule distinguishes a request from a dummy.
+//! So the sequence of paths is that of a queue of dummies alone, exactly. A request waits for M paths on average. With
 //! [`Choice::RequestsFirst`] a request never waits for a dummy. Then the levels that consecutive paths share tell how
 //! many requests wait: the best of many leaves shares more than the best of a few. With M = 1 both are the same: paths
 //! are merged, and their order is that of the requests.
@@ -74,7 +74,7 @@ impl ForkPathConfiguration {
 pub(crate) struct Label<W> {
     pub(crate) leaf: Leaf,
     pub(crate) work: Option<W>,
-    /// Paths that were chosen before it.
+    /// The number of paths that were chosen before this one.
     age: u32,
 }
 

@@ -103,8 +103,8 @@ impl Hierarchy {
         self.admission == Admission::OnEviction && self.small.as_ref().is_some_and(|small| !small.has(block))
     }
 
-    /// Moves a block that it [admits](Self::admits) into the small tree, by one path of that: the one of the block
-    /// that loses its tag, or any. The main tree shows nothing of either move.
+    /// Moves a block that it [admits](Self::admits) into the small tree, by one path of the small tree. This is the
+    /// path of the block that loses its tag, or any path. The main tree shows neither move.
     pub(crate) fn admit(&mut self, block: BlockId) -> Result<Step, Failure> {
         self.move_unseen(block, AccessKind::TakeOut)?;
         let Some(small) = &mut self.small else { return Ok(Step::Answered) };
@@ -165,7 +165,7 @@ impl Hierarchy {
         Ok(None)
     }
 
-    /// Reads a path of a tree for nothing, or for an eviction if one comes first.
+    /// Reads a path of a tree for no block, or for an eviction if one comes first.
     pub(crate) fn dummy(&self, tree: Tree) -> Result<Step, Failure> {
         self.backend(tree).dummy()
     }

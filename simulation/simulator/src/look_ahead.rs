@@ -60,7 +60,7 @@ pub struct LookAheadConfiguration {
     pub blocks_per_bucket: u32,
     /// True if buckets grow to 2 Z at the root.
     pub is_fat: bool,
-    /// Blocks that may wait in the stash, what is read apart.
+    /// The maximum number of blocks that may wait in the stash, without the path that is read.
     pub stash: u32,
 }
 
@@ -374,7 +374,7 @@ mod tests {
         assert!(findings(&leaves).iter().any(|finding| finding.log2_p < ALARM_LOG2));
     }
 
-    /// The number of paths is no secret, and tells something.
+    /// The number of paths is not a secret, and tells something.
     #[test]
     fn fewer_paths_show_that_rows_repeat_soon() {
         let paths = |rows| oram(8, true).train(&epochs(rows), 2048).unwrap().paths;

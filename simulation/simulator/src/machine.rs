@@ -132,7 +132,7 @@ impl Machine {
         Run::new(&mut self.state, Processor::new(shape, cache, trace), observer).run_to_end()
     }
 
-    /// Serves a line that was used before a run begins, in no time.
+    /// Serves a line that was used before the run begins. It takes no simulated time.
     fn serve_untimed(&mut self, line: Line, access_kind: AccessKind) -> Result<(), RunError> {
         let block = self.state.check(line)?;
         loop {

@@ -35,20 +35,20 @@ pub(crate) struct TreeParts {
 /// The kind of access to a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AccessKind {
-    /// It stays in the tree, with a new leaf.
+    /// The block stays in the tree, with a new leaf.
     Access,
-    /// It leaves the tree.
+    /// The block leaves the tree.
     TakeOut,
-    /// It comes into the tree again.
+    /// The block comes into the tree again.
     PutIn,
 }
 
 /// A step towards the remapping of a block that is out of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RemapStep {
-    /// Its position was drawn.
+    /// The block's position was drawn.
     Drawn(Leaf),
-    /// Its position is not on chip yet.
+    /// The block's position is not on chip yet.
     Pending(Step),
 }
 
@@ -84,7 +84,7 @@ impl MainOram {
         Ok(memory)
     }
 
-    /// Returns the tree in its present state, but for the metadata of a Ring ORAM, which stay.
+    /// Returns the tree in its present state, without the metadata of a Ring ORAM, which stay.
     pub(crate) fn into_parts(self) -> TreeParts {
         let trusted = self.oram.tree().trusted_blocks();
         let positions = self.oram.into_positions().expect("the positions are kept aside");
@@ -151,7 +151,7 @@ impl MainOram {
         Ok(PathKind::PosMap(level))
     }
 
-    /// Reads the path to a leaf for nothing.
+    /// Reads the path to a leaf for no block.
     pub(crate) fn dummy_at(&self, leaf: Leaf) -> Result<(), Failure> {
         expect_ready(self.oram.tree().dummy_at(leaf))
     }

@@ -17,7 +17,7 @@ const BITS: u64 = 8;
 /// Bytes of a counter that is in no PosMap block (Freecursive ORAM, section 5).
 const COUNTER_BYTES: u64 = 8;
 
-/// The bytes on the trusted side, but for the last-level cache.
+/// The bytes on the trusted side, without the last-level cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnChipBytes {
     /// The stash, with the number and the leaf of each block.
@@ -39,13 +39,13 @@ pub struct OnChipBytes {
 }
 
 impl OnChipBytes {
-    /// All of them.
+    /// The sum of all parts.
     pub fn total(&self) -> u64 {
         let OnChipBytes { stash, tree_top, index, plb, positions, metadata, small_tree, remapped } = *self;
         stash + tree_top + index + plb + positions + metadata + small_tree + remapped
     }
 
-    /// Those of a configuration.
+    /// Returns the bytes of a configuration.
     ///
     /// # Errors
     /// [`ConfigurationError`].
@@ -104,8 +104,8 @@ fn header_bytes(oram: &OramConfiguration) -> u64 {
     (number + u64::from(oram.levels)).div_ceil(BITS)
 }
 
-/// Bytes of the metadata of all buckets in memory that are on the trusted side: in RAW ORAM the header of each block,
-/// and in Ring ORAM also the slot of each block, a bit for each slot that was read, and the number of reads.
+/// Bytes of the metadata on the trusted side for all buckets in memory. In RAW ORAM it is the header of each block. In
+/// Ring ORAM it is also the slot of each block, a bit for each slot that was read, and the number of reads.
 fn metadata_bytes(oram: &OramConfiguration) -> Result<u64, ConfigurationError> {
     let blocks = oram.blocks(&oram.parameters()?.tree);
     let below_top = (oram.top_levels..oram.levels).zip(&blocks[oram.top_levels as usize..]);

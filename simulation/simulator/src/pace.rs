@@ -16,9 +16,9 @@ pub enum Pace {
     /// and not when it makes requests. The authors' own simulator does so, which counts T in instructions: up to four
     /// of them are a cycle.
     Idle(u64),
-    /// A path begins when it is needed, and a dummy when the processor has fetched T instructions since the last path
-    /// began: what the authors' own simulator counts. A stalled processor fetches none, so that there are no dummies
-    /// then.
+    /// A path begins when it is needed. A dummy begins when the processor has fetched T instructions since the last
+    /// path began. The authors' own simulator counts these. A stalled processor fetches none, so that there are no
+    /// dummies then.
     Instructions(u64),
 }
 

@@ -1,5 +1,5 @@
-//! The time that a path takes in DRAM: its blocks are read, and when the last one is there, those are written that
-//! change.
+//! The time that a path takes in DRAM: its blocks are read, and when the last one is there, the changed ones are
+//! written.
 
 use crate::clocks::Clocks;
 use crate::configuration::Configuration;
@@ -26,16 +26,17 @@ pub(crate) enum MovedBlocks<'a> {
     Access(Leaf),
     /// An eviction along the path to this leaf.
     Eviction(Leaf),
-    /// These slots of the main tree, one by one.
+    /// The path moves these slots of the main tree, one by one.
     Slots(&'a MovedSlots),
 }
 
 /// The cycles of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PathTimes {
-    /// Its last block has been read.
+    /// The cycle in which the last block of the path has been read.
     pub(crate) read: Cycle,
-    /// The next path may begin: its last block has been written, or read if the next one is read meanwhile.
+    /// The cycle at which the next path may begin: when the last block of this path has been written, or if paths
+    /// overlap, when it has been read.
     pub(crate) end: Cycle,
 }
 
@@ -59,7 +60,7 @@ pub(crate) struct PathTimer {
     metadata: Option<RingMetadata>,
     /// Metadata that a step reads before anything else.
     first: Vec<Block>,
-    /// The other blocks that it reads.
+    /// The other blocks that the path reads.
     blocks: Vec<Block>,
     /// The blocks that it writes, if those are not all of `blocks`.
     changed: Vec<Block>,
@@ -121,7 +122,7 @@ impl Region {
         Ok(region)
     }
 
-    /// The block behind its last one.
+    /// The number of the block after the last one.
     fn end(&self) -> u64 {
         self.first
             + match &self.layout {

@@ -1,4 +1,4 @@
-//! The variants of Path ORAM: tasks of the controller beside its protocol.
+//! The variants of Path ORAM: tasks of the controller in addition to its protocol.
 
 use crate::fork_path::ForkPathConfiguration;
 

@@ -30,7 +30,7 @@ impl Pattern {
         if self.done < self.small { Tree::Small } else { Tree::Main }
     }
 
-    /// Goes on to the next turn.
+    /// Continues to the next turn.
     pub(crate) fn pass(&mut self) {
         self.done = (self.done + 1) % (self.small + 1);
     }

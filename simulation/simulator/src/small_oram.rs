@@ -32,9 +32,9 @@ pub(crate) struct SmallOram {
 /// A block in transit into the main tree.
 #[derive(Clone, Copy, Debug)]
 enum LeavingBlock {
-    /// It is still in the small tree.
+    /// The block is still in the small tree.
     Inside(EvictedBlock),
-    /// It is in neither tree: it waits on the trusted side for its position in the main one.
+    /// The block is in neither tree: it waits on the trusted side for its position in the main one.
     Outside(BlockId),
 }
 
@@ -58,8 +58,8 @@ impl TreeBackend for SmallOram {
 }
 
 impl SmallOram {
-    /// A small tree whose tags are all taken by blocks of random pages, which are removed from the contents of the
-    /// main tree; or an empty one, if that is empty or blocks come when the cache evicts them.
+    /// A small tree whose tags all belong to blocks of random pages, which are removed from the contents of the main
+    /// tree. It is empty if the main tree is empty, or if blocks come when the cache evicts them.
     pub(crate) fn draw(
         configuration: &SmallTreeConfiguration,
         saves_paths: bool,

@@ -34,8 +34,8 @@ pub enum Admission {
     /// The access to a block. A block that loses its tag to it moves back to the main tree. Both take their paths, with
     /// those of the PosMap. All tags are in use at the start.
     OnAccess,
-    /// The eviction of a dirty line from the last-level cache. The block leaves the main tree without a path, as does the one
-    /// that returns there. The small tree is empty at the start. It is the code of IR-ORAM's authors; a real
+    /// The eviction of a dirty line from the last-level cache. The block leaves the main tree without a path, as does
+    /// the one that returns there. The small tree is empty at the start. It is the code of IR-ORAM's authors; a real
     /// controller needs the paths of the main tree that this saves.
     OnEviction,
 }
@@ -46,7 +46,7 @@ pub enum SmallTreeError {
     /// The tree or its tags are refused.
     #[error(transparent)]
     Parameters(#[from] SmallTreeParametersError),
-    /// It has too few or too many levels.
+    /// The small tree has too few or too many levels.
     #[error(
         "{levels} levels with {top} of them on the trusted side: choose 2 to 32, and fewer on the trusted side"
     )]
@@ -56,7 +56,7 @@ pub enum SmallTreeError {
         /// Levels on the trusted side.
         top: u32,
     },
-    /// It is never read at a rate.
+    /// The small tree is never read at a rate.
     #[error(
         "at a rate the trees take turns: choose one path or more of the small tree for each of the main tree"
     )]

@@ -47,7 +47,7 @@ macro_rules! with_tree {
 pub(crate) enum Step {
     /// The block is served, without a path.
     Answered,
-    /// Nothing was done but that PosMap blocks came into the buffer: now there is no room for what a path brings.
+    /// The step only brought PosMap blocks into the buffer: now there is no room for the blocks of a path.
     TooFull,
     /// A path was read; the block is served if the path is its own.
     Path { leaf: Leaf, kind: PathKind },
@@ -64,7 +64,7 @@ pub(crate) trait TreeBackend {
 
     fn store(&self) -> &TreeStore;
 
-    /// Reads a path for nothing, or for an eviction if one comes first.
+    /// Reads a path for no block, or for an eviction if one comes first.
     fn dummy(&self) -> Result<Step, Failure> {
         if self.must_evict() {
             return self.evict();

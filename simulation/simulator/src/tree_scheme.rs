@@ -52,8 +52,8 @@ impl TreeScheme {
 /// The place of RAW ORAM's headers, or of Ring ORAM's metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Headers {
-    /// In memory: in RAW ORAM a bucket has a block more, before the others.
+    /// The headers are in memory: in RAW ORAM a bucket has a block more, before the others.
     InMemory,
-    /// On the trusted side.
+    /// The headers are on the trusted side.
     OnChip,
 }

@@ -36,9 +36,9 @@ enum Trace {
 /// The state of a recording after an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It continues.
+    /// The recording continues.
     Continues,
-    /// It has all requested misses.
+    /// The recording has all requested misses.
     Complete,
 }
 

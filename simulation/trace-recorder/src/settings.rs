@@ -12,7 +12,7 @@ pub struct Settings {
     pub out: PathBuf,
     /// The instructions before the recording begins; the caches are warm by then.
     pub skip: u64,
-    /// The records after which the program is ended, warm-up apart; 0 for none.
+    /// The records after which the program is ended, without the warm-up; 0 for no end.
     pub misses: u64,
 }
 
@@ -20,18 +20,18 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// There is no such setting.
-    #[error("{0:?} is no setting: write out=FILE, skip=INSTRUCTIONS, misses=NUMBER")]
+    #[error("{0:?} is not a setting: write out=FILE, skip=INSTRUCTIONS, misses=NUMBER")]
     Unknown(String),
     /// A value is not a number.
-    #[error("{key}={value} is no number: write for example {key}=1000000")]
+    #[error("{key}={value} is not a number: write for example {key}=1000000")]
     Number {
         /// The setting.
         key: &'static str,
-        /// Its value.
+        /// The value of the setting.
         value: String,
     },
     /// There is no file to write.
-    #[error("no file is named: write out=FILE")]
+    #[error("the name of the output is missing: write out=FILE")]
     NoFile,
 }
 
@@ -72,12 +72,12 @@ mod tests {
             Ok(Settings { skip: 5, misses: 7, ..usual })
         );
         for (words, why) in [
-            (&["out=a", "jump=5"][..], "\"jump=5\" is no setting"),
-            (&["out"], "\"out\" is no setting"),
-            (&["out=a", "skip=five"], "skip=five is no number: write for example skip=1000000"),
-            (&["misses=-1", "out=a"], "misses=-1 is no number"),
-            (&["skip=5"], "no file is named"),
-            (&["out="], "no file is named"),
+            (&["out=a", "jump=5"][..], "\"jump=5\" is not a setting"),
+            (&["out"], "\"out\" is not a setting"),
+            (&["out=a", "skip=five"], "skip=five is not a number: write for example skip=1000000"),
+            (&["misses=-1", "out=a"], "misses=-1 is not a number"),
+            (&["skip=5"], "the name of the output is missing"),
+            (&["out="], "the name of the output is missing"),
         ] {
             let error = read(words).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");

@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 
 /// The address at which the linker puts the lines that the program walks over.
 const BUFFER: u64 = 0x1000_0000;
-/// Those lines.
+/// The number of lines that the program walks over.
 const LINES: u64 = 8192;
 /// The lines that the first-level cache holds.
 const CACHED: u64 = 4096;
@@ -88,8 +88,8 @@ fn a_recording_begins_after_the_instructions_to_skip_and_ends_with_the_misses_as
 fn wrong_settings_are_refused_and_the_program_does_not_start() {
     let folder = tempfile::tempdir().unwrap();
     for (settings, why) in [
-        ("", "no file is named: write out=FILE"),
-        (",out=walk.trace,jump=5", "\"jump=5\" is no setting"),
+        ("", "the name of the output is missing: write out=FILE"),
+        (",out=walk.trace,jump=5", "\"jump=5\" is not a setting"),
         (",out=none/walk.trace", "none/walk.trace cannot be written"),
     ] {
         let output = recorded(folder.path(), settings);

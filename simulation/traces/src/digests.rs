@@ -27,10 +27,10 @@ pub enum Comparison {
 }
 
 impl Digests {
-    /// Reads them.
+    /// Reads the digests.
     ///
     /// # Errors
-    /// The text is wrong, and how.
+    /// The fault of the text.
     pub fn read(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
     }

@@ -10,13 +10,13 @@ pub enum RecordError {
     /// Programs are missing.
     #[error("missing on this machine: {}; on Debian and Ubuntu: apt-get install {}", programs.join(", "), packages.join(" "))]
     Missing {
-        /// Their names.
+        /// The names of the programs.
         programs: Vec<String>,
         /// The packages that have them.
         packages: Vec<String>,
     },
     /// There is no program of that name in the table.
-    #[error("no program of the table is called {name:?}: there are {}", known.join(", "))]
+    #[error("the table has no program {name:?}: choose from {}", known.join(", "))]
     Unknown {
         /// The name.
         name: String,

@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Misses of a short trace, warm-up apart.
+/// Misses of a short trace, without the warm-up.
 const SHORT: u64 = 100_000;
 /// Misses of a trace in full length, as in IR-ORAM.
 const FULL: u64 = 2_000_000;

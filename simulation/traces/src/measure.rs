@@ -61,7 +61,7 @@ impl Figures {
         Ok(figures)
     }
 
-    /// So many events for every thousand instructions.
+    /// Returns the number of these events for every thousand instructions.
     pub fn per_kilo(&self, events: u64) -> f64 {
         if self.instructions == 0 { 0.0 } else { events as f64 * 1000.0 / self.instructions as f64 }
     }

@@ -21,7 +21,7 @@ pub struct Tables {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// The suite of programs that it is of.
+    /// The suite to which the program belongs.
     pub suite: String,
     /// The first letters of its name.
     pub name: String,
@@ -29,7 +29,7 @@ pub struct Published {
     pub loads: f64,
     /// Stores that miss it.
     pub stores: f64,
-    /// The kind of misses that it mostly has.
+    /// The kind of most of the program's misses.
     pub class: Class,
 }
 
@@ -43,7 +43,7 @@ pub enum Class {
     Stores,
     /// Both.
     Both,
-    /// Fewer than one and a half misses in a thousand instructions.
+    /// The program has fewer than one and a half misses in a thousand instructions.
     Silent,
 }
 
@@ -98,11 +98,11 @@ pub struct Program {
     pub name: String,
     /// Debian's package that contains it; empty for `ameles-programs`.
     pub package: String,
-    /// Its version.
+    /// The program's version.
     pub version: String,
-    /// Its licence, by SPDX.
+    /// The program's licence, by SPDX.
     pub licence: String,
-    /// The work that it does while it is recorded.
+    /// The work that the program does while it is recorded.
     pub does: String,
     /// The program and its arguments.
     pub command: Vec<String>,
@@ -112,14 +112,14 @@ pub struct Program {
     /// Files that it reads, by their names.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// More of them, with what they hold.
+    /// Further files, with their contents.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
     /// Instructions before the recording begins.
     pub skip: u64,
-    /// The kind of misses that it mostly has.
+    /// The kind of most of the program's misses.
     pub class: Class,
-    /// The programs of Table II that its misses are like.
+    /// The programs of Table II that have similar misses.
     pub stands_for: Vec<String>,
 }
 
@@ -135,7 +135,7 @@ impl Program {
 /// Reads the tables that this crate was built with.
 ///
 /// # Errors
-/// They are wrong, and how; a test reads them.
+/// The tables are wrong; the error says how. A test reads all tables.
 pub fn tables() -> Result<Tables, toml::de::Error> {
     toml::from_str(include_str!("../programs.toml"))
 }

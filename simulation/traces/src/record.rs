@@ -37,7 +37,7 @@ pub struct Recorder<'a> {
     pub inputs: &'a BTreeMap<String, Input>,
     /// The folder in which the programs run.
     pub folder: &'a Path,
-    /// The misses of a trace, warm-up apart.
+    /// The misses of a trace, without the warm-up.
     pub misses: u64,
 }
 
@@ -108,7 +108,7 @@ impl Recorder<'_> {
         Ok(figures)
     }
 
-    /// Writes a program's files, and the inputs that are not there from a program before it.
+    /// Writes a program's files. Also writes its inputs, unless an earlier program wrote them already.
     fn prepare_files(&self, program: &Program) -> Result<(), RecordError> {
         for (name, text) in &program.files {
             let path = self.folder.join(name);

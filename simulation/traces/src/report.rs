@@ -9,9 +9,9 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 /// A trace that was recorded.
 #[derive(Clone, Debug)]
 pub struct Row<'a> {
-    /// Its program.
+    /// The program that was measured.
     pub program: &'a Program,
-    /// Its figures.
+    /// The figures of the program.
     pub figures: Figures,
     /// Bytes of its file.
     pub bytes: u64,

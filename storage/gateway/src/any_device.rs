@@ -10,7 +10,7 @@ type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + Send 
 
 /// A device whose futures have one type.
 trait Boxed: Send + Sync {
-    fn shape(&self) -> Shape;
+    fn constants(&self) -> Constants;
     fn free_for_rows(&self) -> u64;
     fn boxed_read(&self, flow: Flow, blocks: Vec<u64>) -> Answer<'_, Vec<Bytes>>;
     fn boxed_write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Answer<'_, ()>;
@@ -20,7 +20,7 @@ trait Boxed: Send + Sync {
 
 /// The constants of a device.
 #[derive(Clone, Copy)]
-struct Shape {
+struct Constants {
     block_bytes: usize,
     blocks: u64,
     max_batch: usize,
@@ -28,8 +28,8 @@ struct Shape {
 }
 
 impl<D: Device> Boxed for D {
-    fn shape(&self) -> Shape {
-        Shape {
+    fn constants(&self) -> Constants {
+        Constants {
             block_bytes: self.block_bytes(),
             blocks: self.blocks(),
             max_batch: self.max_batch(),
@@ -79,19 +79,19 @@ impl fmt::Debug for AnyDevice {
 
 impl Device for AnyDevice {
     fn block_bytes(&self) -> usize {
-        self.inner.shape().block_bytes
+        self.inner.constants().block_bytes
     }
 
     fn blocks(&self) -> u64 {
-        self.inner.shape().blocks
+        self.inner.constants().blocks
     }
 
     fn max_batch(&self) -> usize {
-        self.inner.shape().max_batch
+        self.inner.constants().max_batch
     }
 
     fn rows_bytes(&self) -> u64 {
-        self.inner.shape().rows_bytes
+        self.inner.constants().rows_bytes
     }
 
     fn rows_free(&self) -> u64 {
@@ -124,8 +124,8 @@ mod tests {
     async fn a_device_of_any_kind_answers_as_the_device_itself() {
         let inner = Arc::new(MemoryDevice::new(16, 640, 8));
         let any = AnyDevice::new(Arc::clone(&inner));
-        let shape = (any.block_bytes(), any.blocks(), any.max_batch(), any.rows_bytes());
-        assert_eq!(shape, (16, 640, 8, inner.rows_bytes()));
+        let constants = (any.block_bytes(), any.blocks(), any.max_batch(), any.rows_bytes());
+        assert_eq!(constants, (16, 640, 8, inner.rows_bytes()));
         any.write(Flow(1), vec![(3, Bytes::from(vec![7; 16]))]).await.expect("written");
         assert_eq!(any.read(Flow(1), vec![3, 4]).await.expect("read"), [vec![7; 16], vec![0; 16]]);
         assert!(any.read(Flow(1), vec![640]).await.is_err(), "beyond the device");

@@ -15,30 +15,31 @@ pub type RowChange = (Vec<u8>, Option<Vec<u8>>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow(pub u64);
 
-/// A durable block device whose accesses show its watcher only how many there are, with a small table of rows that the
-/// watcher does not see at all.
+/// A durable block device with a small table of rows. A watcher learns only the number of accesses, and does not see
+/// the rows at all.
 ///
 /// The gateway stores object data in blocks and the catalogue of names in rows. It polls each `write` and `commit_rows`
 /// to its end, even when the caller is gone. A `read` may be dropped half-way.
 ///
 /// The gateway never has two writes of one block in flight, and a row refers to a block only after its write has
-/// succeeded. So the remains of a failed write are never read, after a crash or an error: no row refers to the block,
+/// succeeded. So the remains of a failed write are never read after a crash or an error. No row refers to the block,
 /// and the gateway writes the block again before a row does. A device that keeps two copies need not agree on such a
 /// block.
 pub trait Device: Send + Sync + 'static {
-    /// Bytes of a block.
+    /// Returns the size of a block in bytes.
     fn block_bytes(&self) -> usize;
 
-    /// Blocks that can be addressed: `0..blocks`.
+    /// Returns the number of blocks that can be addressed: `0..blocks`.
     fn blocks(&self) -> u64;
 
     /// The largest number of blocks of one `read` or `write`: a public parameter, at least 1.
     fn max_batch(&self) -> usize;
 
-    /// Bytes of the table of rows: keys and values together.
+    /// Returns the number of bytes of the table of rows: keys and values together.
     fn rows_bytes(&self) -> u64;
 
-    /// Bytes of the table of rows that are free now. A row takes at most 64 bytes in addition to its key and its value.
+    /// Returns the number of bytes of the table of rows that are free now. A row takes at most 64 bytes in addition to
+    /// its key and its value.
     fn rows_free(&self) -> u64;
 
     /// Reads blocks in the order given, each exactly one block long. A block that was never written reads as zeros.
@@ -56,7 +57,7 @@ pub trait Device: Send + Sync + 'static {
         writes: Vec<(u64, Bytes)>,
     ) -> impl Future<Output = Result<(), DeviceError>> + Send;
 
-    /// Returns all rows, in any order. The watcher sees nothing of it.
+    /// Returns all rows, in any order. The watcher cannot see this.
     fn load_rows(&self) -> impl Future<Output = Result<Vec<Row>, DeviceError>> + Send;
 
     /// Changes rows, all of them or none, durable when this returns. A later change of a key wins over an earlier one.
@@ -72,12 +73,11 @@ pub trait Device: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// The local disk or the store has no space for blocks.
-    #[error("the vault has no space left for blocks: free some on its disk or in its store")]
+    #[error("the vault has no space left for blocks: free some space on its disk or in its store")]
     Full,
     /// The table of rows is full.
     #[error(
-        "the vault's catalogue is full: delete objects, or grow the vault with `ameles migrate --capacity SIZE`; it has a \
-         256th of the capacity, and 2 MiB at least"
+        "the vault's catalogue is full: delete objects, or grow the vault with `ameles migrate --capacity SIZE`; its size is 1/256 of the capacity, at least 2 MiB"
     )]
     RowsFull,
     /// The disk of the trusted folder is full.
@@ -90,7 +90,7 @@ pub enum DeviceError {
     /// the operator of the gateway only.
     #[error("the vault is unavailable for now: {0}")]
     Unavailable(String),
-    /// The store returned other bytes than were written to it.
+    /// The store returned other bytes than the written ones.
     #[error("the store was tampered with: {0}")]
     Tampered(String),
     /// The vault was closed.

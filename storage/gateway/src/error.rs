@@ -16,9 +16,9 @@ pub enum Error {
     #[error("the container exists already")]
     ContainerExists,
     /// The container still has objects.
-    #[error("the container still holds {objects} objects or old versions of some: delete them first")]
+    #[error("the container still has {objects} objects or old versions: delete them first")]
     ContainerNotEmpty {
-        /// Objects in it.
+        /// The number of objects in the container.
         objects: usize,
     },
     /// No object has this key.
@@ -34,7 +34,7 @@ pub enum Error {
         version: VersionId,
         /// The time of the delete.
         modified: UnixMillis,
-        /// True if the request named the version, false if it asked for the newest one.
+        /// True if the request named the version, false if it requested the newest one.
         is_named: bool,
     },
     /// A container keeps old versions in one way only: under their keys, or in an archive. Nothing was changed.
@@ -50,7 +50,7 @@ pub enum Error {
     #[error("part number {0} is not between 1 and 10000")]
     PartNumber(i64),
     /// A completion names a part that was never uploaded, or not with this ETag or checksum.
-    #[error("part {0} was not uploaded, or not with the ETag or checksum given")]
+    #[error("part {0} was not uploaded, or not with the given ETag or checksum")]
     InvalidPart(u16),
     /// A completion names no part.
     #[error("the list of parts is empty: name the parts that make up the object")]
@@ -61,9 +61,9 @@ pub enum Error {
     /// A part other than the last is too small.
     #[error("part {number} has {bytes} bytes: every part but the last must have at least {min}")]
     PartTooSmall {
-        /// Its number.
+        /// The number of the part.
         number: u16,
-        /// Its size in bytes.
+        /// The size of the part in bytes.
         bytes: u64,
         /// The minimum that is accepted, in bytes.
         min: u64,
@@ -85,20 +85,20 @@ pub enum Error {
     OverQuota(&'static str),
     /// The account already has three quarters of the rows that other accounts leave free.
     #[error(
-        "this account's names and metadata have all the room that one account may take: delete objects or old versions, or grow \
+        "this account's names and metadata use all the space that one account may have: delete objects or old versions, or grow \
              the vault with `ameles migrate --capacity SIZE`"
     )]
     OverRowShare,
     /// The container for old versions does not exist. Nothing was changed.
-    #[error("the container for old versions does not exist: make it, or set another one")]
+    #[error("the container for old versions does not exist: create it, or set another one")]
     NoArchive,
     /// Metadata that cannot be stored.
     #[error("{0}")]
     Metadata(String),
     /// The metadata or the headers are too long. Nothing was changed.
-    #[error("the metadata has {bytes} bytes, names and values together: at most {max} are taken")]
+    #[error("the metadata has {bytes} bytes, names and values together: at most {max} are allowed")]
     MetadataTooLarge {
-        /// Bytes given.
+        /// The number of bytes given.
         bytes: usize,
         /// The largest number of bytes that is accepted.
         max: usize,
@@ -106,24 +106,24 @@ pub enum Error {
     /// The body is shorter or longer than announced.
     #[error("the body has {got} bytes instead of the announced {declared}")]
     WrongLength {
-        /// Bytes announced.
+        /// The number of bytes announced.
         declared: u64,
-        /// Bytes received. If the body was too long, the number received when the gateway noticed it.
+        /// The number of bytes received. If the body was too long, the number received when the gateway noticed it.
         got: u64,
     },
     /// The parts of a completion have another size together than announced.
     #[error("the parts have {got} bytes together instead of the announced {declared}")]
     WrongSize {
-        /// Bytes announced.
+        /// The number of bytes announced.
         declared: u64,
-        /// Bytes of the parts.
+        /// The number of bytes of the parts.
         got: u64,
     },
     /// The body does not match the digest that came with it.
-    #[error("the {0} given does not match the body")]
+    #[error("the given {0} does not match the body")]
     BadDigest(&'static str),
     /// A checksum does not match its part or object.
-    #[error("the {algorithm} given does not match the {}", .part.map_or_else(|| "object".to_owned(), |part| format!("part {part}")))]
+    #[error("the given {algorithm} does not match the {}", .part.map_or_else(|| "object".to_owned(), |part| format!("part {part}")))]
     WrongChecksum {
         /// The algorithm of the checksum.
         algorithm: Algorithm,
@@ -138,9 +138,9 @@ pub enum Error {
         "{needed} blocks are needed and {free} are free: delete objects, or grow the vault with `ameles migrate --capacity SIZE`"
     )]
     Full {
-        /// Blocks that the object takes, padding included.
+        /// The number of blocks that the object takes, padding included.
         needed: u64,
-        /// Blocks that are free.
+        /// The number of blocks that are free.
         free: u64,
     },
     /// The memory for transfers is in use. Nothing was started.
@@ -175,14 +175,14 @@ pub enum OpenError {
         "the device has blocks of {block_bytes} bytes and batches of {max_batch} blocks: both must be at least 1"
     )]
     Shape {
-        /// Bytes of a block.
+        /// The size of a block in bytes.
         block_bytes: usize,
         /// The largest number of blocks of a batch.
         max_batch: usize,
     },
     /// The catalogue has a format that this version does not know.
     #[error(
-        "the catalogue is of format {found}, this version knows format {known}: open it with the version that wrote it"
+        "the catalogue has format {found}, but this version reads format {known}: open it with the version that wrote it"
     )]
     Format {
         /// The format of the catalogue.
@@ -191,11 +191,13 @@ pub enum OpenError {
         known: u32,
     },
     /// The catalogue was written for blocks of another size.
-    #[error("the catalogue was written for blocks of {found} bytes, the device has blocks of {block_bytes}")]
+    #[error(
+        "the catalogue was written for blocks of {found} bytes, but the device has blocks of {block_bytes}"
+    )]
     BlockBytes {
-        /// Bytes of a block when the catalogue was created.
+        /// The size of a block in bytes when the catalogue was created.
         found: u64,
-        /// Bytes of a block of the device.
+        /// The size of a block of the device in bytes.
         block_bytes: u64,
     },
     /// A row of the catalogue is invalid.

@@ -57,7 +57,7 @@ pub use any_device::AnyDevice;
 pub use device::{Device, DeviceError, Flow};
 pub use error::{Error, OpenError};
 pub use http::admission::Admission;
-pub use http::answer_guard::AnswerGuard;
+pub use http::answer_check::AnswerCheck;
 pub use http::body_timeout::{BodyError, RequestBody};
 pub use http::tls::{Tls, TlsError};
 pub use objects::account::{Account, FIRST_ACCOUNT};

@@ -28,20 +28,21 @@ pub enum CommitFault {
     RowsFull,
     /// Commits fail and change nothing.
     Before,
-    /// Commits fail, and the changes are made all the same.
+    /// Commits fail, but the changes are made.
     After,
 }
 
 /// The operations at which the device fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Blocks that can still be read before every read fails.
+    /// The number of blocks that can still be read before every read fails.
     pub reads_left: Option<u64>,
-    /// Blocks that can still be written before every write fails. A batch that fails writes its first blocks.
+    /// The number of blocks that can still be written before every write fails. A batch that fails writes its first
+    /// blocks.
     pub writes_left: Option<u64>,
     /// The outcome of commits.
     pub commits: CommitFault,
-    /// Commits that succeed before that outcome.
+    /// The number of commits that succeed before that outcome.
     pub commits_left: u64,
 }
 

@@ -117,7 +117,7 @@ async fn put(mut stream: TcpStream) -> String {
     stream.write_all(&piece[..OBJECT % piece.len()]).await.expect("sent");
     let mut status = [0; 14];
     stream.read_exact(&mut status).await.expect("a status");
-    // What is left of the interim answer comes first.
+    // The rest of the interim answer comes first.
     String::from_utf8_lossy(&status).into_owned()
 }
 

@@ -24,7 +24,7 @@ impl AnyStore {
         AnyStore { store: Rc::new(store), space: None }
     }
 
-    /// The same store, with writes that wait for this space.
+    /// This store, with writes that wait for this space.
     pub(crate) fn with_space(self, space: Arc<StoreSpace>) -> Self {
         AnyStore { space: Some(space), ..self }
     }

@@ -13,7 +13,7 @@ use ameles_store::BlobError;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum VaultError {
     /// The trusted folder holds no vault.
-    #[error("there is no vault in the trusted folder: make one with `init`, or restore one with `restore`")]
+    #[error("there is no vault in the trusted folder: create one with `init`, or restore one with `restore`")]
     NoVault,
     /// The folder or the store already holds a vault.
     #[error("{0}")]
@@ -25,14 +25,14 @@ pub enum VaultError {
     #[error("the store holds no vault: its header is missing")]
     StoreEmpty,
     /// The format is newer than this program.
-    #[error("the vault has format {found} and this version reads format {known}: use a newer ameles")]
+    #[error("the vault has format {found}, but this version reads format {known}: use a newer ameles")]
     NewerFormat {
         /// The vault's format.
         found: u16,
         /// The newest format that this program knows.
         known: u16,
     },
-    /// The master key is not this vault's.
+    /// The master key is not the key of this vault.
     #[error(
         "the key does not open this vault: it was made with another key or passphrase, or its key was changed since"
     )]
@@ -58,7 +58,7 @@ pub enum VaultError {
     /// Another gateway has opened the vault since.
     #[error(
         "another gateway has opened this vault since: its epoch is {theirs}, and the newest that this trusted folder knows \
-         is {ours}. Serve with the trusted folder of that gateway, which loses nothing; if that is gone for good, use \
+         is {ours}. Serve with the trusted folder of that gateway, which loses nothing; if that folder is lost, use \
          `restore --takeover` into an empty --data folder. Delete nothing from the store"
     )]
     Displaced {
@@ -69,7 +69,7 @@ pub enum VaultError {
     },
     /// An object that was to be created is there already, with other contents.
     #[error(
-        "{0} is in the store already, with other contents: a copy of this machine serves the same vault (one of the \
+        "{0} is already in the store, with other contents: a copy of this machine serves the same vault (one of the \
          two was resumed from a snapshot of its memory), or somebody planted the object: `ameles gc` shows \
          which. This gateway has stopped. Writes that it acknowledged after the snapshot are only in its own trusted \
          folder: keep that folder, and serve with the folder of the other copy"
@@ -111,9 +111,9 @@ pub enum VaultError {
         "the table of rows is full: {needed} bytes are needed and {max} are reserved; delete something first"
     )]
     RowsFull {
-        /// Bytes needed.
+        /// The number of bytes needed.
         needed: u64,
-        /// Bytes reserved.
+        /// The number of bytes reserved.
         max: u64,
     },
     /// The stash is at its bound; the access was refused before anything changed.
@@ -130,7 +130,7 @@ pub enum VaultError {
     /// A write was refused, and nothing of it was carried out. The trusted disk or the store is full, and the remaining
     /// reserve is for reads and deletions.
     #[error(
-        "no room for writes: the trusted folder's disk or the store is full; free some space there; reads go on for now"
+        "no room for writes: the trusted folder's disk or the store is full; free some space there; reads still work for now"
     )]
     NoRoom,
     /// The store is full, and a pending write must come before anything else.
@@ -166,7 +166,7 @@ pub enum VaultError {
     Parameters(#[source] ErrorReason),
     /// The vault's key is being changed already.
     #[error(
-        "the vault's key is being changed already: serve it with the newer key until `ameles status` no longer has \
+        "the vault's key is already being changed: serve the vault with the newer key until `ameles status` no longer has \
          a line `key`, and then change it again"
     )]
     KeyChanging,
@@ -180,7 +180,7 @@ pub enum VaultError {
     NoCheckpoint,
     /// A restore would displace another gateway.
     #[error(
-        "the store was last opened in epoch {0}: if that gateway is gone for good, give --takeover; it can never write to this vault again"
+        "the store was last opened in epoch {0}: if that gateway is lost, give --takeover; it can never write to this vault again"
     )]
     TakeoverNeeded(u32),
     /// The text is not a receipt.
@@ -196,18 +196,18 @@ pub enum VaultError {
     Receipt(String),
 }
 
-/// The place that already holds a vault, where one was to be created or restored.
+/// The place at which a vault was to be created or restored, and which already holds one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExistsIn {
     /// The trusted folder.
     #[error(
-        "the trusted folder already holds a vault: `ameles serve` serves it; for another vault name another --data folder"
+        "the trusted folder already holds a vault: `ameles serve` serves it; to make another vault, give another --data folder"
     )]
     TrustedFolder,
     /// The store.
     #[error(
         "the store already holds a vault: `ameles serve` serves it with the trusted folder that belongs to it (if that is lost, \
-         `ameles restore` makes another in a new --data folder); for another vault name another place"
+         `ameles restore` makes another in a new --data folder); to make another vault, give another place"
     )]
     Store,
 }

@@ -69,12 +69,12 @@ impl Vault {
         &self.shared.header
     }
 
-    /// Bytes of a block.
+    /// Returns the size of a block in bytes.
     pub fn block_bytes(&self) -> usize {
         self.shared.header.parameters.scheme.block_bytes() as usize
     }
 
-    /// Blocks that can be addressed.
+    /// Returns the number of blocks that can be addressed.
     pub fn capacity(&self) -> u64 {
         self.shared.header.parameters.scheme.capacity()
     }
@@ -87,7 +87,8 @@ impl Vault {
     /// The current figures.
     pub fn status(&self) -> Status {
         let published = self.shared.status.lock().expect("no thread panics while it holds this lock").clone();
-        // Rows and reserve change without an access, so the figures that were published with the last access may be old.
+        // Rows and reserve change without an access, so the figures that were published with the last access may be
+        // old.
         let (reserve, store) = (self.shared.disk.reserve().figures(), self.shared.store_space.figures());
         Status { rows: self.rows(), reserve, store, ..published }
     }
@@ -104,8 +105,8 @@ impl Vault {
         self.shared.lease.is_valid()
     }
 
-    /// Stops the vault because the machine was resumed from a snapshot: another copy may go on with the same memory. No
-    /// request is answered from now on. The next opening waits as after a copy of the trusted disk.
+    /// Stops the vault because the machine was resumed from a snapshot: another copy may continue with the same memory.
+    /// No request is answered from now on. The next opening waits as after a copy of the trusted disk.
     pub async fn stop_resumed(&self) {
         self.shared.lease.revoke();
         // A vault that has already stopped need not be told.
@@ -123,7 +124,7 @@ impl Vault {
     /// how callers take turns.
     ///
     /// # Errors
-    /// As [`access_in`](Self::access_in).
+    /// The errors of [`access_in`](Self::access_in).
     pub async fn access(&self, calls: Vec<Call>) -> Result<Answers, VaultError> {
         self.execute(None, calls).await
     }
@@ -139,7 +140,7 @@ impl Vault {
     ///
     /// # Errors
     /// [`VaultError::OutOfRange`] and [`VaultError::WrongLength`] before anything is shown to the store, and
-    /// [`VaultError::NoRoom`] for a write. [`VaultError::DiskFull`] and [`VaultError::StoreFull`]: the vault goes on
+    /// [`VaultError::NoRoom`] for a write. [`VaultError::DiskFull`] and [`VaultError::StoreFull`]: the vault continues
     /// when there is room. Otherwise the error that has stopped the vault.
     pub async fn access_in(&self, flow: Flow, calls: Vec<Call>) -> Result<Answers, VaultError> {
         self.execute(Some(flow), calls).await
@@ -201,7 +202,7 @@ impl Vault {
     /// Reads a block.
     ///
     /// # Errors
-    /// As [`access`](Self::access).
+    /// The errors of [`access`](Self::access).
     pub async fn read(&self, block: BlockId) -> Result<Bytes, VaultError> {
         let mut answers = self.access(vec![Call::Read(block)]).await?;
         answers.pop().flatten().ok_or(VaultError::Closed)
@@ -210,7 +211,7 @@ impl Vault {
     /// Replaces a block. The block is durable when this returns.
     ///
     /// # Errors
-    /// As [`access`](Self::access).
+    /// The errors of [`access`](Self::access).
     pub async fn write(&self, block: BlockId, payload: impl Into<Bytes>) -> Result<(), VaultError> {
         self.access(vec![Call::Write(block, payload.into())]).await.map(drop)
     }
@@ -244,8 +245,7 @@ impl Vault {
         self.refuse_unless_leased()
     }
 
-    /// Stops the vault if the disk has failed. The disk accepts nothing any more, and the session may not have noticed
-    /// yet.
+    /// Stops the vault if the disk has failed. The disk accepts nothing any more. The session may not know this yet.
     async fn stop_on_disk_failure<T>(&self, done: Result<T, VaultError>) -> Result<T, VaultError> {
         if let Err(error @ (VaultError::Disk(_) | VaultError::DiskFull | VaultError::Damaged(_))) = &done {
             // A vault that has already stopped need not be told.
@@ -286,8 +286,8 @@ impl Vault {
         self.ask(|reply| Command::Check(progress, reply)).await
     }
 
-    /// From now on, requests fail with [`VaultError::StoreFull`] if the store has no room, instead of waiting for it.
-    /// For commands that maintain a vault and do not serve it.
+    /// Makes requests fail with [`VaultError::StoreFull`] from now on if the store has no room, instead of waiting for
+    /// it. Commands that maintain a vault and do not serve it need this.
     pub fn fail_if_store_is_full(&self) {
         self.shared.store_space.wait(false);
     }

@@ -1,5 +1,5 @@
-//! The memory of a change of the key and of a restore is bounded, however large the stash is: every byte that is allocated is
-//! counted. Their store and their disks are files, which are not.
+//! The memory of a change of the key and of a restore is bounded, however large the stash is: every byte that is
+//! allocated is counted. Their store and their disks are files, which are not.
 
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
@@ -21,7 +21,7 @@ static COUNTED: PeakAlloc = PeakAlloc;
 const BLOCK: u32 = 64 << 10;
 const CAPACITY: u64 = 1024;
 const BATCH: u32 = 64;
-/// Room for the tree top: most of the blocks.
+/// The room for the tree top: most of the blocks.
 const STASH: u64 = 896;
 /// The buckets in flight twice, in the clear and sealed; the pieces of a checkpoint take less. The stash is not in it.
 const MAX: usize = 90 << 20;

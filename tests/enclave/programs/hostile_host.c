@@ -1,12 +1,13 @@
 /* A hostile host on its own hart in supervisor mode. It tries to read, write and execute all addresses, and writes a
  * table of the results to its part of untrusted memory, where the test reads it.
  *
- * The table is at 32 KiB of this program: a word that is 1 when the table is complete, the number of rows, and the
- * rows: address, and the causes of the traps of load, store and jump. A cause of ~0 means that there was no trap.
+ * The table is at 32 KiB of this program. It has a word that is 1 when the table is complete, the number of rows, and
+ * the rows. A row is an address, and the causes of the traps of load, store and jump. A cause of ~0 means that there
+ * was no trap.
  *
- * Then it sends the firmware requests about the enclave's harts. The answers are 28 KiB after the start of the table:
- * their number, and for each hart its number and the answers to a start, a query of its state, an interrupt, and remote
- * fences of instructions and of addresses. */
+ * Then it sends the firmware requests about the enclave's harts. The answers are 28 KiB after the start of the table.
+ * They begin with their number. For each hart they have its number and the answers to a start, a query of its state, an
+ * interrupt, and remote fences of instructions and of addresses. */
 
 typedef unsigned long word;
 
@@ -127,7 +128,7 @@ void look(word *table) {
     for (word at = 0x80400000; at < 0xc0000000; at += 0x400000)
         try_to(at);
     try_to(0xbffffffc);
-    /* Untrusted memory, up to this program. */
+    /* Untrusted memory, up to the begin of this program. */
     word here;
     __asm__("lla %0, _start" : "=r"(here));
     for (word at = 0xc0000000; at < here; at += 0x8000) {

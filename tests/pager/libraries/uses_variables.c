@@ -1,5 +1,5 @@
 // The variables of a library have their values from before main, keep what is written, and are nowhere in the clear.
-#include "../mappings/clear.h"
+#include "../mappings/secret_search.h"
 #include "variables.h"
 #include <pthread.h>
 

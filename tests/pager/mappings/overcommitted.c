@@ -30,7 +30,7 @@ int main(void) {
         evict_all();
         CHECK(is_scattered(one, 150, round) && is_scattered(two + 100 * PAGE, 150, round + 7));
         CHECK(is_zero(one + (50 * APART + 30) * PAGE, 20));
-        // Touched and untouched pages are released alike.
+        // Touched and untouched pages are released in the same way.
         CHECK(madvise(one, RESERVED * PAGE, MADV_DONTNEED) == 0);
         CHECK(is_zero(one + 40 * APART * PAGE, 1));
     }

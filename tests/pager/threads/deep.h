@@ -1,5 +1,5 @@
 // Frames far down a stack, each with a different value.
-#include "../mappings/clear.h"
+#include "../mappings/secret_search.h"
 #include <pthread.h>
 #include <stdint.h>
 

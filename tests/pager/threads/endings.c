@@ -19,7 +19,7 @@ static void destroy(void *value) {
     volatile char frame[3 * PAGE];
     mark((char *)frame, 3, (unsigned)(uintptr_t)value);
     CHECK(is_marked((char *)frame, 3, (unsigned)(uintptr_t)value));
-    // Set again each time, as long as the C library calls the destructor.
+    // The destructor sets the value again, for as long as the C library calls it.
     pthread_setspecific(key, value);
     ended++;
 }

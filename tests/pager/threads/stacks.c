@@ -41,7 +41,7 @@ int main(int count, char **words) {
         evict_all();
     int found = in_the_clear(1);
     fprintf(stderr, "%d in the clear\n", found);
-    // A negative number skips the check: stacks in the region and beyond it are counted alike.
+    // A negative number skips the check: stacks in the region and beyond it are counted in the same way.
     CHECK(found == wanted || wanted < 0);
     pthread_barrier_wait(&looked);
     for (uintptr_t thread = 0; thread < THREADS; thread++) {

@@ -1,4 +1,5 @@
-//! The pages of the cells of the controller in `hardware/cells/`. They are generated from the sources, so they stay current.
+//! The pages of the cells of the controller in `hardware/cells/`. They are generated from the sources, so they stay
+//! current.
 
 mod inputs;
 mod page;
@@ -71,7 +72,7 @@ fn existing_pages(folder: &Path) -> Result<BTreeMap<String, String>> {
     let mut pages = BTreeMap::new();
     let entries = fs::read_dir(folder).with_context(|| format!("listing {}", folder.display()))?;
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-        let name = path.file_name().context("a page without a file name")?.to_string_lossy().into_owned();
+        let name = path.file_name().context("a page has no file name")?.to_string_lossy().into_owned();
         pages.insert(name, fs::read_to_string(&path)?);
     }
     Ok(pages)

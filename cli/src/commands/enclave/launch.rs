@@ -51,8 +51,8 @@ pub(super) struct LaunchFlags {
     /// plain, detworam, eager, parallel, eager-parallel, path or opam
     #[arg(long, value_name = "SCHEME", default_value_t = Scheme::DetWoOram)]
     pub(super) scheme: Scheme,
-    /// Pages that each write of detworam, eager and their parallel forms refreshes: a larger K needs less memory and more
-    /// work [default: 3]
+    /// Pages that each write of detworam, eager and their parallel forms refreshes: a larger K needs less memory and
+    /// more work [default: 3]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub(super) k: Option<u64>,
     /// Harts that seal and open the pages of a fault in parallel (parallel and eager-parallel) [default: 2]
@@ -184,7 +184,7 @@ impl LaunchFlags {
 }
 
 impl LaunchableProgram {
-    /// Creates it from parts that the caller has found.
+    /// Creates the setup from parts that the caller has found.
     pub(super) fn new(runtime: Runtime, image: Image, arguments: Vec<Vec<u8>>) -> Self {
         LaunchableProgram { runtime, image, arguments, environment: Vec::new() }
     }

@@ -1,4 +1,5 @@
-//! Signals while a program runs in the enclave. The program gets none of them; signals that ask for an end stop the run.
+//! Signals while a program runs in the enclave. The program gets none of them; signals that request an end stop the
+//! run.
 
 use crate::enclave::Machine;
 use crate::runtime::interrupt::is_ignored;
@@ -27,8 +28,8 @@ pub(super) struct RunSignals {
 }
 
 impl RunSignals {
-    /// Listens until this process exits. A signal that was ignored at its start stays ignored: `nohup`, and shells for jobs
-    /// in the background, rely on that.
+    /// Listens until this process exits. A signal that was ignored at its start stays ignored: `nohup`, and shells for
+    /// jobs in the background, rely on that.
     ///
     /// # Errors
     /// The system refuses signal handlers or a thread.

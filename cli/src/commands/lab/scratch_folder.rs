@@ -31,8 +31,8 @@ impl Drop for ScratchFolder {
 
 /// Creates a folder for all temporary files from now on.
 ///
-/// The folder is removed when the result is dropped. A signal to end removes it too: then the finished part of the report
-/// is printed, and the process exits with 128 plus the number of the signal.
+/// The folder is removed when the result is dropped. A signal to end also removes it. Then the finished part of the
+/// report is printed, and the process exits with 128 plus the number of the signal.
 ///
 /// # Errors
 /// There is no folder for temporary files, or the system refuses signal handlers.

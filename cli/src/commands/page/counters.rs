@@ -19,9 +19,10 @@ pub(super) struct Counters {
     pub(super) heap_bytes: u64,
     /// The maximum number of bytes in the region.
     pub(super) paged_bytes: u64,
-    /// Private memory outside of the region that the program wrote to, at its end; 0 if unknown.
+    /// The number of bytes of private memory outside of the region that the program had written to when it ended; 0 if
+    /// unknown.
     pub(super) unpaged_bytes: u64,
-    /// Programs that the program started.
+    /// The number of programs that the program started.
     pub(super) children: u64,
     /// Children by `fork` and their children, which are paged too.
     pub(super) forks: Forks,

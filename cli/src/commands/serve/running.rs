@@ -20,7 +20,7 @@ use crate::vault::open_vault::{OpenVaults, Successor, SuccessorReader};
 use ameles_gateway::auth::identity::Users;
 use ameles_gateway::http::admin;
 use ameles_gateway::page::RequestCounters;
-use ameles_gateway::{AnswerGuard, Gateway};
+use ameles_gateway::{AnswerCheck, Gateway};
 use anyhow::{Context, Result};
 use axum::Router;
 use std::sync::atomic::AtomicBool;
@@ -89,8 +89,8 @@ impl Running {
             watchers.push(tokio::spawn(tls_watch::watch(files, tls)));
         }
         let requested = device.clone();
-        let answer_guard = AnswerGuard::new(move || requested.may_answer());
-        let servers = Servers::open(&settings, (clients, swift), &gateway, answer_guard, &users, tls, &stop)?;
+        let answer_check = AnswerCheck::new(move || requested.may_answer());
+        let servers = Servers::open(&settings, (clients, swift), &gateway, answer_check, &users, tls, &stop)?;
         let sweeper = tokio::spawn(sweep(gateway.clone()));
         let copier = successor.map(|successor| tokio::spawn(successor.copy(stop_copying.clone())));
         Ok(Running {

@@ -4,7 +4,7 @@ use crate::config::Settings;
 use ameles_gateway::auth::identity::Users;
 use ameles_gateway::http::server::{Limits, Options, Serving};
 use ameles_gateway::swift::Address;
-use ameles_gateway::{Admission, AnswerGuard, Gateway, Tls, serve_s3, serve_swift};
+use ameles_gateway::{Admission, AnswerCheck, Gateway, Tls, serve_s3, serve_swift};
 use anyhow::{Context, Result};
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl Servers {
         settings: &Settings,
         (s3, swift): (TcpListener, Option<TcpListener>),
         gateway: &Gateway,
-        answer_guard: AnswerGuard,
+        answer_check: AnswerCheck,
         users: &Arc<Users>,
         tls: Option<Tls>,
         stop: &CancellationToken,
@@ -36,7 +36,7 @@ impl Servers {
             None => Address::OfHost { tls: tls.is_some() },
         };
         let admission = Admission::new(settings.serve.requests as usize);
-        let options = Options { limits: Limits::default(), admission, tls, answer_guard };
+        let options = Options { limits: Limits::default(), admission, tls, answer_check };
         let swift = match swift {
             Some(swift) => {
                 let swift = tokio::net::TcpListener::from_std(swift)?;

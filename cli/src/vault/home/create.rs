@@ -17,16 +17,17 @@ impl Home<'_> {
     /// Creates a vault.
     ///
     /// # Errors
-    /// There is a vault already; the parameters cannot work; disk, key or store fail; Ctrl-C. All files that were created on
-    /// this machine are removed, unless the store may have the vault's header: opening completes such a vault.
+    /// There is a vault already; the parameters cannot work; disk, key or store fail; Ctrl-C. All files that were
+    /// created on this machine are removed, unless the store may have the vault's header: opening completes such a
+    /// vault.
     pub async fn create(&self) -> Result<(Opening, Interrupts)> {
         let total = machine_memory();
         let parameters = self.plan_for_memory(total)?;
         self.create_with(parameters).await
     }
 
-    /// Plans the parameters for a machine with this much memory. Unless a tree top is given, the trusted side takes at most
-    /// half of it.
+    /// Plans the parameters for a machine with this much memory. Unless a tree top is given, the trusted side takes at
+    /// most half of it.
     fn plan_for_memory(&self, total: Option<u64>) -> Result<VaultParameters, SettingsError> {
         let planned = vault_parameters(self.settings)?;
         let is_adjustable =
@@ -52,7 +53,7 @@ impl Home<'_> {
     /// Creates a vault with these parameters. The settings must have the same sizes.
     ///
     /// # Errors
-    /// As [`create`](Self::create).
+    /// The errors of [`create`](Self::create).
     pub async fn create_with(&self, parameters: VaultParameters) -> Result<(Opening, Interrupts)> {
         if self.has_vault()? {
             let folder = self.settings.data.trusted().display().to_string();
@@ -121,7 +122,8 @@ impl Home<'_> {
         })
     }
 
-    /// Returns advice for a vault that does not fit into `total` bytes: the largest tree top with which it takes at most half.
+    /// Returns advice for a vault that does not fit into `total` bytes: the largest tree top with which it takes at
+    /// most half.
     fn tree_top_advice(&self, total: u64) -> String {
         let name = self.settings.origins.name(TREE_TOP);
         if self.settings.scheme.scheme == Scheme::Trivial {

@@ -54,7 +54,7 @@ impl Home<'_> {
     /// Refuses to create a vault in a folder with an unfinished restore.
     ///
     /// # Errors
-    /// [`VaultError::RestoreUnfinished`], and those of the disk.
+    /// [`VaultError::RestoreUnfinished`], and the errors of the disk.
     pub(super) fn refuse_during_restore(&self) -> Result<()> {
         let is_unfinished = match self.database().exists() {
             true => is_unfinished(&self.disk()?)?,

@@ -33,7 +33,7 @@ impl Home<'_> {
     /// Opens the trusted disk of an existing vault and reads its key, without requests to the store.
     ///
     /// # Errors
-    /// As [`disk`](Self::disk) and [`key`](Self::key).
+    /// The errors of [`disk`](Self::disk) and [`key`](Self::key).
     pub fn disk_and_key(&self) -> Result<(TrustedDisk, MasterKey)> {
         let disk = self.disk()?;
         let master = self.key(&self.header_on(&disk)?)?;
@@ -43,7 +43,7 @@ impl Home<'_> {
     /// Returns the stored header on the trusted disk.
     ///
     /// # Errors
-    /// [`VaultError::NoVault`], [`VaultError::RestoreUnfinished`], and those of the disk.
+    /// [`VaultError::NoVault`], [`VaultError::RestoreUnfinished`], and the errors of the disk.
     pub fn header_on(&self, disk: &TrustedDisk) -> Result<Vec<u8>> {
         raw_header(disk).map_err(|error| match error {
             VaultError::NoVault => self.no_vault(),
@@ -54,7 +54,7 @@ impl Home<'_> {
     /// Finds the vault with this trusted disk and key.
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// The errors of [`find`](Self::find).
     pub async fn find_with(
         &self,
         disk: TrustedDisk,

@@ -19,7 +19,7 @@ pub type NewKey = (MasterKey, Option<PassphraseHeader>);
 pub enum Renewal {
     /// The current key of the vault.
     Same(MasterKey),
-    /// Another key; `None` if it must be created in its file.
+    /// The vault gets another key; `None` if it must be created in its file.
     Another(Option<NewKey>),
 }
 
@@ -62,8 +62,8 @@ impl Home<'_> {
         key.context(name)
     }
 
-    /// Returns true if a new vault here would have the key of the vault with this stored header. With a passphrase it never
-    /// would, because each vault has its own salt.
+    /// Returns true if a new vault here would have the key of the vault with this stored header. With a passphrase it
+    /// never would, because each vault has its own salt.
     ///
     /// # Errors
     /// The key is missing or invalid.
@@ -87,8 +87,8 @@ impl Home<'_> {
         }
     }
 
-    /// Returns the key that will replace the key of the vault with this stored header. A passphrase is the same if it gives the
-    /// vault's key with the vault's salt.
+    /// Returns the key that will replace the key of the vault with this stored header. A passphrase is the same if it
+    /// gives the vault's key with the vault's salt.
     ///
     /// # Errors
     /// The key is missing or invalid.

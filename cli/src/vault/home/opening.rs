@@ -21,12 +21,12 @@ impl Opening {
         &self.setup
     }
 
-    /// Returns the meter of the requests to its store.
+    /// Returns the meter of the requests to the store.
     pub fn meter(&self) -> &MeterReader {
         &self.meter
     }
 
-    /// Returns its store without wrappers.
+    /// Returns the store without wrappers.
     pub fn objects(&self) -> &Objects {
         &self.objects
     }
@@ -45,7 +45,7 @@ impl Opening {
         self
     }
 
-    /// Returns the accesses to its store, for the owner's page.
+    /// Returns the accesses to the store, for the owner's page.
     pub fn touches(&self) -> Touches {
         self.touches.clone()
     }

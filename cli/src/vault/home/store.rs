@@ -57,8 +57,8 @@ impl Home<'_> {
         })
     }
 
-    /// Returns advice if the address of a failed request came from the environment. The variables that `serve` prints for its
-    /// clients set one.
+    /// Returns advice if the address of a failed request came from the environment. The variables that `serve` prints
+    /// for its clients set one.
     fn environment_endpoint(&self, error: &OpenError) -> Option<String> {
         let store = &self.settings.store;
         let is_possible_cause = matches!(
@@ -86,7 +86,7 @@ impl Home<'_> {
     /// Opens the untrusted side of an existing vault, without creating it.
     ///
     /// # Errors
-    /// [`SettingsError::NoStore`] if its folder does not exist; those of [`objects`](Self::objects).
+    /// [`SettingsError::NoStore`] if its folder does not exist; the errors of [`objects`](Self::objects).
     pub async fn existing_objects(&self) -> Result<Objects> {
         let no_folder =
             |error: &anyhow::Error| matches!(error.downcast_ref(), Some(OpenError::NoFolder { .. }));

@@ -96,7 +96,7 @@ async fn the_pattern_appears_at_the_provider_when_the_oram_is_off_and_only_then(
     assert_ne!(at_store, requested);
 }
 
-/// Tells the other thread to stop when it is dropped.
+/// A guard that tells the other thread to stop when the guard is dropped.
 struct StopGuard<'a>(&'a AtomicBool);
 
 impl Drop for StopGuard<'_> {

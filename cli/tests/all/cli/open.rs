@@ -191,7 +191,7 @@ fn a_planted_claim_is_named_and_harmless_after_its_removal() {
     std::fs::write(&planted, b"no claim").expect("written");
     for error in check_refusals(&folder, 3) {
         assert!(
-            error.contains("epoch/ffffffff in the store is no claim made with this vault's key"),
+            error.contains("epoch/ffffffff in the store is not a claim made with this vault's key"),
             "{error}"
         );
     }

@@ -22,7 +22,7 @@ fn a_vault_changes_its_key_in_place_and_says_when_the_change_is_complete() {
     let status = folder.succeed("status");
     assert!(status.contains("is being changed: 0 of"), "{status}");
     let early = folder.fail("rotate-key --key-file new.key --new-key-file third.key", 1);
-    assert!(early.contains("is being changed already"), "{early}");
+    assert!(early.contains("is already being changed"), "{early}");
     // The refused command removes the key file that it created, and leaves a file that existed before.
     assert!(!folder.path("third.key").exists());
     std::fs::copy(folder.path("new.key"), folder.path("existing.key")).expect("copied");
@@ -68,8 +68,8 @@ fn a_change_that_the_store_refuses_leaves_no_new_key() {
 /// The table of a trusted disk that holds its values by name.
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 
-/// Undoes the steps of a key change after the one on the trusted disk: the store holds the header `before` again, and the
-/// disk records it.
+/// Undoes the steps of a key change after the one on the trusted disk: the store holds the header `before` again, and
+/// the disk records it.
 fn undo_in_the_store(folder: &TestFolder, before: &[u8]) {
     let database = Database::open(folder.path("ameles-data/trusted/vault.redb")).expect("opened");
     let transaction = database.begin_write().expect("a transaction");

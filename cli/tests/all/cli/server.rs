@@ -108,12 +108,12 @@ impl TestServer {
         figures.expect("an event")
     }
 
-    /// Stops it as Ctrl-C does; returns its exit code.
+    /// Stops the server as Ctrl-C does. Returns its exit code.
     pub(crate) fn stop(self) -> i32 {
         self.stop_with(Signal::INT)
     }
 
-    /// Stops it with a signal; returns its exit code.
+    /// Stops the server with a signal. Returns its exit code.
     pub(crate) fn stop_with(mut self, name: Signal) -> i32 {
         signal(&self.process, name);
         self.process.wait().expect("it ends").code().expect("an exit code")

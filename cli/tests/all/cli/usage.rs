@@ -48,7 +48,7 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
             "serve --listen 192.0.2.1:80",
             ["--listen: cannot listen on 192.0.2.1:80", "an address of this machine"],
         ),
-        ("restore --expect garbage", ["--expect", "no receipt"]),
+        ("restore --expect garbage", ["--expect", "is not a receipt"]),
         ("init --capcity 1GiB", ["--capcity", "--capacity"]),
         ("serv", ["unrecognized subcommand 'serv'", "serve"]),
         ("statsu", ["unrecognized subcommand 'statsu'", "status"]),

@@ -29,8 +29,8 @@ pub const BLOCK: usize = 128;
 pub const MAX_BATCH: usize = 4;
 pub const CAPACITY: u64 = 256;
 
-/// A small tree with so many slots that no bucket is ever read too often. The trace of an access therefore depends only on
-/// the number of accesses before it.
+/// A small tree with so many slots that no bucket is ever read too often. The trace of an access therefore depends only
+/// on the number of accesses before it.
 pub fn ring_parameters() -> RingParameters {
     RingParameters {
         capacity: CAPACITY,
@@ -84,7 +84,8 @@ pub struct RunningGateway {
 }
 
 impl TestEnvironment {
-    /// Creates a vault and writes every block, and thereby every bucket. `seed` and everything derived from it are secret.
+    /// Creates a vault and writes every block, which writes every bucket. `seed` and everything derived from it are
+    /// secret.
     pub async fn new(settings: Settings, seed: u64) -> Self {
         let mut rng = TestRng::of(seed);
         let (memory, disk) = (VersionedMemory::new(parameters().layout()), FragileDisk::default());

@@ -9,12 +9,12 @@ use core::error::Error;
 
 /// A state that accesses and rebuilds use one after the other, in the order asked.
 pub struct Epochs<T> {
-    /// Accesses of an epoch.
+    /// The number of accesses of an epoch.
     length: u64,
     bounds: Bounds,
     lock: FifoLock,
     poison_flag: PoisonFlag,
-    /// Accesses of this epoch, those that still wait for the lock included, and those that were served.
+    /// The accesses of this epoch, those that still wait for the lock included, and those that were served.
     accesses: Cell<u64>,
     served: Cell<u64>,
     /// The state, unless an operation has taken it.
@@ -48,7 +48,7 @@ pub trait EpochScheme {
     /// The store's error.
     type StoreError: Error + 'static;
 
-    /// Its epochs.
+    /// Returns the epochs of the scheme.
     fn epochs(&self) -> &Epochs<Self::State>;
 
     /// Serves a batch of at least one access, which was checked.

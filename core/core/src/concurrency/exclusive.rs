@@ -16,7 +16,7 @@ pub(crate) struct Exclusive {
 }
 
 impl Exclusive {
-    /// Makes room for so many operations, in flight or waiting: up to these it allocates nothing.
+    /// Makes room for this many operations, in flight or waiting: up to these it allocates nothing.
     pub(crate) fn with_room(operations: usize) -> Self {
         Exclusive { lock: FifoLock::with_room(operations), poison_flag: PoisonFlag::default() }
     }
@@ -41,7 +41,7 @@ impl Exclusive {
     /// Serves accesses, which need no check, once they have the lock.
     ///
     /// # Errors
-    /// [`OramError::Backlogged`], [`OramError::Poisoned`]; those of `serve`.
+    /// [`OramError::Backlogged`], [`OramError::Poisoned`]; the errors of `serve`.
     pub(crate) async fn access_blocks<O: Oram>(
         &self,
         oram: &O,
@@ -57,7 +57,7 @@ impl Exclusive {
     /// Does a step of the pending work once it has the lock.
     ///
     /// # Errors
-    /// [`OramError::Poisoned`]; those of `work`.
+    /// [`OramError::Poisoned`]; the errors of `work`.
     pub(crate) async fn step<E: Error + 'static>(
         &self,
         work: impl AsyncFnOnce() -> Result<(), OramError<E>>,

@@ -1,4 +1,4 @@
-//! A lock that its futures get one after the other, in the order in which they asked for it.
+//! A lock that its futures get one after the other, in the order in which they requested it.
 
 use alloc::collections::VecDeque;
 use core::cell::RefCell;

@@ -49,7 +49,7 @@ pub(crate) fn begin<'a, O: Oram>(
     if oram.must_step() { Err(OramError::Backlogged) } else { Ok(poison_flag.begin()) }
 }
 
-/// Refuses a batch that could bring so many blocks more into a stash that holds some already.
+/// Refuses a batch that could bring this many blocks more into a stash that holds some already.
 ///
 /// # Errors
 /// [`OramError::StashFull`].
@@ -61,7 +61,7 @@ pub(crate) fn check_room<E: Error + 'static>(
     if held + more > max { Err(OramError::StashFull { held, max }) } else { Ok(()) }
 }
 
-/// Turns the blocks that a batch asks for into look-ups, each with a new leaf, dummies too. A second request for a
+/// Turns the blocks that a batch requests into look-ups, each with a new leaf, dummies too. A second request for a
 /// block becomes a dummy look-up: it is served from what the first one brings.
 pub(crate) fn look_up(
     blocks: impl Iterator<Item = Option<BlockId>>,
@@ -94,7 +94,7 @@ pub(crate) fn find_paths<E: Error + 'static>(
 }
 
 /// Returns the block of a look-up in the stash, with its new leaf from now on. A block that was never mapped begins as
-/// zeros; a block that the batch asked for earlier has its leaf already.
+/// zeros; a block that the batch requested earlier has its leaf already.
 ///
 /// # Errors
 /// [`OramError::Contradiction`].

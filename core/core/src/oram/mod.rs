@@ -16,7 +16,7 @@ pub enum Access<'a> {
 }
 
 impl Access<'_> {
-    /// The block that is asked for; `None` for a dummy.
+    /// The block that is requested; `None` for a dummy.
     pub fn block(&self) -> Option<BlockId> {
         match self {
             Access::Read(block, _) | Access::Write(block, _) => Some(*block),
@@ -37,9 +37,9 @@ impl Access<'_> {
 /// The bounds of a batch: public parameters of every scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Blocks that the user can address: `0..capacity`.
+    /// The number of blocks that the user can address: `0..capacity`.
     pub capacity: u64,
-    /// Bytes of a block; may be 0 (simulators move no payload).
+    /// The size of a block in bytes; may be 0 (simulators move no payload).
     pub block_bytes: usize,
     /// The maximum number of accesses in one batch.
     pub max_batch: usize,
@@ -58,7 +58,7 @@ pub enum OramError<E: core::error::Error + 'static> {
     /// The block lies beyond the capacity. Nothing was changed and nothing was shown.
     #[error("{block} lies beyond the capacity of {capacity} blocks")]
     OutOfRange {
-        /// The block that was asked for.
+        /// The block that was requested.
         block: BlockId,
         /// The blocks that there are.
         capacity: u64,
@@ -66,7 +66,7 @@ pub enum OramError<E: core::error::Error + 'static> {
     /// The batch is longer than the public maximum. Nothing was changed and nothing was shown.
     #[error("a batch of {len} accesses is larger than the public maximum of {max}")]
     BatchTooLarge {
-        /// The accesses that were asked for.
+        /// The accesses that were requested.
         len: usize,
         /// The maximum number of accesses in one batch.
         max: usize,
@@ -82,7 +82,7 @@ pub enum OramError<E: core::error::Error + 'static> {
     /// The stash is at its hard bound. The access was refused before anything changed; run `step` and retry.
     #[error("the stash holds {held} of at most {max} blocks: the access was refused before anything changed")]
     StashFull {
-        /// Blocks in the stash.
+        /// The number of blocks in the stash.
         held: usize,
         /// The hard bound.
         max: usize,
@@ -126,12 +126,12 @@ pub trait Oram {
     /// The bounds of every batch.
     fn bounds(&self) -> Bounds;
 
-    /// Blocks that the user can address: `0..capacity`.
+    /// Returns the number of blocks that the user can address: `0..capacity`.
     fn capacity(&self) -> u64 {
         self.bounds().capacity
     }
 
-    /// Bytes of a block; may be 0 (simulators move no payload).
+    /// Returns the size of a block in bytes; may be 0 (simulators move no payload).
     fn block_bytes(&self) -> usize {
         self.bounds().block_bytes
     }
@@ -144,8 +144,8 @@ pub trait Oram {
     /// Serves a batch, in order: a read sees the writes before it in the same batch.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<Self::Error>>;
 
-    /// Steps that are pending now: none, in a scheme that does all its work on line. A function of the public
-    /// count of accesses only.
+    /// Returns the number of steps that are pending now: none, in a scheme that does all its work on line. A function
+    /// of the public count of accesses only.
     fn pending_steps(&self) -> u64 {
         0
     }
@@ -160,12 +160,13 @@ pub trait Oram {
         Ok(())
     }
 
-    /// Steps that gain from being in flight together.
+    /// Returns the number of steps that gain from being in flight together.
     fn max_concurrent_steps(&self) -> usize {
         1
     }
 
-    /// Emergency evictions so far: evictions outside of the public schedule, each a leak. Expected to stay 0.
+    /// Returns the number of emergency evictions so far: evictions outside of the public schedule, each a leak.
+    /// Expected to stay 0.
     fn emergencies(&self) -> u64 {
         0
     }

@@ -1,4 +1,4 @@
-//! Any scheme as a sub-ORAM: blocks get addresses of it while they stand in the partition.
+//! Any scheme as a sub-ORAM: blocks have addresses of it while they are in the partition.
 
 use super::sub_oram::SubOram;
 use crate::oram::{Access, Oram, OramError};
@@ -23,7 +23,7 @@ struct Addresses {
 }
 
 impl<O: Oram> Addressed<O> {
-    /// An empty sub-ORAM over a scheme that was never used. A put brings at most so many blocks.
+    /// An empty sub-ORAM over a scheme that was never used. A put brings at most this many blocks.
     pub fn new(oram: O, max_puts: usize) -> Self {
         let free = (0..oram.capacity()).rev().map(BlockId).collect();
         Addressed { oram, max_puts, addresses: RefCell::new(Addresses { of: BTreeMap::new(), free }) }
@@ -51,7 +51,7 @@ impl<O: Oram> SubOram for Addressed<O> {
         self.addresses.borrow().free.len()
     }
 
-    /// The blocks that the scheme itself holds are bounded by the scheme.
+    /// The scheme bounds the blocks that it holds itself.
     fn waiting(&self) -> usize {
         0
     }
@@ -87,7 +87,7 @@ impl<O: Oram> SubOram for Addressed<O> {
         Ok(())
     }
 
-    /// The buffers are the scheme's, which counts its own.
+    /// 0, because the scheme counts its own buffers.
     fn take_buffer(&self) -> usize {
         0
     }
@@ -96,7 +96,7 @@ impl<O: Oram> SubOram for Addressed<O> {
         0
     }
 
-    /// The addresses only: the scheme counts its own.
+    /// The bytes of the addresses only. The scheme counts its own memory.
     fn trusted_bytes(&self) -> usize {
         let addresses = self.addresses.borrow();
         addresses.of.len() * size_of::<(BlockId, BlockId)>() + addresses.free.len() * size_of::<BlockId>()

@@ -1,10 +1,10 @@
 //! The tail bound of the eviction cache.
 //!
-//! Let no access be to a block that was accessed before, and let the sweep come to a random partition. Then arrivals
-//! at the cache, takes and evictions of the sweep are uniform over the m partitions and independent. A partition's
-//! part of the cache grows by one with probability `a = 1/m` at each access, and a put takes up to e blocks off it
-//! with probability `b = a (1 + s)`, for s evictions of the sweep an access. The part is geometric, `P(q = n) = (1 -
-//! r) r^n`, with `r = (1 - b + b r^e)((1 - a) r + a)`; and one block more with probability a where puts are late.
+//! Let no access be to a block that was accessed before, and let the sweep come to a random partition. Then arrivals at
+//! the cache, takes and evictions of the sweep are uniform over the m partitions and independent. A partition's part of
+//! the cache grows by one with probability `a = 1/m` at each access. A put takes up to e blocks off it with probability
+//! `b = a (1 + s)`, where s is the number of the sweep's evictions for each access. The part is geometric, `P(q = n) =
+//! (1 - r) r^n`, with `r = (1 - b + b r^e)((1 - a) r + a)`; and one block more with probability a where puts are late.
 //! Arrivals at different partitions are negatively associated, and so are missing puts. The parts are monotone in
 //! disjoint sets of them, so that Chernoff's bound is that of independent parts.
 //!
@@ -14,14 +14,13 @@
 use super::parameters::PartitionsParameters;
 use libm::{exp, log};
 
-/// The exponent that a plan asks for.
+/// The exponent that a plan requests.
 const EXPONENT: f64 = -80.0;
 
 impl PartitionsParameters {
-    /// The logarithm of base 2 of a bound on the probability that the eviction cache holds more than `bound` blocks
-    /// after an access, where a put takes up to `puts` blocks. It holds for accesses of which none is to a block that
-    /// was accessed before, and a sweep that comes to random partitions. 0, which says nothing, where too few blocks
-    /// are put.
+    /// The log2 of a bound on the probability that the eviction cache holds more than `bound` blocks after an access. A
+    /// put takes up to `puts` blocks. It holds if no access is to a block that was accessed before, and if the sweep
+    /// comes to random partitions. The result is 0, which says nothing, if too few blocks are put.
     pub fn cache_overflow_log2(&self, puts: u32, bound: u32) -> f64 {
         let (m, a) = (f64::from(self.partitions), 1.0 / f64::from(self.partitions));
         let sweep = f64::from(self.sweep_evictions) / f64::from(self.sweep_accesses);
@@ -46,7 +45,7 @@ impl PartitionsParameters {
         exponent(low).min(0.0)
     }
 
-    /// The least bound that is passed with a probability below 2^-80, by the same bound; or 2^30, where there is none.
+    /// The least bound that is passed with a probability below 2^-80, by the same bound; or 2^30, if there is none.
     pub fn min_cache(&self, puts: u32) -> u32 {
         let is_passed = |bound| self.cache_overflow_log2(puts, bound) > EXPONENT;
         let (mut low, mut high) = (0, 1);

@@ -1,5 +1,5 @@
-//! Partitions: Stefanov, Shi, Song, "Towards Practical Oblivious RAM", NDSS 2012, sections 3 and 4. Each block stands
-//! in one of many sub-ORAMs, which is drawn again at each access; an eviction cache holds it until its partition is
+//! Partitions: Stefanov, Shi, Song, "Towards Practical Oblivious RAM", NDSS 2012, sections 3 and 4. Each block is in
+//! one of many sub-ORAMs, which is drawn again at each access. An eviction cache holds the block until its partition is
 //! written.
 //!
 //! ```text
@@ -12,22 +12,22 @@
 //!     put cached blocks of it into it, or dummies
 //! ```
 //!
-//! A dummy is taken from a cached block's own partition, and not from a random one: its partition may have been written
-//! since or not, and a random one would reveal which.
+//! A dummy is taken from a cached block's own partition, and not from a random one. A random one would reveal whether
+//! the block's own partition has been written since.
 //!
 //! **What the trace shows** (adversary `Full`): how many accesses there were. The partitions that are touched are
-//! uniform and independent, whatever was asked: each was drawn at the access before, and nothing else followed from
-//! it. What a partition shows is its sub-ORAM's affair. Partitions are worked on side by side; one of them is never
-//! worked on by two at a time, so that an access waits while a partition of its own is being written. Nothing else
-//! makes it wait.
+//! uniform and independent, for any requests: each was drawn at the access before, and nothing else followed from it.
+//! The sub-ORAM of a partition defines what the partition shows. Work on different partitions runs in parallel. Only
+//! one operation works on a partition at a time, so an access waits while one of its partitions is being written.
+//! Nothing else makes it wait.
 //!
-//! **Costs** of a batch of n: a take of as many partitions, side by side; for each a put, by [`step`](Oram::step) or
-//! before the next take of the same partition; and the puts of the sweep, by `step`.
+//! **Costs** of a batch of n: n takes, in parallel; a put for each, by [`step`](Oram::step) or before the next take of
+//! the same partition; and the puts of the sweep, by `step`.
 //!
 //! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room on the
-//! trusted side: then `step` puts the cached blocks of one partition more, which shows, and is counted in
-//! [`emergencies`](Oram::emergencies). After a failure of the store, and after a future that was dropped half-way, it
-//! answers [`OramError::Poisoned`] only.
+//! trusted side. Then `step` puts the cached blocks of one partition more. This shows, and
+//! [`emergencies`](Oram::emergencies) counts it. After a failure of the store, and after a future that was dropped
+//! half-way, it answers [`OramError::Poisoned`] only.
 
 mod addressed;
 mod cache_bound;
@@ -66,7 +66,7 @@ pub struct Partitions<P, R> {
     step_lock: FifoLock,
     /// The partitions with takes, planned or made, that no put has followed yet.
     pending_puts: RefCell<BTreeSet<usize>>,
-    /// Blocks that wait in sub-ORAMs, and those in the buffers of takes and puts under way.
+    /// The blocks that wait in sub-ORAMs, and those in the buffers of takes and puts under way.
     waiting: Cell<usize>,
     buffered: Cell<usize>,
     /// The maximum number of blocks that were ever on the trusted side.
@@ -77,11 +77,11 @@ pub struct Partitions<P, R> {
 struct Partition<P> {
     sub_oram: P,
     lock: FifoLock,
-    /// Takes that were planned, takes that were made, and the puts after them.
+    /// The numbers of takes that were planned, of takes that were made, and of the puts after them.
     planned: Cell<u64>,
     taken: Cell<u64>,
     put: Cell<u64>,
-    /// Blocks that wait in the sub-ORAM.
+    /// The number of blocks that wait in the sub-ORAM.
     waiting: Cell<usize>,
 }
 
@@ -91,13 +91,14 @@ struct State<R> {
     positions: Positions,
     /// The eviction cache, by partition.
     cache: Stash,
-    /// Accesses so far, and evictions of the sweep.
+    /// The number of accesses so far.
     accesses: u64,
+    /// The number of evictions of the sweep so far.
     swept: u64,
     emergencies: u64,
 }
 
-/// A take of a batch: the block, unless it is a dummy's, and the partition that the block belongs to from now on.
+/// A take of a batch: the block, unless the take is a dummy, and the partition that the block belongs to from now on.
 struct Take {
     block: Option<BlockId>,
     new: Leaf,
@@ -144,19 +145,19 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &PartitionsParameters {
         &self.parameters
     }
 
-    /// Blocks on the trusted side now: the eviction cache, and what waits in sub-ORAMs. Secret: it depends on what
-    /// was asked.
+    /// Returns the number of blocks on the trusted side now: the eviction cache, and the blocks that wait in sub-ORAMs.
+    /// Secret: it depends on the requests.
     pub fn cached_blocks(&self) -> usize {
         self.state.borrow().cache.len() + self.waiting.get()
     }
 
-    /// The maximum number of blocks that were ever on the trusted side: the eviction cache, what waits in sub-ORAMs,
-    /// and the buffers of takes and puts, such as a rebuild's. Secret.
+    /// The maximum number of blocks that were ever on the trusted side: in the eviction cache, in sub-ORAMs, and in the
+    /// buffers of takes and puts, such as the buffers of a rebuild. Secret.
     pub fn peak_blocks(&self) -> usize {
         self.peak.get()
     }
@@ -167,8 +168,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         self.state.borrow().cache.find(block).is_some()
     }
 
-    /// Trusted memory in bytes between takes and puts: the position map, the eviction cache, and what the sub-ORAMs
-    /// occupy.
+    /// Returns the trusted memory in bytes between takes and puts: the position map, the eviction cache, and what the
+    /// sub-ORAMs occupy.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         let partitions: usize =
@@ -176,8 +177,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         size_of_val(state.positions.words()) + state.cache.bytes() + partitions
     }
 
-    /// Draws a partition for each access and sorts the takes by partition, in the order of their first access.
-    /// Accesses to cached blocks and to such as were never written are served.
+    /// Draws a partition for each access and sorts the takes by partition, in the order of their first access. Serves
+    /// accesses to blocks that are cached or were never written.
     fn plan(&self, batch: &mut [Access<'_>]) -> Vec<(usize, Vec<Take>)> {
         let mut takes: Vec<(usize, Vec<Take>)> = Vec::new();
         let state = &mut *self.state.borrow_mut();
@@ -246,7 +247,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         Ok(())
     }
 
-    /// Does a take or a put, which holds so many blocks in buffers meanwhile.
+    /// Does a take or a put, which holds this many blocks in buffers meanwhile.
     async fn with_buffer<T>(&self, blocks: usize, work: impl Future<Output = T>) -> T {
         self.buffered.update(|all| all + blocks);
         self.update_peak();
@@ -270,7 +271,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         Ok(())
     }
 
-    /// Puts cached blocks of a partition into it: as many as it has room for.
+    /// Puts cached blocks of a partition into it, until it has no room.
     async fn put(&self, at: usize) -> Result<(), OramError<P::Error>> {
         let sub_oram = &self.partitions[at].sub_oram;
         let (mut blocks, mut payloads) = (Vec::new(), Vec::new());
@@ -319,7 +320,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         self.cached_blocks() + self.max_batch() <= self.parameters.cache_bound as usize
     }
 
-    /// Evictions of the sweep that are due.
+    /// Returns the number of evictions of the sweep that are due.
     fn due(&self) -> u64 {
         let state = self.state.borrow();
         self.parameters.swept_after(state.accesses).saturating_sub(state.swept)

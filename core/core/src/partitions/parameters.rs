@@ -5,16 +5,16 @@ use crate::range::{self, OutOfRange};
 use crate::tree::layout::{Extent, Layout};
 use borsh::{BorshDeserialize, BorshSerialize};
 
-/// The parameters of what is common to schemes of partitions. All of them are public.
+/// The parameters that all schemes of partitions have. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct PartitionsParameters {
     /// N, blocks that the user can address: 1 to 2^31.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// m, partitions: 1 to 2^20; √N in the papers.
     pub partitions: u32,
-    /// Evictions of the sweep for each `sweep_accesses` accesses: 0 to 2^16.
+    /// The number of evictions of the sweep for each `sweep_accesses` accesses: 0 to 2^16.
     pub sweep_evictions: u32,
     /// The accesses that the sweep counts by: 1 to 2^16.
     pub sweep_accesses: u32,
@@ -48,12 +48,12 @@ impl PartitionsParameters {
         Layout::new(all.collect())
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(super) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
 
-    /// Evictions that the sweep has made after so many accesses.
+    /// Returns the number of evictions that the sweep has made after this many accesses.
     pub fn swept_after(&self, accesses: u64) -> u64 {
         accesses * u64::from(self.sweep_evictions) / u64::from(self.sweep_accesses)
     }

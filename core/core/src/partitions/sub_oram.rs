@@ -1,10 +1,10 @@
-//! The interface of what stands in a partition.
+//! The interface of the ORAM in a partition.
 
 use crate::oram::OramError;
 use crate::types::BlockId;
 
 /// An ORAM of one partition: blocks are taken out of it and put into it. One operation at a time; takes and puts
-/// alternate, but for a put without a take before it.
+/// alternate, except for a put without a take before it.
 ///
 /// Its trace must not reveal which block was taken, whether any was, or how many were put.
 #[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
@@ -15,10 +15,10 @@ pub trait SubOram {
     /// The maximum number of blocks of one [`put`](Self::put).
     fn max_puts(&self) -> usize;
 
-    /// Blocks that may still be put in. Secret.
+    /// Returns the number of blocks that may still be put in. Secret.
     fn room(&self) -> usize;
 
-    /// Blocks that were put in and wait on the trusted side. Secret.
+    /// Returns the number of blocks that were put in and wait on the trusted side. Secret.
     fn waiting(&self) -> usize;
 
     /// Takes a block out that was put in: `into`, one block long, gets its payload. Without a block it looks the same.
@@ -28,12 +28,12 @@ pub trait SubOram {
     /// blocks than the most look the same.
     async fn put(&self, blocks: &[BlockId], from: &[u8]) -> Result<(), OramError<Self::Error>>;
 
-    /// Blocks that its next take holds in buffers, without those that wait. Public.
+    /// Returns the number of blocks that its next take holds in buffers, without those that wait. Public.
     fn take_buffer(&self) -> usize;
 
-    /// Blocks that its next put holds in buffers, without those that wait. Public.
+    /// Returns the number of blocks that its next put holds in buffers, without those that wait. Public.
     fn put_buffer(&self) -> usize;
 
-    /// Trusted memory that it occupies between its operations, in bytes.
+    /// The trusted memory that the ORAM occupies between operations, in bytes.
     fn trusted_bytes(&self) -> usize;
 }

@@ -11,7 +11,7 @@ use rand_core::RngCore;
 pub(crate) struct Permutation(Vec<u32>);
 
 impl Permutation {
-    /// A uniform permutation of so many places, at most 2^32 (Fisher and Yates): one draw of 64 bits for each.
+    /// A uniform permutation of this many places, at most 2^32 (Fisher and Yates): one draw of 64 bits for each.
     pub(crate) fn draw(places: u64, random: &mut impl RngCore) -> Self {
         let mut permutation: Vec<u32> = (0..places).map(|place| place as u32).collect();
         for last in (1..permutation.len()).rev() {
@@ -34,7 +34,7 @@ impl Permutation {
         Permutation(inverse)
     }
 
-    /// Trusted memory, in bytes.
+    /// Returns the trusted memory, in bytes.
     pub(crate) fn trusted_bytes(&self) -> usize {
         self.0.len() * size_of::<u32>()
     }

@@ -1,5 +1,5 @@
-//! Oblivious sorting: records of untrusted memory are put in order by reads and writes that are the same whatever they
-//! hold.
+//! Oblivious sorting: records of untrusted memory are put in order by reads and writes that do not depend on their
+//! contents.
 //!
 //! The network is Batcher's merge exchange: Knuth, "The Art of Computer Programming", volume 3, section 5.2.2,
 //! algorithm M. It sorts whole runs: a comparator reads two runs, and writes the smaller half back to the first place
@@ -40,7 +40,7 @@ impl Records {
     /// Sorts by a key. Before that, each record is prepared: with its place, in the order of places.
     ///
     /// # Errors
-    /// The store's.
+    /// The errors of the store.
     pub(crate) async fn sort<S: Store, K: Ord>(
         &self,
         store: &S,

@@ -6,7 +6,7 @@ use crate::types::{BlockId, Leaf};
 /// The place among others in which a record is to be.
 pub(crate) type Order = u64;
 
-/// The order of what comes last.
+/// The order of records that come last.
 pub(crate) const LAST: Order = u64::MAX;
 
 /// Writes the header of a record: its block, or none for a dummy.

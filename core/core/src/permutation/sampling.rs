@@ -20,7 +20,7 @@ pub(crate) fn below_power_of_two(random: &mut impl RngCore, bound: u64) -> u64 {
     random.next_u64() & (bound - 1)
 }
 
-/// Uniform in `0..bound`, from 64 bits, but for a bias below 2^-32 where the bound is below 2^32.
+/// Uniform in `0..bound`, from 64 bits, except for a bias below 2^-32 if the bound is below 2^32.
 pub(crate) fn below(random: &mut impl RngCore, bound: usize) -> usize {
     ((u128::from(random.next_u64()) * bound as u128) >> 64) as usize
 }

@@ -40,7 +40,7 @@ impl CopyMap {
         (0..self.words.len() as u64).map(|page| self.bucket(BlockId(page)))
     }
 
-    /// Bytes that it occupies.
+    /// The bytes that the map occupies.
     pub(crate) fn bytes(&self) -> usize {
         self.words.capacity() * size_of::<u32>()
     }

@@ -9,9 +9,9 @@ use core::marker::PhantomData;
 /// The position of a block, and the one that it gets by the access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PositionUpdate {
-    /// The leaf that it has; none if it was never mapped.
+    /// The present leaf of the block; none if it was never mapped.
     pub old: Option<Leaf>,
-    /// The leaf that it gets. The front end draws it, uniformly and for this access alone.
+    /// The leaf that it gets. The front end draws it, uniformly and only for this access.
     pub new: Leaf,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct TreeParts<'a, E> {
 
 /// A scheme over a tree that can access single blocks.
 pub(crate) trait SingleAccess: Oram {
-    /// Its parts.
+    /// Returns the parts of the tree ORAM.
     fn parts(&self) -> TreeParts<'_, Self::Error>;
 
     /// The stash, and its hard bound in blocks.
@@ -40,10 +40,10 @@ pub(crate) trait SingleAccess: Oram {
 
 /// An ORAM whose positions a front end keeps.
 ///
-/// So Freecursive ORAM has it (Fletcher, Ren, Kwon, van Dijk, Devadas, "Freecursive ORAM: \[Nearly\] Free Recursion and
-/// Integrity Verification for Position-based Oblivious RAM", ASPLOS 2015): an access, `readrmv` and `append`. A block
-/// that is taken out belongs to the caller: a cache of PosMap blocks, or a processor's cache whose lines are remapped
-/// late (Nagarajan, Shafiee, Balasubramonian, Tiwari, "ρ: Relaxed Hierarchical ORAM", ASPLOS 2019).
+/// These are Freecursive ORAM's operations: an access, `readrmv` and `append` (Fletcher, Ren, Kwon, van Dijk, Devadas,
+/// "Freecursive ORAM: \[Nearly\] Free Recursion and Integrity Verification for Position-based Oblivious RAM", ASPLOS
+/// 2015). A block that is taken out belongs to the caller: a cache of PosMap blocks, or a processor's cache whose lines
+/// are remapped late (Nagarajan, Shafiee, Balasubramonian, Tiwari, "ρ: Relaxed Hierarchical ORAM", ASPLOS 2019).
 ///
 /// **What the trace shows.** [`access_at`](Self::access_at), [`take_out`](Self::take_out) and [`dummy`](Self::dummy)
 /// show the same: a path that was drawn for this access and never shown before. [`put_in`](Self::put_in) shows nothing.
@@ -66,7 +66,7 @@ pub trait ExternalPositionOram: Oram {
     /// block that was never mapped is zeros.
     ///
     /// # Errors
-    /// As [`access_at`](Self::access_at).
+    /// The errors of [`access_at`](Self::access_at).
     async fn take_out(
         &self,
         block: BlockId,
@@ -77,11 +77,11 @@ pub trait ExternalPositionOram: Oram {
     /// Puts a block in that is not there: it waits in the stash for an eviction that passes the path to its leaf.
     ///
     /// # Errors
-    /// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf is
-    /// none of the tree's. Nothing is changed then.
+    /// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf
+    /// is none of the tree's. Nothing is changed then.
     fn put_in(&self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Result<(), OramError<Self::Error>>;
 
-    /// Reads a path that was drawn for nothing else.
+    /// Reads a path that was drawn only for this.
     ///
     /// # Errors
     /// The errors of [`Oram::access`].
@@ -100,7 +100,7 @@ pub trait ExternalPositionOram: Oram {
     ) -> Result<bool, OramError<Self::Error>>;
 
     /// Takes a block out of the stash, if it is there, as [`serve_from_stash`](Self::serve_from_stash) finds it.
-    /// Returns the leaf that it keeps.
+    /// Returns the leaf of the block, which does not change.
     ///
     /// # Errors
     /// [`OramError::Poisoned`].

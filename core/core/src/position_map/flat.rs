@@ -26,13 +26,13 @@ impl Positions {
         Positions { words: WordTable::of(words) }
     }
 
-    /// Its words, one for each block.
+    /// Returns the words of the map, one for each block.
     #[inline]
     pub fn words(&self) -> &[u32] {
         self.words.words()
     }
 
-    /// Returns its words.
+    /// Returns the words of the map.
     pub fn into_words(self) -> Vec<u32> {
         self.words.into_words()
     }
@@ -42,7 +42,7 @@ impl Positions {
         self.words.track_changes();
     }
 
-    /// Makes the map equal to that of which it is a copy. What changed before changes were tracked stays.
+    /// Makes the map equal to that of which it is a copy. Changes from before the tracking stay.
     pub fn reset(&mut self, original: &Self) {
         for place in self.words.take_changes() {
             self.words.set(place as usize, original.words()[place as usize]);
@@ -50,7 +50,7 @@ impl Positions {
         self.track_changes();
     }
 
-    /// Blocks in it.
+    /// The number of blocks.
     pub fn blocks(&self) -> u64 {
         self.words().len() as u64
     }

@@ -51,7 +51,7 @@ impl LookAside {
         }
     }
 
-    /// Bytes that it occupies.
+    /// The bytes that the buffer occupies.
     pub(crate) fn bytes(&self) -> usize {
         self.payloads.len() + size_of_val(&self.lines[..]) + size_of_val(&self.counters[..])
     }

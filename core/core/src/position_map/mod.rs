@@ -26,16 +26,17 @@ pub struct Lookup {
 /// A position map.
 #[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
 pub trait PositionMap {
-    /// The error of the store beneath, where there is one.
+    /// The error of the store below, if there is one.
     type Error: core::error::Error + 'static;
 
     /// Serves the look-ups in order. A batch never names a block twice.
     async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<Self::Error>>;
 
-    /// Bytes that it occupies on the trusted side.
+    /// The bytes that the map occupies on the trusted side.
     fn trusted_bytes(&self) -> usize;
 
-    /// Steps of [`step`](Self::step) that are pending now, for a map that has off-line work of its own. Public.
+    /// Returns the number of steps of [`step`](Self::step) that are pending now, for a map that has off-line work of
+    /// its own. Public.
     fn pending_steps(&self) -> u64 {
         0
     }
@@ -45,7 +46,8 @@ pub trait PositionMap {
         false
     }
 
-    /// Evictions so far that its stashes made necessary: each a leak. Expected to stay 0.
+    /// The number of evictions so far that the stashes of the map made necessary. Each is a leak. The number should
+    /// stay 0.
     fn emergencies(&self) -> u64 {
         0
     }

@@ -1,9 +1,9 @@
 //! The recursive position map: Path ORAM (Stefanov et al., CCS 2013), section 3.6, with the PosMap blocks of
 //! Freecursive ORAM (Fletcher et al., ASPLOS 2015), section 3.
 //!
-//! The leaves of X successive blocks are packed into one PosMap block of 4·X bytes; the PosMap blocks live in a
-//! smaller Path ORAM, whose own position map is packed likewise, until at most `flat_limit` entries are left: those
-//! are a flat map on the trusted side. A word is 0 for "never mapped", otherwise leaf + 1.
+//! One PosMap block of 4·X bytes contains the leaves of X successive blocks. The PosMap blocks are in a smaller Path
+//! ORAM, whose own position map is packed in the same way. This repeats until at most `flat_limit` entries are left,
+//! which are a flat map on the trusted side. A word is 0 for "never mapped", otherwise leaf + 1.
 //!
 //! ```text
 //! to look up a in map i, and give it x':      map 1 is that of the scheme's blocks
@@ -14,13 +14,13 @@
 //! ```
 //!
 //! **What the trace shows** (adversary `Full`): n look-ups show a batch of n accesses of every inner ORAM, from the
-//! smallest to the largest, each after the one before it is answered. A look-up of a PosMap block that another look-up
-//! of the batch needs too, and a dummy look-up, show a dummy access. An access reads and changes its PosMap block at
-//! once: no access is shown twice.
+//! smallest to the largest. Each batch begins when the one before it is answered. A look-up of a PosMap block that
+//! another look-up of the batch needs too, and a dummy look-up, show a dummy access. An access reads and changes its
+//! PosMap block at once: no access is shown twice.
 //!
-//! **Costs** of a batch: as many round trips as there are levels of recursion, one after the other. The write-backs
-//! of the inner ORAMs are pending steps, like the outer one's. [`step`](PositionMap::step) runs them, and the outer
-//! scheme's `step` should call it; if it does not, `remap` first runs the steps that an inner ORAM needs.
+//! **Costs** of a batch: as many round trips as there are levels of recursion, one after the other. The write-backs of
+//! the inner ORAMs are pending steps, like those of the outer ORAM. [`step`](PositionMap::step) runs them, and the
+//! outer scheme's `step` should call it; if it does not, `remap` first runs the steps that an inner ORAM needs.
 //!
 //! **Errors**: those of the inner ORAMs. After any of them the outer scheme is poisoned.
 
@@ -43,13 +43,14 @@ const WORD_BYTES: usize = size_of::<u32>();
 /// The parameters of a recursive position map. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct RecursiveParameters {
-    /// Blocks whose positions it keeps: 1 to 2^32 - 1.
+    /// The number of blocks whose positions it keeps: 1 to 2^32 - 1.
     pub blocks: u64,
     /// X, positions in a PosMap block: 2 to 2^20.
     pub entries_per_block: u32,
     /// The maximum number of entries of the flat map at the end: at least 1.
     pub flat_limit: u64,
-    /// PosMap blocks that the trusted side may hold for each inner ORAM, see [`PathParameters::for_capacity`].
+    /// The maximum number of PosMap blocks on the trusted side for each inner ORAM, see
+    /// [`PathParameters::for_capacity`].
     pub trusted_blocks: u64,
     /// The maximum number of look-ups of one batch: 1 to 1024; the outer scheme's largest batch.
     pub max_batch: u32,
@@ -59,7 +60,7 @@ pub struct RecursiveParameters {
 #[derive(Debug, thiserror::Error)]
 pub enum RecursiveMapError {
     /// X out of range.
-    #[error("entries_per_block is {0}; choose it from 2 to 2^20")]
+    #[error("entries_per_block is {0}; choose 2 to 2^20")]
     EntriesPerBlock(u32),
     /// No flat map can be so small.
     #[error("flat_limit is 0; choose at least 1")]
@@ -68,7 +69,9 @@ pub enum RecursiveMapError {
     #[error("an inner ORAM of the position map refuses its parameters: {0}")]
     Inner(#[from] PathParametersError),
     /// The snapshot has another number of levels, or of entries in its flat map.
-    #[error("the snapshot does not fit the parameters: restore with those that it was taken under")]
+    #[error(
+        "the snapshot does not fit the parameters: restore it with the parameters under which it was taken"
+    )]
     Mismatch,
     /// The snapshot of an inner ORAM is refused.
     #[error("an inner ORAM of the position map refuses its snapshot: {0}")]

@@ -1,6 +1,6 @@
-//! DetWoORAM: Roche, Aviv, Choi, Mayberry, "Deterministic, Stash-Free Write-Only ORAM", CCS 2017; as Algorithm 1 of
-//! Chakravarty and Panda, "Introducing Fast and Secure Deterministic Stash Free Write Only Oblivious RAMs for Demand
-//! Paging in Keystone" (2021) has it.
+//! DetWoORAM: Roche, Aviv, Choi, Mayberry, "Deterministic, Stash-Free Write-Only ORAM", CCS 2017. This is Algorithm 1
+//! of Chakravarty and Panda, "Introducing Fast and Secure Deterministic Stash Free Write Only Oblivious RAMs for Demand
+//! Paging in Keystone" (2021).
 //!
 //! ```text
 //!  1  pth write, at address a with data d
@@ -12,22 +12,22 @@
 //! ```
 //!
 //! Untrusted memory is a main area, buckets `0..N`, where page a has slot a, and a holding area, buckets `N..N + M`. A
-//! write puts the page into the next holding slot and refreshes the K = N/M main slots that are due: each gets the
-//! newest copy of its own page, wherever that was. The slots that are due are a function of the count of writes, see
-//! [`WriteSchedule`]; by the time a holding slot comes round again its page is in the main area. So there is no stash,
-//! no randomness and no pending work.
+//! write puts the page into the next holding slot and refreshes the K = N/M main slots that are due. Each of these gets
+//! the newest copy of its own page from the place where it is. The slots that are due are a function of the count of
+//! writes, see [`WriteSchedule`]. When a holding slot is used again, its page is in the main area. So there is no
+//! stash, no randomness and no pending work.
 //!
-//! **What the trace shows.** Adversary `Snapshot`, who sees which slots changed between two moments: the number of
-//! writes, and nothing else; a [dummy](Access::Dummy) is a write of no page and shows what a write shows; reads change
-//! nothing. Every slot that is due is written, whether or not its page has changed and whether or not it was there
-//! already: the sealing layer makes each writing look new. Adversary `Full`, who sees reads too: **not hidden**. A read
-//! goes straight to the newest copy, and so do the reads of a refresh.
+//! **What the trace shows.** The adversary `Snapshot` sees which slots changed between two moments. It learns only the
+//! number of writes. A [dummy](Access::Dummy) is a write of no page and shows the same as a write. Reads change
+//! nothing. Every slot that is due is written, even if its page has not changed or is already there: the sealing layer
+//! makes each writing look new. Adversary `Full`, who sees reads too: **not hidden**. A read goes straight to the
+//! newest copy, and so do the reads of a refresh.
 //!
 //! **Costs.** A read: one slot, one round trip, copied straight into the caller's buffer. A write: at most ⌈K⌉ slots
-//! read in one round trip, and at most ⌈K⌉ + 1 written in another. A store that spreads a call over threads makes
-//! this the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write). A store that
-//! [moves](Store::move_pages) pages while the program runs, and reads ahead what the scheme
-//! [announces](Store::prefetch), makes it the Eager DetWoORAM of section 4.1; without such a store,
+//! read in one round trip, and at most ⌈K⌉ + 1 written in another. A store that spreads a call over threads makes this
+//! the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write). Some stores
+//! [move](Store::move_pages) pages while the program runs, and read ahead the pages that the scheme
+//! [announces](Store::prefetch). Over such a store, this is the Eager DetWoORAM of section 4.1. Over other stores,
 //! [`eager`](super::eager) is.
 //!
 //! **Trusted state**: 4 bytes a page, ⌈K⌉ + 1 pages of buffer, a counter; see [`DetWoOram::trusted_bytes`]. All of it
@@ -56,7 +56,8 @@ pub struct DetWoParameters {
     pub capacity: u64,
     /// M, slots of the holding area: 1 to N. A write refreshes N/M main slots.
     pub holding: u64,
-    /// Bytes of a page: 0 to 2^24 (simulators move no payload). Position map and buffer must fit the address space.
+    /// The size of a page in bytes: 0 to 2^24 (simulators move no payload). Position map and buffer must fit the
+    /// address space.
     pub block_bytes: u32,
     /// The maximum number of accesses in one batch: at least 1. Nothing grows with it.
     pub max_batch: u32,
@@ -65,7 +66,7 @@ pub struct DetWoParameters {
 /// The reason why parameters of a DetWoORAM are refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DetWoParametersError {
-    /// A value outside of its range.
+    /// A value that is out of range.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// The trusted state does not fit the address space.
@@ -97,7 +98,7 @@ impl DetWoParameters {
     /// The schedule that says where writes go.
     ///
     /// # Errors
-    /// As [`validate`](Self::validate).
+    /// The errors of [`validate`](Self::validate).
     pub fn schedule(&self) -> Result<WriteSchedule, DetWoParametersError> {
         range::check_bounds(self.bounds(), u32::MAX.into(), u32::MAX)?;
         let schedule = WriteSchedule::new(self.capacity, self.holding)?;
@@ -110,7 +111,7 @@ impl DetWoParameters {
         Ok(schedule)
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
@@ -121,7 +122,7 @@ impl DetWoParameters {
         Layout::new(vec![Extent { buckets, slots: 1, slot_bytes: self.block_bytes }])
     }
 
-    /// Pages that a write moves at most: ⌈N/M⌉ refreshed, and one into the holding area.
+    /// Returns the number of pages that a write moves at most: ⌈N/M⌉ refreshed, and one into the holding area.
     pub(crate) fn max_pages(schedule: &WriteSchedule) -> usize {
         schedule.max_refreshes() as usize + 1
     }
@@ -173,7 +174,7 @@ impl<S: Store> DetWoOram<S> {
         })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &DetWoParameters {
         &self.parameters
     }
@@ -183,7 +184,7 @@ impl<S: Store> DetWoOram<S> {
         self.writes.get()
     }
 
-    /// Bytes on the trusted side: position map, buffer, counter.
+    /// Returns the number of bytes on the trusted side: position map, buffer, counter.
     pub fn trusted_bytes(&self) -> usize {
         let pages = DetWoParameters::max_pages(&self.schedule);
         let lists = (pages - 1) * size_of::<Slot>() + pages * size_of::<Bucket>();
@@ -241,7 +242,7 @@ impl<S: Store> Oram for DetWoOram<S> {
         self.parameters.bounds()
     }
 
-    /// Serves one access after the other. An access that is begun beside another waits for it.
+    /// Serves one access after the other. An access that begins while another runs waits for it.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         let serve = async |batch: &mut [Access<'_>]| {
             for access in batch {

@@ -15,21 +15,21 @@
 //! ```
 //!
 //! [`step`](Oram::step) is one bounded step of unloading or of preloading: at most `step_pages` pages, one operation of
-//! the store. The paper leaves it to a thread of its own and blocks every write while that runs; here a driver steps
-//! it between two writes, on whatever thread, and a write that comes early does exactly what is missing itself.
-//! Nothing must ever be idled: without `step` this is DetWoORAM with the unloading put off until the next write. The
-//! paper seals the pages when it preloads them; here the sealing layer does at the unloading, off-line too.
+//! the store. The paper leaves it to a thread of its own and blocks every write while that runs. Here a driver steps it
+//! between two writes, on any thread. A write that comes early does exactly the missing steps itself. Nothing must ever
+//! be idled: without `step` this is DetWoORAM with the unloading put off until the next write. The paper seals the
+//! pages when it preloads them; here the sealing layer does at the unloading, off-line too.
 //!
-//! **What waits for what.** An access and a step may be in flight together, as [`Oram`] has it.
+//! **What waits for what.** An access and a step may be in flight together, as [`Oram`] defines.
 //! - A read never waits. While the buffer is being unloaded its pages are read from it: no slot is read while it is
 //!   being written. While it is being preloaded, all that it holds is also in the store.
-//! - A write (or a dummy) waits for the step in flight to end, then does the rest of unloading and preloading, in at
-//!   most one write and one read of the store.
+//! - A write (or a dummy) waits for the step in flight. Then it does the rest of unloading and preloading, in at most
+//!   one write and one read of the store.
 //! - A step waits for a write that is doing that, and then finds less to do, or nothing.
 //!
-//! **What the trace shows.** Adversary `Snapshot`: the slots change in exactly DetWoORAM's order, but their groups
-//! between two moments follow from the times when `step` is driven; a driver that decides by public facts shows
-//! nothing by it. The last write is in the buffer only, until it is unloaded. [`pending_steps`](Oram::pending_steps)
+//! **What the trace shows.** Adversary `Snapshot`: the slots change in exactly DetWoORAM's order. Their groups between
+//! two moments follow from the times when `step` is driven. A driver that decides by public facts shows nothing by
+//! these times. The last write is in the buffer only, until it is unloaded. [`pending_steps`](Oram::pending_steps)
 //! follows from the counts of writes and steps. Adversary `Full`: **not hidden**, as in DetWoORAM; moreover, a read
 //! that is answered from the buffer shows nothing, and every other shows a read.
 //!
@@ -66,8 +66,8 @@ use core::cell::{Cell, RefCell};
 pub struct EagerParameters {
     /// Pages, areas, batches.
     pub areas: DetWoParameters,
-    /// The maximum number of pages that one step moves: at least 1. Of ⌈N/M⌉ + 1 or more, a step is all there is to
-    /// unload, or all there is to preload.
+    /// The maximum number of pages that one step moves: at least 1. With ⌈N/M⌉ + 1 or more, one step unloads
+    /// everything, or preloads everything.
     pub step_pages: u32,
 }
 
@@ -105,7 +105,7 @@ pub struct EagerOram<S> {
 struct Buffer {
     /// p, the write that the buffer is for.
     write: u64,
-    /// The main slots that it refreshes.
+    /// The main slots that write p refreshes.
     due: Refreshes,
     progress: Progress,
     /// The pages. `None` while a preload has them; shared while they are unloaded.
@@ -114,9 +114,9 @@ struct Buffer {
 
 #[derive(Clone, Copy, Debug)]
 enum Progress {
-    /// So many of the pages to be refreshed are here, and write p has not come.
+    /// The first `loaded` of the pages to be refreshed are here, and write p has not come.
     Preloading { loaded: usize },
-    /// Write p has come, and so many places have been unloaded.
+    /// Write p has come, and the first `unloaded` places have been unloaded.
     Flush { page: Option<BlockId>, unloaded: usize },
 }
 
@@ -160,7 +160,7 @@ impl<S: Store> EagerOram<S> {
         })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &EagerParameters {
         &self.parameters
     }
@@ -171,7 +171,7 @@ impl<S: Store> EagerOram<S> {
         buffer.write + u64::from(matches!(buffer.progress, Progress::Flush { .. }))
     }
 
-    /// Bytes on the trusted side: position map, preload buffer, counters.
+    /// Returns the number of bytes on the trusted side: position map, preload buffer, counters.
     pub fn trusted_bytes(&self) -> usize {
         let pages = DetWoParameters::max_pages(&self.schedule);
         let lists = (pages - 1) * size_of::<Slot>() + pages * size_of::<Bucket>();
@@ -226,7 +226,7 @@ impl<S: Store> EagerOram<S> {
         Ok(())
     }
 
-    /// Unloads or preloads at most so many pages. `false` if there is nothing left to do before the next write.
+    /// Unloads or preloads at most this many pages. `false` if there is nothing left to do before the next write.
     async fn step(&self, max: usize) -> Result<bool, S::Error> {
         let progress = self.buffer.borrow().progress;
         match progress {

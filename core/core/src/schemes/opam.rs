@@ -3,19 +3,19 @@
 //! Attacks against OPAM", WOOT 2020. It is here to be compared with, and to show that the judge finds a leak of its
 //! kind. Do not use it to hide anything.
 //!
-//! This module follows what is published of it beside the full texts of those two papers: OPAM is derived from
+//! This module follows the published descriptions other than the full texts of those two papers: OPAM is derived from
 //! [Path ORAM](super::path) and customised for page management, where the trusted side keeps the page tables and so
-//! knows each page's place anyway; and as a pager it costs about a quarter of Path ORAM (Chakravarty and Panda, 2021,
-//! Figure 2: slowdowns of 7.4 and 27). **The rest is our choice**, and the judge finds the leak of these choices:
+//! knows each page's place. As a pager it costs about a quarter of Path ORAM (Chakravarty and Panda, 2021, Figure 2:
+//! slowdowns of 7.4 and 27). **The rest is our choice**, and the judge finds the leak of these choices:
 //!
 //! - Tree, position map, remapping at every access and stash are Path ORAM's, with Z = 4.
 //! - The trusted side knows which page is in which slot. So an access moves **one slot of each bucket** of the path
 //!   where Path ORAM moves all Z of them: that is the quarter.
-//! - The slot is that of the wanted page; in the other buckets that of the page which can move furthest down this path;
-//!   else an empty one, else any, drawn uniformly. Drawing always uniformly would keep a twentieth of all pages in the
-//!   stash.
-//! - The same slots are written, filled from the stash as deep as possible. Reads, writes and dummies are alike, each
-//!   an access of its own; no work pending afterwards.
+//! - In the bucket of the wanted page, it is that page's slot. In the other buckets it is the slot of the page that can
+//!   move furthest down this path; otherwise an empty slot; otherwise any slot, drawn uniformly. Drawing always
+//!   uniformly would keep a twentieth of all pages in the stash.
+//! - The same slots are written, filled from the stash as deep as possible. Reads, writes and dummies look the same,
+//!   each an access of its own. No work is pending afterwards.
 //!
 //! ```text
 //! x <- position[a];  position[a] <- UniformRandom(0 .. 2^L - 1)
@@ -26,10 +26,10 @@
 //!
 //! **What the trace shows** (adversary `Full`, and adversary `Snapshot` as well, since the slots that are read are
 //! written). The path of an access is uniform and independent, as in Path ORAM. **The slots are not**: a page that
-//! comes back soon is found in the very slot that was written last in its bucket, and every other choice depends on
-//! where pages are. So the watcher tells pages that are used again from pages that are not, and follows pages as they
-//! move. Path ORAM does not show it, because it moves whole buckets; Ring ORAM does not, because it permutes a bucket
-//! at every writing and reads no slot twice between two.
+//! comes back soon is in the slot that was written last in its bucket, and every other choice depends on the places of
+//! pages. So the watcher tells pages that are used again from pages that are not, and follows pages as they move. Path
+//! ORAM does not show this, because it moves whole buckets. Ring ORAM does not either: it permutes a bucket at every
+//! writing, and reads no slot twice between two writings.
 //!
 //! **Costs** of an access: L + 1 slots read in one round trip and written in another.
 //!
@@ -66,7 +66,7 @@ use rand_core::RngCore;
 pub struct OpamParameters {
     /// N, pages that the user can address: 1 to 2^32 - 1, and no more than three quarters of the tree's slots.
     pub capacity: u64,
-    /// Bytes of a page: 0 to 2^24 (simulators move no payload).
+    /// The size of a page in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// L, the level of the leaves: 0 to 24. The tree has 2^L leaves.
     pub leaf_level: Level,
@@ -115,18 +115,18 @@ impl OpamParameters {
         range::check(&[("stash_bound", self.stash_bound.into(), min_stash, u32::MAX.into())])
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
 
-    /// The untrusted memory that the scheme needs, in plaintext bytes: a bucket of one slot for each slot of the tree,
-    /// those of a bucket of the tree one after the other. Slots are written one by one.
+    /// The untrusted memory that the scheme needs, in plaintext bytes. It has a bucket of one slot for each slot of the
+    /// tree; the slots of a bucket of the tree are adjacent. Slots are written one by one.
     pub fn layout(&self) -> Layout {
         Layout::new(vec![Extent { buckets: self.slots(), slots: 1, slot_bytes: self.block_bytes }])
     }
 
-    /// Slots of the tree.
+    /// Returns the number of slots of the tree.
     fn slots(&self) -> u64 {
         u64::from(self.slots_per_bucket) * ((2 << self.leaf_level.0) - 1)
     }
@@ -156,7 +156,7 @@ pub struct OpamOram<S, R> {
 struct State<R> {
     random: R,
     positions: Positions,
-    /// For each slot of the tree, the page in it + 1, or 0.
+    /// The page in each slot of the tree, plus 1, or 0.
     pages: Vec<u32>,
     stash: Stash,
     placement: Placement,
@@ -202,17 +202,17 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &OpamParameters {
         &self.parameters
     }
 
-    /// Pages in the stash now. Secret: it depends on what was asked.
+    /// The number of pages in the stash now. It is secret, because it depends on the requests.
     pub fn stash_blocks(&self) -> usize {
         self.state.borrow().stash.len()
     }
 
-    /// Bytes on the trusted side: position map, page table, stash, buffers.
+    /// Returns the number of bytes on the trusted side: position map, page table, stash, buffers.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         let levels = self.parameters.leaf_level.0 as usize + 1;
@@ -240,9 +240,9 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         Ok(())
     }
 
-    /// Refuses a batch of so many accesses to pages that could exceed the hard bound of the stash: each may leave one
-    /// page more in it, since all others may go back where they were, and the last one takes in a path. A dummy
-    /// leaves no page more.
+    /// Refuses a batch of this many accesses to pages that could exceed the hard bound of the stash. Each access may
+    /// leave one page more in the stash, since all other pages may go back to their slots. The last access takes in a
+    /// path. A dummy leaves no page more.
     fn admit(&self, pages: usize) -> Result<(), OramError<S::Error>> {
         let more = pages + self.parameters.leaf_level.0 as usize + 1;
         admission::check_room(self.stash_blocks(), more, self.parameters.stash_bound as usize)
@@ -263,7 +263,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         if let Some(page) = page {
             let new = sampling::leaf(&mut state.random, &self.tree);
             state.positions.replace(page, new);
-            // In the stash already: it has its new leaf before the others are taken in beside it.
+            // The block is already in the stash: it has its new leaf before the others are taken in.
             if let Some(handle) = state.stash.find(page) {
                 state.stash.remap(handle, new);
             }
@@ -271,8 +271,8 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         path
     }
 
-    /// The slot of a bucket that is moved: the wanted page's; else that of the page that can go furthest down this
-    /// path; else an empty one; else any.
+    /// The slot of a bucket that is moved: the slot of the wanted page; otherwise the slot of the page that can go
+    /// furthest down this path; otherwise an empty one; otherwise any.
     fn choose(
         &self,
         state: &mut State<R>,

@@ -1,5 +1,5 @@
-//! Plain: each page in its own slot, written in place. It is no ORAM: it does what demand paging with encryption and
-//! authentication alone does, and is the baseline that every ratio is taken against.
+//! Plain: each page in its own slot, written in place. It is not an ORAM. It is demand paging with encryption and
+//! authentication only, and the baseline of every ratio.
 //!
 //! **What the trace shows** (adversary `Full` and adversary `Snapshot`): **which page is read, and which is written.**
 //! Nothing is hidden. A dummy access shows nothing and does nothing.
@@ -7,8 +7,8 @@
 //! **Costs** of an access: one slot, one round trip, copied straight between the caller's buffer and the store. No
 //! position map, no buffer, no pending work; no access allocates.
 //!
-//! **Errors**: those of [`OramError`]; never `StashFull`, `Backlogged` or `Poisoned`: a write that failed has
-//! replaced the page or has not, and everything else is as it was.
+//! **Errors**: those of [`OramError`]; never `StashFull`, `Backlogged` or `Poisoned`. A failed write has replaced the
+//! page or not, and changes nothing else.
 
 use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
@@ -24,7 +24,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct PlainParameters {
     /// N, pages that the user can address, and slots: at least 1.
     pub capacity: u64,
-    /// Bytes of a page: 0 to 2^24 (simulators move no payload).
+    /// The size of a page in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// The maximum number of accesses in one batch: at least 1. Nothing grows with it.
     pub max_batch: u32,
@@ -39,7 +39,7 @@ impl PlainParameters {
         range::check_bounds(self.bounds(), u64::MAX, u32::MAX)
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
@@ -66,12 +66,12 @@ impl<S: Store> Plain<S> {
         Ok(Plain { parameters, store })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &PlainParameters {
         &self.parameters
     }
 
-    /// Bytes on the trusted side: the parameters.
+    /// Returns the number of bytes on the trusted side: the parameters.
     pub fn trusted_bytes(&self) -> usize {
         size_of::<Self>() - size_of::<S>()
     }

@@ -1,12 +1,12 @@
 //! Trivial ORAM: Goldreich and Ostrovsky, "Software Protection and Simulation on Oblivious RAMs", JACM 1996, section
-//! 1.2: to hide which block is asked for, read and write them all.
+//! 1.2: to hide which block is requested, read and write them all.
 //!
 //! ```text
 //! for each chunk of memory:  read it;  serve what was asked of it;  write it back
 //! ```
 //!
-//! **What the trace shows** (adversary `Full`): one scan a batch, always the same, whatever the batch holds; a batch
-//! of n accesses shows **one** scan, not n. An empty batch shows nothing.
+//! **What the trace shows** (adversary `Full`): one scan for each batch, always the same for any accesses. A batch of n
+//! accesses shows **one** scan, not n. An empty batch shows nothing.
 //!
 //! **Costs** of a batch, with N blocks in chunks of C: N slots read and N written in ⌈N/C⌉ pairs of round trips. No
 //! position map, no stash, no randomness, no work pending afterwards: the store is the only state. It is the best of
@@ -34,7 +34,7 @@ use core::mem;
 pub struct TrivialParameters {
     /// N, blocks that the user can address: at least 1.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// C, blocks that are read, and written back, together: at least 1. The trusted side holds one chunk.
     pub chunk_blocks: u32,
@@ -52,7 +52,7 @@ impl TrivialParameters {
         range::check(&[("chunk_blocks", self.chunk_blocks.into(), 1, u32::MAX.into())])
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
@@ -72,7 +72,7 @@ pub struct TrivialOram<S> {
     chunk: RefCell<Chunk>,
 }
 
-/// A chunk of the scan, kept so that its buffers are used again.
+/// A chunk of the scan. It is kept to reuse its buffers.
 #[derive(Default)]
 struct Chunk {
     slots: Vec<Slot>,
@@ -97,7 +97,7 @@ impl<S: Store> TrivialOram<S> {
         })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &TrivialParameters {
         &self.parameters
     }

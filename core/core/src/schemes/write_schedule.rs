@@ -1,8 +1,8 @@
 //! The slots that a deterministic write-only ORAM writes next: a function of the count of writes and of nothing else.
 //!
-//! Roche, Aviv, Choi, Mayberry, "Deterministic, Stash-Free Write-Only ORAM", CCS 2017, as Algorithm 1 of Chakravarty
-//! and Panda, "Introducing Fast and Secure Deterministic Stash Free Write Only Oblivious RAMs for Demand Paging in
-//! Keystone" (2021) has it. There is a main area of N slots and a holding area of M ≤ N; K = N/M. Write p, counted
+//! Roche, Aviv, Choi, Mayberry, "Deterministic, Stash-Free Write-Only ORAM", CCS 2017, in the form of Algorithm 1 of
+//! Chakravarty and Panda, "Introducing Fast and Secure Deterministic Stash Free Write Only Oblivious RAMs for Demand
+//! Paging in Keystone" (2021). There is a main area of N slots and a holding area of M ≤ N; K = N/M. Write p, counted
 //! from 0, goes to holding slot p mod M and then refreshes the main slots
 //!
 //! ```text
@@ -10,9 +10,8 @@
 //! ```
 //!
 //! K is never computed: ⌊p·K⌋ is ⌊p·N / M⌋ in 128 bits. A rounded K would drift away from the holding area, and a page
-//! would be overwritten there before it came to the main area. The bounds are reduced mod N one by one, not as a pair:
-//! Algorithm 1 takes `s` and `e` mod N first and then runs from `s` to `e`, which refreshes nothing where `e` has
-//! wrapped.
+//! would be overwritten there before it came to the main area. Each slot number is reduced mod N, not the two bounds.
+//! Algorithm 1 takes `s` and `e` mod N first and then runs from `s` to `e`, which refreshes nothing if `e` has wrapped.
 //!
 //! The schemes rely on what follows from the formula:
 //! - refreshes go over the main area strictly in order, and holding writes over the holding area;

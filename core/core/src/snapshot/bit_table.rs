@@ -24,7 +24,7 @@ impl BitTable {
         BitTable { bits, words }
     }
 
-    /// The number of words that so many bits take.
+    /// The number of words that this many bits take.
     pub(crate) fn words_for(bits: u64) -> u64 {
         bits.div_ceil(WORD_BITS as u64)
     }

@@ -7,11 +7,11 @@ use core::error::Error;
 /// An oblivious RAM that can be saved and restored, over the store as it was when it was saved. All that it must
 /// remember is in its snapshot: parameters, position map, stash. `R` is the randomness that it draws from.
 pub trait FullSnapshot<R>: Oram + Sized {
-    /// The store that it keeps its blocks in.
+    /// The store of the ORAM's blocks.
     type Store;
     /// The trusted state between two steps.
     type Snapshot: BorshSerialize + BorshDeserialize;
-    /// The reason why its parameters are refused.
+    /// The reason why parameters are refused.
     type ParametersError: Error + 'static;
 
     /// The trusted state.
@@ -33,14 +33,14 @@ pub trait FullSnapshot<R>: Oram + Sized {
     /// Replaces the randomness: a restored state must not draw what it drew before.
     fn reseed(&self, random: R);
 
-    /// Blocks in the stash now, the trusted top included. Secret: it depends on what was asked.
+    /// Returns the number of blocks in the stash now, the trusted top included. Secret: it depends on the requests.
     fn stash_blocks(&self) -> usize;
 
-    /// Bytes on the trusted side.
+    /// Returns the number of bytes on the trusted side.
     fn trusted_bytes(&self) -> usize;
 }
 
-/// The reason why there is no snapshot now, or a scheme cannot go on from one.
+/// The reason why there is no snapshot now, or a scheme cannot continue from one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError<P: Error + 'static> {
     /// Something is in flight.
@@ -50,7 +50,9 @@ pub enum SnapshotError<P: Error + 'static> {
     #[error("an operation failed or was dropped half-way: go back to an earlier snapshot")]
     Poisoned,
     /// The snapshot contradicts itself, or is not one of a scheme with these parameters.
-    #[error("the snapshot does not fit the parameters: restore with those that it was taken under")]
+    #[error(
+        "the snapshot does not fit the parameters: restore it with the parameters under which it was taken"
+    )]
     Mismatch,
     /// The parameters themselves are wrong.
     #[error(transparent)]

@@ -37,7 +37,7 @@ pub struct Parts<'a> {
     pub rest: &'a [u8],
     /// The blocks of the stash in their order, the first of a list last.
     pub order: &'a [BlockId],
-    /// Their payloads.
+    /// The payloads of the scheme's blocks.
     pub payloads: &'a mut dyn Payloads,
     /// The source of the payloads that are not in memory, if there is one. It then has those of all these blocks, and
     /// none is read from `payloads`.
@@ -45,7 +45,7 @@ pub struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Takes the positions out, the only table of a scheme with so many blocks.
+    /// Takes the positions out, the only table of a scheme with this many blocks.
     ///
     /// # Errors
     /// [`SnapshotError::Mismatch`].
@@ -67,7 +67,7 @@ impl Parts<'_> {
         borsh::from_slice(self.rest).map_err(|_| SnapshotError::Mismatch)
     }
 
-    /// Fills an empty stash with the blocks. Returns `false` if they cannot be those of such a stash.
+    /// Fills an empty stash with the blocks. Returns `false` if a stash with its parameters cannot hold them.
     #[must_use]
     pub(crate) fn fill_stash(self, stash: &mut Stash, positions: &Positions) -> bool {
         if let Some(payload_source) = self.payload_source {
@@ -80,7 +80,7 @@ impl Parts<'_> {
 /// The place of a block. Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockPlace {
-    /// It was never accessed, and reads as zeros.
+    /// The block was never accessed, and reads as zeros.
     Nowhere,
     /// The stash.
     Stash,
@@ -90,7 +90,7 @@ pub enum BlockPlace {
 
 /// An oblivious RAM whose trusted state can be written as changes. `R` is the randomness that it draws from.
 pub trait IncrementalSnapshot<R>: FullSnapshot<R> {
-    /// Its public parameters.
+    /// The scheme's public parameters.
     type Parameters;
 
     /// The sizes of its tables, in words of 32 bits. Public. A new scheme's words are all zeros.
@@ -143,7 +143,7 @@ pub trait IncrementalSnapshot<R>: FullSnapshot<R> {
     }
 
     /// Copies neighbouring words as they were when they were held. Ranges follow one another from the first word to
-    /// the last; accesses may go on meanwhile.
+    /// the last; accesses may continue meanwhile.
     fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
         let mut before = 0;
         self.visit_tables(&mut |table| {
@@ -152,7 +152,7 @@ pub trait IncrementalSnapshot<R>: FullSnapshot<R> {
         });
     }
 
-    /// The rest of the state: small, whatever was asked.
+    /// The rest of the state: small, for any requests.
     fn rest(&self) -> Vec<u8>;
 
     /// The stash, if the scheme has one. The caller must not call the scheme while it holds this reference.
@@ -185,7 +185,7 @@ pub trait IncrementalSnapshot<R>: FullSnapshot<R> {
         self.stash().is_some_and(|stash| stash.is_payload_external(block))
     }
 
-    /// Loads the payload of such a block into memory, as its source has it. Does nothing for any other block.
+    /// Loads the payload of a block into memory, if only its source has the payload.
     fn load_payload(&self, block: BlockId, payload: &[u8]) {
         if let Some(mut stash) = self.stash() {
             stash.load_payload(block, payload);

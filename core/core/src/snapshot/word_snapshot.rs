@@ -39,7 +39,7 @@ impl WordSnapshot {
         }
     }
 
-    /// Appends neighbouring words of the table as they were. The ranges that the owner asks for follow one another
+    /// Appends neighbouring words of the table as they were. The ranges that the owner requests follow one another
     /// from the beginning of the table; after its last word nothing is held.
     ///
     /// # Panics
@@ -59,7 +59,7 @@ impl WordSnapshot {
         }
     }
 
-    /// Words that are held now.
+    /// Returns the number of words that are held now.
     #[cfg(test)]
     fn kept(&self) -> usize {
         self.0.as_ref().map_or(0, |held| held.words.len())

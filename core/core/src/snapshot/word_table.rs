@@ -10,7 +10,7 @@ use core::ops::Range;
 #[derive(Clone, Debug, Default, BorshSerialize, BorshDeserialize)]
 pub struct WordTable {
     words: Vec<u32>,
-    /// Places, with repetitions. `None` until they are watched.
+    /// The places, with repetitions. `None` until they are watched.
     #[borsh(skip)]
     changed: Option<Vec<u64>>,
     #[borsh(skip)]
@@ -28,7 +28,7 @@ impl WordTable {
         WordTable { words, changed: None, held: WordSnapshot::default() }
     }
 
-    /// Its words.
+    /// Returns the word table's words.
     #[inline]
     pub(crate) fn words(&self) -> &[u32] {
         &self.words
@@ -39,7 +39,7 @@ impl WordTable {
         self.words.len() as u64
     }
 
-    /// Returns its words.
+    /// Returns the words of the table.
     pub(crate) fn into_words(self) -> Vec<u32> {
         self.words
     }

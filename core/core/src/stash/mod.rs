@@ -1,8 +1,8 @@
 //! The blocks on the trusted side: Path ORAM's stash, and the top of the tree with it.
 //!
-//! The levels that the trusted side keeps are not kept as buckets. A block above the first untrusted level waits for
-//! an eviction that passes through its subtree, so the stash holds one list for each subtree, and an eviction looks
-//! at one list only. With one subtree (no trusted level) it is the stash of the paper.
+//! The levels that the trusted side keeps are not kept as buckets. A block above the first untrusted level waits for an
+//! eviction that passes through its subtree. So the stash has one list for each subtree, and an eviction reads only one
+//! list. With one subtree (no trusted level) it is the stash of the paper.
 
 pub mod changes;
 pub mod payloads;
@@ -49,7 +49,7 @@ pub struct Stash {
     payloads: StashPayloads,
     vacant: Vec<u32>,
     heads: Vec<u32>,
-    /// Places in `entries`, by the hash of their block.
+    /// The places in `entries`, by the hash of their block.
     index: HashTable<u32>,
     peak: usize,
     log: StashLog,
@@ -63,7 +63,7 @@ pub struct StashSnapshot {
 }
 
 impl StashSnapshot {
-    /// The blocks in it.
+    /// The blocks in the snapshot.
     pub fn blocks(&self) -> impl Iterator<Item = (BlockId, Leaf)> + '_ {
         self.blocks.iter().copied()
     }
@@ -87,7 +87,7 @@ impl Stash {
         }
     }
 
-    /// Blocks in it.
+    /// The number of blocks in the stash.
     #[inline]
     pub fn len(&self) -> usize {
         self.index.len()
@@ -103,7 +103,7 @@ impl Stash {
         self.peak
     }
 
-    /// Bytes that it occupies now: payloads, lists and index.
+    /// The bytes that the stash occupies now: payloads, lists and index.
     pub fn bytes(&self) -> usize {
         self.payloads.allocated()
             + self.entries.capacity() * size_of::<Entry>()
@@ -221,7 +221,7 @@ impl Stash {
         self.find(block).is_some_and(|handle| !self.payloads.is_resident(handle.0))
     }
 
-    /// Loads the payload of a block into memory, as its source has it.
+    /// Loads the payload of a block into memory, from its source.
     pub fn load_payload(&mut self, block: BlockId, payload: &[u8]) {
         if let Some(handle) = self.find(block).filter(|handle| !self.payloads.is_resident(handle.0)) {
             self.payloads.slot_mut(handle.0).copy_from_slice(payload);
@@ -306,7 +306,8 @@ impl Stash {
         snapshot
     }
 
-    /// Fills an empty stash from a snapshot. Returns `false` if the snapshot cannot be one of such a stash.
+    /// Fills an empty stash from a snapshot. Returns `false` if the snapshot cannot be a snapshot of a stash with these
+    /// parameters.
     #[must_use]
     pub fn restore(&mut self, snapshot: &StashSnapshot) -> bool {
         let fits = self.is_empty() && snapshot.payloads.len() == snapshot.blocks.len() * self.block_bytes;
@@ -325,8 +326,9 @@ impl Stash {
         true
     }
 
-    /// Fills an empty stash with blocks, the first of a list last, each with the leaf that it is mapped to; then with
-    /// their payloads, unless a source has them. Returns `false` if they cannot be those of such a stash.
+    /// Fills an empty stash with blocks, the first of a list last, each with the leaf that it is mapped to. Then it
+    /// adds their payloads, unless a source has them. Returns `false` if a stash with these parameters cannot hold
+    /// them.
     #[must_use]
     pub fn refill(&mut self, order: &[BlockId], payloads: &mut dyn Payloads, positions: &Positions) -> bool {
         if !self.is_empty() {

@@ -148,7 +148,7 @@ impl StashPayloads {
         }
     }
 
-    /// Bytes that it occupies now.
+    /// The bytes that the payloads occupy now.
     pub(crate) fn allocated(&self) -> usize {
         let slots = self.external.as_ref().map_or(0, |external| {
             (external.slots.capacity() + external.vacant.capacity()) * size_of::<u32>()

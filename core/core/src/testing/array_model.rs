@@ -35,8 +35,8 @@ impl ArrayModel {
         (0..self.block_bytes).map(|at| seed.wrapping_add((at as u8).wrapping_mul(31))).collect()
     }
 
-    /// Applies a batch to the array now, and gives back the batch to be run on the ORAM at any time: accesses take
-    /// effect in the order in which they are begun.
+    /// Applies a batch to the array now, and returns the batch to run on the ORAM at any time. Accesses take effect in
+    /// the order in which they begin.
     pub fn prepare(&mut self, operations: &[Operation]) -> Prepared {
         let expected = operations.iter().map(|operation| match *operation {
             Operation::Read(block) => self.blocks[block.0 as usize].clone(),

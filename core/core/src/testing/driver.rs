@@ -1,5 +1,5 @@
-//! Drives a scheme step by step and records what shows: an access and steps in parallel, store
-//! operations that end when and in the order that the test decides.
+//! Drives a scheme step by step and records the trace. An access and steps run in parallel. The test decides when store
+//! operations end, and in which order.
 
 use super::array_model::{ArrayModel, Operation};
 use super::executor::Task;
@@ -14,7 +14,7 @@ use core::cell::Cell;
 pub enum Work {
     /// On-line work: an access.
     Access,
-    /// Off-line work: the step that was begun after so many others.
+    /// Off-line work: the step that was begun after this many others.
     Step(usize),
 }
 
@@ -28,15 +28,15 @@ pub enum Event {
         /// True if a step must come before the next access.
         must_step: bool,
     },
-    /// A batch of so many accesses begins.
+    /// A batch of this many accesses begins.
     AccessBegins(usize),
     /// The step of this number begins.
     StepBegins(usize),
-    /// The store is asked for something.
+    /// The store gets a request.
     StoreRequest(Work, TraceEntry),
     /// A processor of several asks its store for something, or they send each other messages.
     ProcessorAction(Work, ProcessorAction),
-    /// The store has done what this work asked for: that which this work asked for after so many others, of those in
+    /// The store has finished a request of this work: the one that the work made after this many others, of those in
     /// flight.
     StoreAnswer(Work, usize),
     /// An access yielded although it waited for nothing. Steps may wake themselves: some drive several
@@ -44,10 +44,10 @@ pub enum Event {
     Yields(Work),
     /// The work is done.
     Ends(Work),
-    /// All that could go on has gone on.
+    /// All that could continue has continued.
     Quiescent,
-    /// The process died after that, and another one goes on from a snapshot. It says that it will do again what showed
-    /// in so many events before this one.
+    /// The process died, and another process continues from a snapshot. The new process announces that it will repeat
+    /// this many of the events before this one.
     Recovers(usize),
 }
 
@@ -58,7 +58,7 @@ pub struct Driver<'a, O> {
     model: ArrayModel,
     current_work: Rc<Cell<Work>>,
     access: Option<Task<'a>>,
-    /// Steps in flight, the oldest first, and how many were ever begun.
+    /// The steps in flight, the oldest first, and how many were ever begun.
     steps: Vec<(usize, Task<'a>)>,
     steps_begun: usize,
     /// The works that wait for the store, in the order asked.
@@ -142,7 +142,7 @@ impl<'a, O: Oram> Driver<'a, O> {
         &self.waiting_for_store
     }
 
-    /// Lets the `nth` of the waiting store operations end, and all go on that can.
+    /// Lets the `nth` of the waiting store operations end, and all continue that can.
     ///
     /// # Panics
     /// If fewer wait.
@@ -196,7 +196,7 @@ impl<'a, O: Oram> Driver<'a, O> {
         self.events.push(Event::Quiescent);
     }
 
-    /// Returns whether it went on, and what is left of it.
+    /// Returns whether it continued, and the rest of it.
     fn poll(&mut self, work: Work, mut running: Task<'a>) -> (bool, Option<Task<'a>>) {
         self.current_work.set(work);
         let progress = running.poll();

@@ -82,7 +82,7 @@ impl<'a> Task<'a> {
         Task { future: Some(Box::pin(future)), woken: Arc::new(Woken(AtomicBool::new(true))) }
     }
 
-    /// Polls it if it is new or was woken; says whether it did.
+    /// Polls the task if it is new or was woken. Returns whether it was polled.
     pub fn poll(&mut self) -> bool {
         let Some(future) = &mut self.future else {
             return false;
@@ -97,12 +97,12 @@ impl<'a> Task<'a> {
         true
     }
 
-    /// Returns whether it will go on when it is polled.
+    /// Returns whether the task will continue when it is polled.
     pub fn is_woken(&self) -> bool {
         self.woken.0.load(Ordering::Relaxed)
     }
 
-    /// Returns whether it came to its end.
+    /// Returns whether the task has ended.
     pub fn has_ended(&self) -> bool {
         self.future.is_none()
     }

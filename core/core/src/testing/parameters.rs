@@ -6,8 +6,8 @@ use core::fmt::{Debug, Display};
 /// The beginning of the message that refuses parameters, and the change that makes them refused.
 pub type Refusal<P> = (&'static str, fn(&mut P));
 
-/// Checks that parameters are valid, and that each change makes them refused with a message that begins as stated: with
-/// the name and the value that are out of range.
+/// Checks that parameters are valid, and that each change of them is refused. The message must begin with the name and
+/// the value that are out of range.
 ///
 /// # Panics
 /// If they are not valid, valid after a change, or refused otherwise.
@@ -73,12 +73,12 @@ pub fn refusal<P: Clone, E>(
 /// Plans parameters for a capacity, a block size, a number of trusted blocks and a largest batch.
 type Plan<P, E> = fn(u64, u32, u64, u32) -> Result<P, E>;
 
-/// Checks that what is planned is valid, for capacities, numbers of trusted blocks and largest batches from the least
-/// to the most, that nothing is planned beyond them, and that more trusted blocks never make the paths of 2^20 blocks
+/// Checks planned parameters. They are valid for capacities, numbers of trusted blocks and largest batches from the
+/// least to the greatest, and nothing is planned beyond these. More trusted blocks never make the paths of 2^20 blocks
 /// longer: they have these lengths.
 ///
 /// # Panics
-/// If it is not.
+/// If a check fails.
 pub fn check_plans<P: Debug, E: Debug>(
     plan: Plan<P, E>,
     validate: fn(&P) -> Result<(), E>,

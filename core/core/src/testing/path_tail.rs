@@ -16,25 +16,26 @@ use rand_core::SeedableRng;
 /// The times of the write-backs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteBacks {
-    /// After every single access.
+    /// The paths are written back after every single access.
     Promptly,
-    /// As late as a driver may: all but one access of a largest batch, and a largest batch.
+    /// The paths are written back as late as a driver may wait: one access before a batch would be full, and then a
+    /// full batch follows.
     Late,
 }
 
 /// The results of a simulation, after it had come to its steady state.
 #[derive(Clone, Debug, Default)]
 pub struct PathTail {
-    /// The number of times that so many blocks waited, looked at after each write-back.
+    /// The number of times that this many blocks waited, looked at after each write-back.
     pub held: BTreeMap<i64, u64>,
-    /// The number of times that so many of them waited for one subtree, all subtrees together.
+    /// The number of times that this many blocks waited for one subtree, summed over all subtrees.
     pub subtree: BTreeMap<i64, u64>,
-    /// Blocks written back, for each access.
+    /// The number of blocks written back, for each access.
     pub written_back: f64,
 }
 
-/// The parameters of a full vault over 2^top untrusted subtrees of so many levels: its tree is half full. They are not
-/// validated, and the bound of the stash is out of the way.
+/// The parameters of a full vault over 2^top untrusted subtrees of this many levels: its tree is half full. They are
+/// not validated, and the bound of the stash is so high that it has no effect.
 pub fn full_vault(blocks_per_bucket: u32, levels: u32, top: u32) -> PathParameters {
     let leaf_level = top + levels - 1;
     let half = u64::from(blocks_per_bucket) << leaf_level;
@@ -52,8 +53,8 @@ pub fn full_vault(blocks_per_bucket: u32, levels: u32, top: u32) -> PathParamete
 
 /// The log2 of the probability that more blocks wait than the planned bound makes room for.
 ///
-/// The law of what waits for one subtree, as it was measured and, beyond the last value that `min` samples reached,
-/// along a straight line through its tail; as many of them as there are subtrees are added up as if they were
+/// The distribution of the blocks that wait for one subtree. Up to the last value that `min` samples reached it is
+/// measured; beyond that it follows a straight line through the tail. The sum over all subtrees treats them as
 /// independent. `None` if too little was measured.
 pub fn emergency_log2(parameters: &PathParameters, tail: &PathTail, min: u64) -> Option<f64> {
     let max = parameters.waiting_bound() as usize + 1;
@@ -65,7 +66,7 @@ pub fn emergency_log2(parameters: &PathParameters, tail: &PathTail, min: u64) ->
         }
         tail.subtree.range(value as i64..).map(|(_, times)| times).sum::<u64>() as f64 / n as f64
     };
-    // The probability of each number of blocks; all that is too many stands in the last place.
+    // The probability of each number of blocks. The last place has the probability of all larger numbers.
     let above = (0..=max).map(at_least);
     let mut distribution: Vec<f64> =
         above.clone().zip(above.skip(1).chain([0.0])).map(|(at, next)| at - next).collect();
@@ -75,7 +76,7 @@ pub fn emergency_log2(parameters: &PathParameters, tail: &PathTail, min: u64) ->
     distribution.last().map(|too_many| libm::log2(*too_many))
 }
 
-/// The law of the sum of two.
+/// The distribution of the sum of two independent numbers.
 fn twice(distribution: &[f64]) -> Vec<f64> {
     let max = distribution.len() - 1;
     let mut sums = vec![0.0; distribution.len()];
@@ -87,7 +88,7 @@ fn twice(distribution: &[f64]) -> Vec<f64> {
     sums
 }
 
-/// Runs so many reads, after eight times the capacity to warm up. The parameters need not be valid.
+/// Runs this many reads, after eight times the capacity to warm up. The parameters need not be valid.
 ///
 /// # Panics
 /// If the stash comes to its bound.

@@ -1,4 +1,5 @@
-//! Several processors over one recorded memory: what each asks for is recorded as its own, and so are their messages.
+//! Several processors over one recorded memory: the requests of each are recorded separately, and so are their
+//! messages.
 
 use super::trace_store::{TraceStore, TraceStoreError};
 use crate::network::{Message, Network, Processor};
@@ -14,7 +15,7 @@ pub struct ProcessorStore<S> {
     processor: Processor,
 }
 
-/// Returns the stores of so many processors over one memory.
+/// Returns the stores of this many processors over one memory.
 pub fn processor_stores<S: Clone>(store: S, processors: u32) -> Vec<ProcessorStore<S>> {
     (0..processors).map(|nth| ProcessorStore { store: store.clone(), processor: Processor(nth) }).collect()
 }

@@ -1,4 +1,4 @@
-//! Plans of Ring ORAM for a grid that spans what a user can ask for.
+//! Plans of Ring ORAM for a grid that spans what a user can request.
 
 use crate::schemes::ring::{RingObjective, RingParameters};
 use alloc::vec::Vec;
@@ -11,12 +11,12 @@ pub const DOLLARS: RingObjective =
 pub const OBJECTIVES: [(&str, RingObjective); 3] =
     [("bytes", RingObjective::BYTES), ("requests", RingObjective::REQUESTS), ("dollars", DOLLARS)];
 
-/// The vault that a user asks for.
+/// The vault that a user requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlanRequest {
-    /// Blocks.
+    /// The number of blocks.
     pub capacity: u64,
-    /// Blocks that may be trusted.
+    /// The number of blocks that may be trusted.
     pub trusted: u64,
     /// The largest batch.
     pub max_batch: u32,
@@ -25,14 +25,13 @@ pub struct PlanRequest {
 }
 
 impl PlanRequest {
-    /// The parameters that are planned for it.
+    /// The parameters that are planned for this request.
     pub fn plan(&self) -> RingParameters {
         RingParameters::for_objective(self.capacity, 0, self.trusted, self.max_batch, self.objective)
     }
 }
 
-/// The parameters that a user makes of planned ones with a Z, an S or an A: from the least that may be given to the
-/// most.
+/// The parameters that a user gets with a Z, an S or an A of their own: from the minimum to the maximum of each.
 pub fn adjusted(plan: &RingParameters) -> impl Iterator<Item = RingParameters> {
     [1, 4, 16, 64, 256, 1024].into_iter().flat_map(|given| {
         let changes = [(Some(given), None, None), (None, Some(given), None), (None, None, Some(given))];
@@ -40,7 +39,7 @@ pub fn adjusted(plan: &RingParameters) -> impl Iterator<Item = RingParameters> {
     })
 }
 
-/// All combinations of capacities, of parts of them that are trusted (one in so many), of largest batches and of
+/// All combinations of capacities, of parts of them that are trusted (one in this many), of largest batches and of
 /// objectives.
 pub fn grid(capacities: &[u64], parts: &[u64], batches: &[u32]) -> Vec<PlanRequest> {
     let mut requests = Vec::new();

@@ -1,4 +1,4 @@
-//! Simulates how many blocks Ring ORAM's trusted side holds, on its worst case: a full vault, read in a scan, whose
+//! Simulates the number of blocks on Ring ORAM's trusted side in the worst case: a full vault is read in a scan, and
 //! evictions come as late as the schedule allows.
 
 use super::executor::Task;
@@ -31,8 +31,8 @@ pub enum Reads {
     Random,
     /// A scan and dummies in turn: an access that brings no block in may still read one instead of a dummy.
     ScanAndDummies,
-    /// A scan of the first of so many parts of a full vault, over and over: the rest of the blocks lies in the leaves,
-    /// and the hot ones crowd the levels above.
+    /// A scan of the first of this many parts of a full vault, over and over. The other blocks are in the leaves, and
+    /// the scanned ones crowd the levels above.
     HotPart(u64),
 }
 
@@ -53,15 +53,15 @@ impl Reads {
 /// The results of a simulation, after it had come to its steady state.
 #[derive(Clone, Debug, Default)]
 pub struct StashTail {
-    /// The number of times that the trusted side held so many blocks, looked at before each batch.
+    /// The number of times that the trusted side held this many blocks, looked at before each batch.
     pub held: BTreeMap<i64, u64>,
-    /// The number of times that there were so many more blocks than wait for their turn, which is a sum of coins:
-    /// blocks that found no room when an eviction passed, or were read instead of a dummy, less those that a reshuffle
-    /// placed before their turn. Looked at now and then.
+    /// The number of times that there were this many blocks in addition to those that wait for their turn, a sum of
+    /// coins. These blocks found no room when an eviction passed, or were read instead of a dummy. The blocks that a
+    /// reshuffle placed before their turn are subtracted. Looked at now and then.
     pub excess: BTreeMap<i64, u64>,
-    /// Slots read and written, for each access.
+    /// The number of slots read and written, for each access.
     pub moved: f64,
-    /// Evictions outside of the schedule.
+    /// The number of evictions outside of the schedule.
     pub emergencies: u64,
 }
 
@@ -80,15 +80,15 @@ pub fn room(parameters: &RingParameters) -> u32 {
     parameters.stash_bound - parameters.max_batch
 }
 
-/// The blocks that wait for their turn, whatever is asked: a sum of independent coins.
+/// The number of blocks that wait for their turn. It is a sum of independent coins, for any requests.
 ///
 /// A block waits from its access to the next eviction of its subtree. Its leaf is uniform and independent of all
-/// others, and evictions go through the subtrees in turn, so a block accessed `e` evictions ago still waits with
-/// probability `1 - e / 2^top`, independently of the others; the last of several accesses to a block is the one that
-/// counts. At worst, the newest `2 A - 1` accesses had no eviction yet: one eviction is pending or has not filled its
+/// others, and evictions go through the subtrees in turn. So a block that was accessed `e` evictions ago still waits
+/// with probability `1 - e / 2^top`, independently of the others. Of several accesses to a block, the last one counts.
+/// In the worst case, the newest `2 A - 1` accesses had no eviction yet. One eviction is pending or has not filled its
 /// buckets, and the next is about to become pending.
 struct WaitingDistribution {
-    /// So many coins of each probability.
+    /// The number of coins of each probability.
     coins: Vec<(f64, f64)>,
 }
 
@@ -119,21 +119,21 @@ impl WaitingDistribution {
     }
 }
 
-/// The greatest log2 of the ratio of the measured tail of the excess to the computed bound on it; below 0 where nothing
+/// The greatest log2 of the ratio of the measured tail of the excess to its computed bound. It is below 0 if nothing
 /// was seen more often than computed.
 pub fn excess_over_bound(parameters: &RingParameters, excess: &BTreeMap<i64, u64>) -> f64 {
     let stash_bound = StashBound::of(parameters);
     over_bound(excess, 0.0, |value| stash_bound.log2_excess_tail(value))
 }
 
-/// The same for all that the trusted side holds. The excess alone is above its share where blocks are asked for again
-/// and again, for then fewer wait.
+/// The same comparison for all blocks on the trusted side. The excess alone is above its share if blocks are requested
+/// again and again, because fewer blocks wait then.
 pub fn held_over_bound(parameters: &RingParameters, held: &BTreeMap<i64, u64>) -> f64 {
     let stash_bound = StashBound::of(parameters);
     over_bound(held, 0.5, |value| stash_bound.log2_tail(value))
 }
 
-/// Compares the measured tail with a bound, where that says anything, at values that so many bits lie between.
+/// Compares the measured tail with a bound, if the bound says anything, at values that this many bits lie between.
 fn over_bound(counts: &BTreeMap<i64, u64>, bits: f64, log2_bound: impl Fn(f64) -> f64) -> f64 {
     let (samples, mut above) = (counts.values().sum::<u64>(), 0);
     let (mut last, mut max) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
@@ -152,7 +152,7 @@ fn over_bound(counts: &BTreeMap<i64, u64>, bits: f64, log2_bound: impl Fn(f64) -
     max
 }
 
-/// The maximum number of blocks that wait for their turn on average, at any time, whatever is asked.
+/// The maximum average number of blocks that wait for their turn, at any time and for any requests.
 pub fn waiting_mean(parameters: &RingParameters) -> f64 {
     WaitingDistribution::of(parameters).mean()
 }
@@ -160,8 +160,9 @@ pub fn waiting_mean(parameters: &RingParameters) -> f64 {
 /// The log2 of the probability that the next batch makes an emergency eviction necessary, at the worst time of the
 /// schedule.
 ///
-/// The law of the blocks that wait, which is exact, together with the excess as it was measured and, beyond the
-/// measurement, as the exponential says, taken to be independent of them. `None` if too little was measured.
+/// The distribution of the blocks that wait, which is exact, together with that of the excess. The excess is as it was
+/// measured, and exponential beyond the measurement. It is taken to be independent of the blocks that wait. `None` if
+/// too little was measured.
 pub fn emergency_log2(parameters: &RingParameters, excess: &BTreeMap<i64, u64>, min: u64) -> Option<f64> {
     let fit = ExponentialFit::of(excess, min)?;
     let n: u64 = excess.values().sum();
@@ -176,13 +177,13 @@ pub fn emergency_log2(parameters: &RingParameters, excess: &BTreeMap<i64, u64>, 
     Some(libm::log2((0..).zip(waiting).map(|(waiting, p)| p * at_least(too_many - waiting)).sum()))
 }
 
-/// A straight line through the measured log2 tail, and what it says further out: of a tail that falls faster than
-/// exponentially, as those of sums do, it is an upper bound.
+/// A straight line through the measured log2 tail, and its extrapolation. It is an upper bound of a tail that falls
+/// faster than exponentially, as the tails of sums do.
 #[derive(Clone, Copy, Debug)]
 pub struct ExponentialFit {
     /// The last value that the line was fitted to, and log2 of its measured tail.
     pub last: (f64, f64),
-    /// Bits for each block.
+    /// The number of bits for each block.
     pub slope: f64,
 }
 
@@ -207,7 +208,7 @@ impl ExponentialFit {
         (points.len() > 1).then_some(ExponentialFit { last: *deepest, slope })
     }
 
-    /// The log2 of the probability that at least so many are there.
+    /// The log2 of the probability that at least this many are there.
     pub fn log2(&self, blocks: f64) -> f64 {
         self.last.1 - (blocks - self.last.0) * self.slope
     }

@@ -10,7 +10,7 @@ use core::cell::{Cell, RefCell};
 use core::future::poll_fn;
 use core::task::{Poll, Waker};
 
-/// An operation of the trace, recorded when it was asked for.
+/// An operation of the trace, recorded when it was requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraceEntry {
     /// These slots were read together.
@@ -19,10 +19,10 @@ pub enum TraceEntry {
     Write(Vec<Bucket>),
 }
 
-/// The visible actions of several processors: a processor asks for something, or they send each other messages.
+/// The visible actions of several processors: a processor requests something, or they send each other messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessorAction {
-    /// This processor asked for this.
+    /// This processor made this request.
     StoreRequest(Processor, TraceEntry),
     /// These messages were sent in one step.
     Messages(Vec<SentMessage>),
@@ -33,27 +33,27 @@ pub enum ProcessorAction {
 pub struct SentMessage {
     /// The processor that sent it.
     pub from: Processor,
-    /// The processor that it was sent to.
+    /// The processor that receives the message.
     pub to: Processor,
-    /// Its length in bytes.
+    /// The sent message's length in bytes.
     pub bytes: usize,
 }
 
 /// Something that was recorded.
 #[derive(Clone, Debug)]
 pub(crate) enum Recorded {
-    /// By the only processor that there is.
+    /// The only processor made this request.
     Single(TraceEntry),
-    /// By several.
+    /// A processor of several made this request.
     Processor(ProcessorAction),
 }
 
 /// Memory for a [`Layout`]. Ready at once, until [`hold_back`](Self::hold_back): then each operation waits for
 /// [`complete`](Self::complete) or [`fail`](Self::fail). A write takes effect only then; a read answers with what was
-/// there when it was asked for, as [`Store`] promises.
+/// there when it was requested, as [`Store`] promises.
 ///
-/// It checks the scheme: to read or to write a bucket whose write is under way is a race that a real store would
-/// decide at will, and panics here.
+/// It checks the scheme. It panics if a bucket is read or written while its write is under way: this is a race with any
+/// result in a real store.
 pub struct TraceStore {
     layout: Layout,
     bytes: RefCell<Vec<u8>>,
@@ -67,7 +67,7 @@ pub struct TraceStore {
     issued: Cell<u64>,
 }
 
-/// The failure that a test asked for.
+/// The failure that a test requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the test let this operation fail")]
 pub struct TraceStoreError;

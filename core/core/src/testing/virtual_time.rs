@@ -15,7 +15,7 @@ use core::task::{Poll, Waker};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Micros(pub u64);
 
-/// A clock that stands still while anything can go on.
+/// A clock that stands still while anything can continue.
 #[derive(Default)]
 pub struct Clock {
     now: Cell<Micros>,
@@ -25,7 +25,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The instant that it stands at.
+    /// The present instant of the clock.
     pub fn now(&self) -> Micros {
         self.now.get()
     }
@@ -48,7 +48,7 @@ impl Clock {
         self.sleep_until(Micros(self.now.get().0 + span.0)).await;
     }
 
-    /// Lets tasks go on, instant after instant, until all of them sleep for good or have ended.
+    /// Lets tasks continue, instant after instant, until all of them sleep forever or have ended.
     pub fn run(&self, executor: &mut Executor<'_>) {
         loop {
             executor.run();
@@ -72,7 +72,7 @@ pub struct StoreEvent {
     pub at: Micros,
     /// The operation.
     pub operation: TraceEntry,
-    /// True if it was answered, false if it was asked.
+    /// True for an answer, false for a request.
     pub answered: bool,
 }
 
@@ -80,7 +80,7 @@ pub struct StoreEvent {
 /// for each operation.
 pub struct SlowStore<'a, S> {
     inner: S,
-    /// The store that records what is asked of it.
+    /// The store that records the requests.
     recorder: &'a TraceStore,
     clock: &'a Clock,
     requested: Cell<u64>,

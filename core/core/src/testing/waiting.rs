@@ -8,9 +8,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Counts how often the stash of an ORAM whose blocks have no bytes held so many blocks after the work that was due;
-/// always the block that was longest unread is read next. Four times the capacity is read first, to come to the steady
-/// state.
+/// Counts how often the stash held this many blocks after the due work. The blocks of the ORAM have no bytes. The block
+/// that was unread longest is always read next. Four times the capacity is read first, to come to the steady state.
 ///
 /// # Panics
 /// If the ORAM refuses or fails, or makes an emergency eviction.

@@ -2,7 +2,7 @@
 
 use crate::types::{BlockId, Leaf};
 
-/// Bytes of a header.
+/// The number of bytes of a header.
 pub const HEADER_BYTES: usize = 16;
 
 /// Writes the header of a real block.

@@ -1,5 +1,5 @@
-//! Buckets that are on the trusted side between their reading and their writing, as they stand in untrusted memory:
-//! Z entries each, a header and a payload, all zeros where no block is.
+//! Buckets that are on the trusted side between their reading and their writing. They have the format of untrusted
+//! memory: Z entries, each a header and a payload, all zeros if there is no block.
 
 use crate::oram::OramError;
 use crate::store::Store;
@@ -16,12 +16,13 @@ use hashbrown::HashTable;
 /// secret.
 #[derive(Default)]
 pub(crate) struct BucketBuffer {
-    /// Bytes of an entry, and of a bucket.
+    /// The size of an entry in bytes.
     entry_bytes: usize,
+    /// The size of a bucket in bytes.
     bucket_bytes: usize,
     buckets: Vec<Bucket>,
     bytes: Vec<u8>,
-    /// Places in `buckets`, by the hash of the bucket.
+    /// The places in `buckets`, by the hash of the bucket.
     index: HashTable<u32>,
     slots: Vec<Slot>,
 }
@@ -43,7 +44,7 @@ fn hash(bucket: Bucket) -> u64 {
 }
 
 impl BucketBuffer {
-    /// An empty set of held buckets, for buckets of Z blocks of so many bytes.
+    /// An empty set of held buckets, for buckets of Z blocks of this many bytes.
     pub(crate) fn new(blocks_per_bucket: u32, block_bytes: u32) -> Self {
         let entry_bytes = HEADER_BYTES + block_bytes as usize;
         let bucket_bytes = blocks_per_bucket as usize * entry_bytes;
@@ -165,7 +166,7 @@ impl BucketBuffer {
         &mut self.bytes[start..start + self.entry_bytes]
     }
 
-    /// Bytes of an entry.
+    /// Returns the number of bytes of an entry.
     pub(crate) fn entry_bytes(&self) -> usize {
         self.entry_bytes
     }
@@ -185,7 +186,7 @@ impl BucketBuffer {
         })
     }
 
-    /// Bytes that they occupy.
+    /// The bytes that the buckets occupy.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.capacity() + self.buckets.capacity() * size_of::<Bucket>() + self.index.allocation_size()
     }

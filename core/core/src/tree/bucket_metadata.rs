@@ -1,7 +1,7 @@
 //! The block in each slot of each bucket, and the slots that were read since their bucket was written.
 //!
-//! Ring ORAM (Ren et al. 2015, section 3.1) stores this with each bucket; here it stays on the trusted side, which
-//! saves a round trip and the requests: 4 bytes a slot.
+//! Ring ORAM (Ren et al. 2015, section 3.1) stores this with each bucket. Here it stays on the trusted side, 4 bytes
+//! for each slot. This saves a round trip and the requests.
 
 use crate::snapshot::bit_table::BitTable;
 use crate::snapshot::word_table::WordTable;
@@ -17,7 +17,7 @@ const READ: u32 = 1 << 31;
 /// The largest number of blocks that the words of the metadata can name.
 pub const MAX_BLOCKS: u64 = (1 << 31) - 1;
 
-/// Metadata of all buckets of a tree. A word is block + 1, or 0 for a dummy; its top bit says "read since written".
+/// The metadata of all buckets of a tree. A word is block + 1, or 0 for a dummy; its top bit says "read since written".
 #[derive(Clone, BorshSerialize, BorshDeserialize)]
 pub struct BucketMetadata {
     slots: WordTable,
@@ -27,7 +27,7 @@ pub struct BucketMetadata {
 }
 
 impl BucketMetadata {
-    /// Metadata of a tree of which nothing was ever written.
+    /// Creates the metadata of a tree to which nothing was written.
     pub fn new(tree: &Geometry) -> Self {
         let buckets = tree.buckets() as usize;
         BucketMetadata {
@@ -55,12 +55,12 @@ impl BucketMetadata {
         }
     }
 
-    /// Its two tables, to be changed or copied.
+    /// Returns the two tables, to be changed or copied.
     pub(crate) fn tables_mut(&mut self) -> [&mut WordTable; 2] {
         [&mut self.slots, &mut self.written.words]
     }
 
-    /// Its two tables: the slots, and a bit for each bucket that was ever written.
+    /// Returns the two tables: the slots, and a bit for each bucket that was ever written.
     pub(crate) fn into_tables(self) -> [Vec<u32>; 2] {
         [self.slots.into_words(), self.written.words.into_words()]
     }
@@ -74,13 +74,13 @@ impl BucketMetadata {
             && self.slots.words().iter().all(|word| u64::from(word & !READ) <= capacity)
     }
 
-    /// Bytes that it occupies on the trusted side.
+    /// The bytes that the map occupies on the trusted side.
     pub fn bytes(&self) -> usize {
         let words = self.slots.words().len() + self.reads.len() + self.written.words.words().len();
         words * size_of::<u32>()
     }
 
-    /// Slots read since the bucket was written. Public.
+    /// Returns the number of slots read since the bucket was written. Public.
     pub fn reads(&self, tree: &Geometry, bucket: Bucket) -> u32 {
         self.reads[nth(tree, bucket)]
     }

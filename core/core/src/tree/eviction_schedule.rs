@@ -15,16 +15,16 @@ pub(crate) struct Pace {
 /// The progress of the schedule of evictions. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct EvictionSchedule {
-    /// Accesses so far.
+    /// The number of accesses so far.
     pub(crate) accesses: u64,
-    /// Evictions begun, those outside of the schedule among them.
+    /// The number of evictions begun, those outside of the schedule among them.
     pub(crate) evictions: u64,
-    /// Evictions outside of the schedule.
+    /// The number of evictions outside of the schedule.
     pub(crate) emergencies: u64,
 }
 
 impl EvictionSchedule {
-    /// Evictions that are due and have not begun.
+    /// Returns the number of evictions that are due and have not begun.
     pub(crate) fn behind(&self, pace: Pace) -> u64 {
         let due = self.accesses.saturating_mul(pace.evictions) / pace.accesses;
         due.saturating_sub(self.evictions - self.emergencies)
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!((schedule.behind(ring), schedule.behind(circuit)), (2, 16));
         assert_eq!((schedule.begin(Level(3)), schedule.begin(Level(3))), (Leaf(0), Leaf(4)));
         assert_eq!((schedule.behind(ring), schedule.behind(circuit)), (0, 14));
-        // An emergency is no part of the schedule: it leaves as much behind.
+        // An emergency is not part of the schedule: it leaves as much behind.
         schedule.emergencies += 1;
         schedule.begin(Level(3));
         assert_eq!((schedule.behind(circuit), schedule.next(Level(3))), (14, Leaf(6)));

@@ -12,15 +12,15 @@ use core::error::Error;
 /// A bucket's shape; every level may have its own (as IR-Alloc proposes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct BucketShape {
-    /// Z: real blocks that it may hold.
+    /// Z: the maximum number of real blocks.
     pub blocks: u32,
-    /// Slots of it in untrusted memory.
+    /// The number of slots in untrusted memory.
     pub slots: u32,
-    /// Plaintext bytes of a slot.
+    /// The number of plaintext bytes of a slot.
     pub slot_bytes: u32,
 }
 
-/// A binary tree of `2^L` leaves, of which the levels above `top` stand on the trusted side.
+/// A binary tree of `2^L` leaves, of which the levels above `top` are on the trusted side.
 ///
 /// The trusted levels are not buckets: all blocks above `top` are in the stash, sorted by the subtree they belong to
 /// (see [`Stash`](crate::stash::Stash)). Untrusted memory holds the levels `top..=L`, each one [`Extent`] of its
@@ -35,8 +35,8 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// A tree whose buckets are one slot each, of Z blocks with their headers: they are always read and written as a
-    /// whole, and so each is sealed as a whole.
+    /// A tree whose buckets are one slot each, of Z blocks with their headers. A bucket is always read and written as a
+    /// whole, and so it is sealed as a whole.
     ///
     /// # Panics
     /// As [`new`](Self::new).
@@ -109,7 +109,7 @@ impl Geometry {
         Layout::new((self.top.0..).zip(&self.shapes).map(extent).collect())
     }
 
-    /// Number of leaves, 2^L.
+    /// Returns the number of leaves, 2^L.
     #[inline]
     pub fn leaves(&self) -> u64 {
         1 << self.leaf_level.0
@@ -120,12 +120,12 @@ impl Geometry {
         self.leaf_level
     }
 
-    /// The first level that stands in untrusted memory.
+    /// The first level in untrusted memory.
     pub fn top(&self) -> Level {
         self.top
     }
 
-    /// The levels that stand in untrusted memory, root side first.
+    /// The levels in untrusted memory, root side first.
     #[inline]
     pub fn levels(&self) -> impl DoubleEndedIterator<Item = Level> + use<> {
         (self.top.0..=self.leaf_level.0).map(Level)
@@ -171,7 +171,7 @@ impl Geometry {
         })
     }
 
-    /// The level that an untrusted bucket stands on.
+    /// The level of an untrusted bucket.
     ///
     /// # Panics
     /// If the bucket is not one of this tree.

@@ -1,4 +1,4 @@
-//! The shape of untrusted memory: runs of equal buckets, numbered through.
+//! The shape of untrusted memory: runs of equal buckets, with consecutive numbers.
 
 use crate::types::{Bucket, Bytes, Slot};
 use alloc::vec::Vec;
@@ -9,9 +9,9 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct Extent {
     /// The number of buckets.
     pub buckets: u64,
-    /// Slots in each.
+    /// The number of slots in each.
     pub slots: u32,
-    /// Plaintext bytes of each slot, before sealing.
+    /// The number of plaintext bytes of each slot, before sealing.
     pub slot_bytes: u32,
 }
 
@@ -49,7 +49,7 @@ impl Layout {
         self.extents.iter().map(|e| e.buckets * u64::from(e.slots)).sum()
     }
 
-    /// Plaintext bytes of all slots together.
+    /// Returns the number of plaintext bytes of all slots together.
     pub fn bytes(&self) -> Bytes {
         Bytes(self.extents.iter().map(|e| e.buckets * u64::from(e.slots) * u64::from(e.slot_bytes)).sum())
     }
@@ -69,12 +69,12 @@ impl Layout {
         panic!("{bucket} is outside of a layout of {first} buckets");
     }
 
-    /// Plaintext bytes of one slot.
+    /// Returns the number of plaintext bytes of one slot.
     pub fn slot_bytes(&self, slot: Slot) -> usize {
         self.extent(slot.bucket).slot_bytes as usize
     }
 
-    /// Plaintext bytes of one whole bucket.
+    /// Returns the number of plaintext bytes of one whole bucket.
     pub fn bucket_bytes(&self, bucket: Bucket) -> usize {
         let extent = self.extent(bucket);
         extent.slots as usize * extent.slot_bytes as usize

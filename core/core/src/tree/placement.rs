@@ -11,8 +11,8 @@ pub enum FillOrder {
     /// Bucket by bucket, the deepest first (Path ORAM, Figure 1, lines 10 to 15).
     #[default]
     DeepestFirst,
-    /// Block by block, the one that has waited longest first, each as deep as there is room: PushToLeaf of Tiny ORAM
-    /// (FCCM 2015, Algorithm 1), which takes a cycle a block in hardware.
+    /// Blocks are placed one by one, the one that has waited longest first, each as deep as there is room. This is
+    /// PushToLeaf of Tiny ORAM (FCCM 2015, Algorithm 1), which takes a cycle for each block in hardware.
     PushToLeaf,
 }
 
@@ -34,9 +34,9 @@ impl Placement {
 
     /// Chooses, for every level of the path to `leaf`, at most `room(level)` blocks of the stash. Nothing moves yet.
     ///
-    /// Only the stash blocks of the leaf's subtree are looked at: no other can stand on an untrusted bucket of the
-    /// path. A block that `may_go` refuses stays where it is, for the whole path: an access in flight needs it, or
-    /// the level has no place for it. It is asked once for each block that would be chosen.
+    /// Only the stash blocks of the leaf's subtree are looked at: no other block can be in an untrusted bucket of the
+    /// path. A block that `may_go` refuses stays where it is, for the whole path: an access in flight needs it, or the
+    /// level has no place for it. It is asked once for each block that would be chosen.
     pub fn plan(
         &mut self,
         stash: &Stash,

@@ -6,7 +6,7 @@ use crate::types::Level;
 /// The reason why a tree of at most half its places is refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HalfFullTreeError {
-    /// A value outside of its range.
+    /// A value that is out of range.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// The tree is too full for blocks to find their way down.

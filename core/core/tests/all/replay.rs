@@ -1,5 +1,5 @@
-//! From the same randomness every scheme makes the same requests as ever, and its snapshots keep their bytes: a vault
-//! runs its journal again through whatever version of a scheme it is opened with.
+//! Every scheme makes the same requests as in earlier versions from the same randomness, and its snapshots keep their
+//! bytes. A vault needs this: it runs its journal again with the present version of its scheme.
 //!
 //! A fingerprint that changes means that vaults of earlier versions no longer open. Change one only together with the
 //! format.
@@ -56,7 +56,7 @@ fn script(capacity: u64, max: usize, batches: usize, random: &mut ChaCha8Rng) ->
     (0..batches).map(batch).collect()
 }
 
-/// Runs thousands of accesses, off-line work beside them, and hashes all that shows, what is stored at the end, and the
+/// Runs thousands of accesses with off-line work in parallel. Hashes the trace, the store at the end, and the
 /// snapshots.
 fn fingerprint<O: Oram>(
     oram: &O,

@@ -1,10 +1,10 @@
 //! Oblivious scheduling, as Stefanov and Shi define it: two sequences of the same length and timing give the same
 //! events at the store, with their instants.
 //!
-//! The partitions that show are drawn once, for both sequences: each run gets the randomness under which it shows
-//! them. A block's partition is drawn at the access before, so that every list of partitions is as probable under one
-//! sequence as under the other. With the list given, the events must be equal to the microsecond: this test has no
-//! false alarms, and misses what needs another list to show. The slots within a partition are the judge's affair.
+//! The partitions that show are drawn once, for both sequences: each run gets the randomness under which it shows them.
+//! A block's partition is drawn at the access before, so that every list of partitions is as probable under one
+//! sequence as under the other. With the given list, the events must be equal to the microsecond. This test has no
+//! false alarms, and misses leaks that only another list shows. The slots within a partition are the judge's affair.
 
 use ameles_core::oram::{Access, Oram};
 use ameles_core::partitions::PartitionsParameters;
@@ -47,7 +47,8 @@ impl RngCore for Prepared {
     }
 }
 
-/// The randomness under which a sequence shows these partitions: that of a block is drawn at the access before.
+/// The randomness under which a sequence shows these partitions. The partition of a block is drawn at the block's
+/// access before.
 fn under_which(requests: &[Request], shown: &[u32]) -> Prepared {
     // A word that is drawn below the number of partitions as this one.
     let word = |partition: u32| ((u128::from(partition) << 64) / u128::from(PARTITIONS)) as u64 + 1;
@@ -103,7 +104,7 @@ fn events<S: Store, O: Oram>(
     store.take_events().into_iter().map(shape).collect()
 }
 
-/// A future that tells, whenever it is polled, whose work goes on.
+/// A future that tells, whenever it is polled, whose work continues.
 async fn telling<F: Future>(current_work: &Cell<Work>, work: Work, future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|context| {
@@ -130,7 +131,7 @@ fn sequences(seed: u64) -> (Vec<Request>, Vec<Request>, Vec<u32>) {
     (few.zip(instants.iter().copied()).collect(), all.zip(instants.iter().copied()).collect(), shown)
 }
 
-/// Returns whether two sequences give the same events in each of so many trials.
+/// Returns whether two sequences give the same events in each of this many trials.
 macro_rules! is_oblivious {
     ($layout:expr, $buckets:expr, $edit:expr, |$store:ident, $random:ident| $oram:expr) => {
         (0..8).all(|seed| {
@@ -172,7 +173,8 @@ fn oblivistore_parameters() -> ObliviStoreParameters {
     with_large_cache(ObliviStoreParameters::for_capacity(BLOCKS, 4, 1), |of| &mut of.partitions)
 }
 
-/// Returns whether a scheme of partitions is oblivious: these parameters, buckets of a partition, and how it is built.
+/// Returns whether a scheme of partitions is oblivious. The arguments are its parameters, the buckets of a partition,
+/// and a function that builds it.
 macro_rules! partitions_are_oblivious {
     ($parameters:expr, $buckets:expr, $new:ident, $edit:expr, |$oram:ident| $mutant:expr) => {{
         let parameters = $parameters;

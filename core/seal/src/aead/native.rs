@@ -1,4 +1,4 @@
-//! With ring: C and assembler. It keeps its expanded keys private and does not wipe them.
+//! The ciphers of ring, in C and assembler. It keeps its expanded keys private and does not wipe them.
 
 use super::terms::{Algorithm, Forged, KEY_BYTES, Nonce, TAG_BYTES, Tag};
 use ring::aead::{self, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, UnboundKey};

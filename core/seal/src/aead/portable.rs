@@ -1,4 +1,4 @@
-//! With RustCrypto: pure Rust, for targets without a C compiler. Its keys are wiped when dropped.
+//! The ciphers of RustCrypto, in pure Rust, for targets without a C compiler. Keys are wiped when they are dropped.
 
 use super::terms::{Algorithm, Forged, KEY_BYTES, Nonce, Tag};
 use aes_gcm::Aes256Gcm;

@@ -18,7 +18,7 @@ use zeroize::{Zeroize, Zeroizing};
 /// The longest tag of any cipher, in bytes.
 pub const MAX_TAG_BYTES: usize = 32;
 
-/// Bytes of an AEAD's tag.
+/// The number of bytes of an AEAD's tag.
 const TAG_BYTES: usize = crate::cipher::TAG_BYTES;
 
 /// The base-two logarithm of the most AES blocks that one GCM key encrypts or hashes.
@@ -34,7 +34,7 @@ pub enum PageCipher {
     /// pair of Chakravarty and Panda's Keystone pager, for comparison. A 32-byte tag. By RustCrypto.
     ChaCha20HmacSha256,
     /// AEGIS-256X2 with a 128-bit tag (RFC 10032): the fastest where AES instructions take 128 bits. By libaegis, or
-    /// in Rust where there is no C compiler.
+    /// in Rust if there is no C compiler.
     Aegis256X2,
     /// AEGIS-256X4, of the same RFC and by the same libraries: the fastest where AES instructions take 256 or 512
     /// bits (VAES).
@@ -68,7 +68,7 @@ impl PageCipher {
         }
     }
 
-    /// Returns the most pages that one key seals; `None` where no bound is within reach.
+    /// Returns the most pages that one key seals; `None` if no bound is within reach.
     ///
     /// Nonces do not limit it: they are counted, not drawn. For AES-GCM the block size does: after σ blocks an
     /// adversary distinguishes it from randomness with an advantage of about σ²/2^129, here at most 2^-33 (2^48 blocks,
@@ -89,11 +89,9 @@ impl fmt::Display for PageCipher {
     }
 }
 
-/// The error of a name that is no cipher of pages.
+/// The error of a name that is not a cipher of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "there is no such cipher of pages; choose aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 or aegis-256x4"
-)]
+#[error("unknown page cipher; choose aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 or aegis-256x4")]
 pub struct UnknownPageCipher;
 
 impl FromStr for PageCipher {

@@ -6,18 +6,20 @@ use ameles_core::types::{Bucket, Slot};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
     /// The bytes in shared memory are not those that were sealed for this slot and version: they were changed,
-    /// swapped, replayed or rolled back. The whole of the buffer that was asked for is wiped.
-    #[error("{slot} (version {version}) was forged: shared memory does not hold what was sealed there last")]
+    /// swapped, replayed or rolled back. The whole of the buffer that was requested is wiped.
+    #[error(
+        "{slot} (version {version}) was forged: shared memory does not have the bytes that were sealed there last"
+    )]
     Forged {
-        /// The first such slot, in the order asked for.
+        /// The first such slot, in the order requested.
         slot: Slot,
-        /// The version that it should have had.
+        /// The version that the page should have had.
         version: u64,
     },
     /// The scheme wrote out of its deterministic order. Nothing was written.
-    #[error("{bucket} was written out of order: the schedule's next one of its area is {expected}")]
+    #[error("{bucket} was written out of order: the schedule's next bucket of this area is {expected}")]
     OutOfOrder {
-        /// The bucket that was asked for.
+        /// The bucket that was requested.
         bucket: Bucket,
         /// The bucket that the schedule says.
         expected: Bucket,
@@ -29,7 +31,7 @@ pub enum PageError {
         bucket: Bucket,
     },
     /// The region's key has sealed the most that is safe. Nothing was written; begin a region with a new key.
-    #[error("the key of this region has sealed as much as it may with {cipher}: begin a new region")]
+    #[error("the key of this region has reached the limit of {cipher}: begin a new region")]
     KeyExhausted {
         /// The cipher.
         cipher: super::PageCipher,
@@ -40,16 +42,16 @@ pub enum PageError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegionError {
     /// The buckets have different numbers of slots, or slots of different lengths, or one of the two is 0.
-    #[error("a region of pages needs buckets of one shape, with slots that hold something")]
+    #[error("a region of pages needs buckets of one shape, with slots of at least one byte")]
     Uneven,
     /// There are more slots than 32 bits can number, or than the address space holds.
     #[error("{slots} slots are more than a region holds: at most 2^32, within the address space")]
     TooManySlots {
-        /// Slots of the layout.
+        /// The number of slots of the layout.
         slots: u64,
     },
     /// The shared memory is too small.
-    #[error("the layout needs {needed} bytes of shared memory, and there are {found}")]
+    #[error("the layout needs {needed} bytes of shared memory, but there are {found}")]
     MemoryTooSmall {
         /// The bytes that the layout needs.
         needed: usize,
@@ -57,11 +59,11 @@ pub enum RegionError {
         found: usize,
     },
     /// The versions belong to another layout.
-    #[error("the versions are those of {found} buckets, and the layout has {expected}")]
+    #[error("the versions are for {found} buckets, but the layout has {expected}")]
     OtherVersions {
-        /// Buckets that the versions are for.
+        /// The number of buckets that the versions are for.
         found: u64,
-        /// Buckets of the layout.
+        /// The number of buckets of the layout.
         expected: u64,
     },
 }

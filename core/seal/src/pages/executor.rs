@@ -9,7 +9,7 @@ use ameles_fork_join::Workers;
 /// The calling thread, and perhaps others.
 #[derive(Default)]
 pub(crate) enum Executor {
-    /// The calling thread alone.
+    /// Only the calling thread.
     #[default]
     Caller,
     /// Threads of a pool.
@@ -20,7 +20,7 @@ pub(crate) enum Executor {
 }
 
 impl Executor {
-    /// Those that share the work with the caller, if it is not alone.
+    /// Returns the workers that share the work with the caller, if there are any.
     fn workers(&self) -> Option<&dyn Workers> {
         match self {
             Executor::Caller => None,

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 ///
 /// Several threads copy at once. Offsets are in bytes from 0; a copy beyond the end panics.
 pub trait SharedMemory: Sync {
-    /// Returns its length in bytes, which never changes.
+    /// Returns the length of the memory in bytes, which never changes.
     fn bytes(&self) -> usize;
 
     /// Copies from shared into private memory.

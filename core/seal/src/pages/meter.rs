@@ -39,12 +39,12 @@ impl<'a> StepTimer<'a> {
         StepTimer { started: meter.map(|meter| (meter, (meter.clock)())) }
     }
 
-    /// Adds the step that ends now to the copies.
+    /// Adds the time of the step that ends now to the time of copying.
     pub(crate) fn end_copy(&mut self) {
         self.end_step(|meter| &meter.copying);
     }
 
-    /// Adds the step that ends now to the ciphers.
+    /// Adds the time of the step that ends now to the time of the ciphers.
     pub(crate) fn end_cipher(&mut self) {
         self.end_step(|meter| &meter.crypto);
     }

@@ -8,9 +8,9 @@
 //!   copied
 //!   to private memory, each byte once, and opened there. Nothing is encrypted, decrypted or authenticated in shared
 //!   memory, and nothing there is read twice: the answer is exactly the bytes that were authenticated.
-//! - **Freshness.** Each write of a bucket has the next version, which the trusted side remembers ([`Versions`]): in a
-//!   table for any scheme, or in two counters for a scheme that writes in a deterministic order. The counters enforce
-//!   that order.
+//! - **Freshness.** Each write of a bucket has the next version, which the trusted side remembers ([`Versions`]). A
+//!   table works for any scheme; two counters are enough for a scheme that writes in a deterministic order. The
+//!   counters enforce that order.
 //! - **Identity.** Slot and version are authenticated, and the region by its key. The next access to a page that was
 //!   changed, swapped, replayed or rolled back fails with [`PageError::Forged`], which says slot and version.
 //! - **Nonces.** See [`PageKey`].

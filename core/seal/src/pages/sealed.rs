@@ -24,10 +24,11 @@ use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use zeroize::{Zeroize, Zeroizing};
 
-/// The bytes between memory that two threads write: processors fetch cache lines in pairs.
+/// The minimum distance in bytes between two places that different threads write. It is two cache lines, because
+/// processors fetch them in pairs.
 const CACHE_LINE_PAIR: usize = 128;
 
-/// The pages of a batch for which there is room from the start, if the region has so many.
+/// The pages of a batch for which there is room from the start, if the region has this many.
 const BATCH_PAGES: usize = 1024;
 
 /// Returns the bytes of shared memory that a region needs. A slot is its page, its tag, and the rest of the cache line.
@@ -68,8 +69,8 @@ struct State<V> {
     seals_left: Option<u64>,
 }
 
-/// Room for a sealed page and its tag, with [`CACHE_LINE_PAIR`] unused bytes before and after it: it shares no cache
-/// line with another thread's memory.
+/// The room for a sealed page and its tag, with [`CACHE_LINE_PAIR`] unused bytes before and after it: it shares no
+/// cache line with another thread's memory.
 type SealBuffer = Zeroizing<Vec<u8>>;
 
 impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
@@ -258,8 +259,8 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         self.advance(carried.to, state)
     }
 
-    /// Carries pages as [`Store::move_pages`] says, on the calling thread. Each page is opened, sealed and copied out before
-    /// the next one is read.
+    /// Carries pages as [`Store::move_pages`] says, on the calling thread. Each page is opened, sealed and copied out
+    /// before the next one is read.
     fn carry_by_caller(&self, carried: &PageMoves<'_>) -> Result<(), PageError> {
         let (sealed_slots, geometry) = (&self.sealed_slots, &self.sealed_slots.geometry);
         let state = &mut *self.state.borrow_mut();

@@ -29,7 +29,7 @@ pub trait Versions {
     /// If a bucket lies outside; no version was taken then either.
     fn advance(&mut self, buckets: &[Bucket], each: impl FnMut(Bucket, u64)) -> Result<(), PageError>;
 
-    /// Returns the trusted memory that it takes, in bytes.
+    /// Returns the trusted memory of the versions, in bytes.
     fn trusted_bytes(&self) -> u64;
 }
 
@@ -147,7 +147,7 @@ impl Versions for ScheduledVersions {
 struct Area {
     first: u64,
     buckets: u64,
-    /// Writes so far.
+    /// The number of writes so far.
     written: u64,
 }
 

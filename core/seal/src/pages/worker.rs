@@ -1,10 +1,10 @@
 //! Page jobs that a worker does on another processor: a page is opened, sealed, or moved from slot to slot.
 //!
-//! A write of DetWoORAM refreshes K pages whose contents nobody asked for. A worker that runs next to the program gets
-//! only their slots: the one page that crosses from one processor to the other is the one that is written. The caller
-//! submits jobs and continues. Jobs are claimed in the order of their tickets. Jobs that open or seal the same slot are
-//! done one after the other: each waits for the one before. So the results and the contents of shared memory are the
-//! same as without a worker, in whatever order the other jobs are done.
+//! A write of DetWoORAM refreshes K pages whose contents nobody requested. A worker that runs next to the program gets
+//! only their slots. Only the page that is written moves from one processor to the other. The caller submits jobs and
+//! continues. Jobs are claimed in the order of their tickets. Jobs that open or seal the same slot are done one after
+//! the other: each waits for the one before. So the results and the contents of shared memory are the same as without a
+//! worker, for any order of the other jobs.
 
 use super::cipher::PageId;
 use super::sealed_slots::SealedSlots;
@@ -23,9 +23,9 @@ pub struct PageJob {
     pub open: Option<PageId>,
     /// The identity under which to seal a page, and the job whose buffer holds it: this job or an earlier one.
     pub seal: Option<(PageId, Ticket)>,
-    /// Earlier jobs that must be done first, in addition to the one whose page is sealed: the last one that uses the
-    /// opened slot, and the last one that uses the sealed slot. Each of those has waited for the jobs before it that
-    /// use the slot. An entry is the distance back from this job; 0 stands for none.
+    /// Earlier jobs that must be done first: the last one that uses the opened slot, and the last one that uses the
+    /// sealed slot. The job whose page is sealed must be done first too. Each of those has waited for the jobs before
+    /// it that use the slot. An entry is the distance back from this job; 0 stands for none.
     pub after: [u32; 2],
 }
 
@@ -63,7 +63,7 @@ pub trait PageWorker<M>: Send {
     /// Lets the caller do the next job that nobody has claimed; without one it returns soon.
     fn help(&self, slots: &SealedSlots<M>);
 
-    /// Tells whether the worker leaves the machine to others. The caller then submits no more jobs, and moves pages
+    /// Returns whether the worker leaves the machine to others. The caller then submits no more jobs, and moves pages
     /// itself. The answer must depend on the load of the machine only.
     fn has_backed_off(&self) -> bool;
 
@@ -74,11 +74,11 @@ pub trait PageWorker<M>: Send {
 /// The status of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobStatus {
-    /// It is not done yet.
+    /// The job is not done yet.
     Pending,
-    /// It is done.
+    /// The job is done.
     Done,
-    /// Its page did not open, or the page that it should have sealed did not: nothing was sealed.
+    /// A page of the job did not open: the page to read, or the one to seal. Nothing was sealed.
     Forged,
 }
 
@@ -102,8 +102,8 @@ impl WorkMode {
         self != WorkMode::Eager
     }
 
-    /// Tells whether pages are prefetched. If caller and worker both work, each must fetch the pages that the other has
-    /// opened from the other's cache. That costs as much as to open them.
+    /// Returns whether pages are prefetched. If caller and worker both work, each must fetch the pages that the other
+    /// has opened from the other's cache. That costs as much as to open them.
     fn prefetches(self) -> bool {
         self == WorkMode::Eager
     }
@@ -117,7 +117,7 @@ pub(crate) struct WorkQueue<M> {
     last: Ticket,
     /// The jobs that may still be in flight, in the order of their tickets.
     in_flight: VecDeque<InFlightJob>,
-    /// Pages that are prefetched, and the jobs that do it.
+    /// The pages that are prefetched, and the jobs that do it.
     prefetched: Vec<(PageId, Ticket)>,
 }
 
@@ -129,8 +129,8 @@ struct InFlightJob {
 }
 
 impl InFlightJob {
-    /// Tells whether it uses the slot. Two jobs that only open a slot could be done at once. They are not, so that the
-    /// last one stands for all before it.
+    /// Returns whether it uses the slot. Two jobs that only open a slot could be done at once. They are not, so that
+    /// the last one stands for all before it.
     fn uses(&self, slot: u32) -> bool {
         [self.opens, self.seals].iter().flatten().any(|id| id.slot == slot)
     }
@@ -151,12 +151,12 @@ impl<M> WorkQueue<M> {
         self.worker.capacity() / 2
     }
 
-    /// Tells whether there is room for all jobs of a write, and a worker to do them.
+    /// Returns whether there is room for all jobs of a write, and a worker to do them.
     pub(crate) fn accepts(&self, carried: &PageMoves<'_>) -> bool {
         carried.to.len() <= self.max_in_flight() && !self.worker.has_backed_off()
     }
 
-    /// Submits a job that seals a page of the caller's.
+    /// Submits a job that seals a page of the caller.
     pub(crate) fn seal(
         &mut self,
         id: PageId,
@@ -170,7 +170,7 @@ impl<M> WorkQueue<M> {
     }
 
     /// Submits a job that moves a page, or that seals the page of an earlier job in its place. The replaced page is
-    /// opened all the same: so the job shows as much, and takes as long.
+    /// still opened, so that the job shows the same and takes as long.
     pub(crate) fn move_page(
         &mut self,
         from: PageId,

@@ -6,7 +6,7 @@ use ameles_seal::derive::{Purpose, Salt};
 use ameles_seal::master_key::MasterKey;
 use proptest::prelude::*;
 
-/// Bytes of a whole chunk, sealed.
+/// The number of bytes of a whole chunk, sealed.
 const CHUNK: usize = (256 << 10) + 16;
 const HEADER: usize = 40;
 

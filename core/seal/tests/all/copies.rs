@@ -48,12 +48,12 @@ fn difference(one: &[u8], other: &[u8]) -> Vec<u8> {
     one.iter().zip(other).map(|(one, other)| one ^ other).collect()
 }
 
-/// Tells whether the difference of the two texts appears in the sealed bytes, as under a repeated nonce.
+/// Returns whether the difference of the two texts appears in the sealed bytes, as under a repeated nonce.
 fn shows_the_difference(format: SlotFormat, sealed: [&[u8]; 2], plain: [&[u8; 120]; 2]) -> bool {
     (0..3).any(|index| {
         let [one, other] = sealed.map(|sealed| ciphertext(format, sealed, index));
         let at = index * 40;
-        // The first block of AEGIS's text is a stream cipher's; the later ones depend on what came before.
+        // AEGIS encrypts the first block as a stream cipher does. Later blocks depend on the blocks before.
         difference(one, other)[..16] == difference(&plain[0][at..], &plain[1][at..])[..16]
     })
 }

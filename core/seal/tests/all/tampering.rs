@@ -155,7 +155,7 @@ fn the_same_counter_of_another_epoch_is_refused() {
     }
 }
 
-/// Other memory over the same bytes with the same versions, differing in the arguments.
+/// Creates another memory over the same bytes with the same versions. It differs in the arguments.
 fn twin(store: &Rc<TestStore>, key: u8, vault: VaultId, salt: Salt, kind: (Cipher, SlotFormat)) -> Memory {
     let versions = TrustedVersions::new(vault, uneven().buckets());
     let (cipher, nonces) = (kind.0, nonces(kind.1, 1));

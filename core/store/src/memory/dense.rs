@@ -8,7 +8,7 @@ use ameles_core::tree::layout::{Extent, Layout};
 use ameles_core::types::{Bucket, Bytes, Version};
 use std::cell::RefCell;
 
-/// Bytes before each bucket that hold its version: counter, epoch, 4 unused.
+/// The number of bytes before each bucket that hold its version: counter, epoch, 4 unused.
 ///
 /// The bytes are next to the bucket, not in a table of their own, so that a read touches one page and not two.
 const HEAD: usize = 16;
@@ -85,7 +85,7 @@ impl DenseMemory {
             }
         }
         let after = self.regions.partition_point(|region| region.first <= bucket.0);
-        // An empty extent shares its first bucket's number with the next one and stands before it.
+        // An empty extent has the same first bucket as the next extent, and comes before it.
         let index = after
             .checked_sub(1)
             .filter(|index| self.regions[*index].holds(bucket))
@@ -119,7 +119,7 @@ impl Untrusted for DenseMemory {
     }
 
     async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
-        // All heads before any slot: they lie far apart, and so the memory fetches them side by side.
+        // All heads are read before any slot: they are far apart, so memory fetches them in parallel.
         let mut last = 0;
         for place in places {
             let region = self.region(place.slot.bucket, &mut last);

@@ -34,7 +34,7 @@ impl VersionedMemory {
         VersionedMemory { layout: Arc::new(layout), state: Arc::default() }
     }
 
-    /// The same memory under another layout: a vault learns its layout from a blob that is there before.
+    /// This memory under another layout: a vault learns its layout from a blob that is there before.
     pub fn with_layout(&self, layout: Layout) -> Self {
         VersionedMemory { layout: Arc::new(layout), state: self.state.clone() }
     }

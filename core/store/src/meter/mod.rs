@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Names on one page of a list, as S3 has it.
+/// The number of names on one page of a list, as in S3.
 const PAGE: u64 = 1000;
 
 /// The counts of a meter. The provider knows all of them.
@@ -25,21 +25,21 @@ pub struct Usage {
     pub bucket_writes: u64,
     /// Bucket versions removed. A provider may take many in one request; each is counted.
     pub bucket_deletes: u64,
-    /// Blobs read.
+    /// The number of blobs read.
     pub blob_reads: u64,
-    /// Blobs written, or tried to be created.
+    /// The number of blobs written, or tried to be created.
     pub blob_writes: u64,
-    /// Blobs removed.
+    /// The number of blobs removed.
     pub blob_deletes: u64,
     /// List requests, one for each page of 1000 names.
     pub lists: u64,
-    /// Bytes of payload sent up, also by requests that failed. Names and headers are not counted.
+    /// The number of bytes of payload sent up, also by requests that failed. Names and headers are not counted.
     pub bytes_up: u64,
-    /// Bytes of payload that came down. Names and headers are not counted.
+    /// The number of bytes of payload that came down. Names and headers are not counted.
     pub bytes_down: u64,
-    /// Bytes stored now, as far as they were written or listed through here.
+    /// The number of bytes stored now, as far as they were written or listed through here.
     pub stored_bytes: u64,
-    /// Objects stored now, as far as they were written or listed through here.
+    /// The number of objects stored now, as far as they were written or listed through here.
     pub stored_objects: u64,
     /// The maximum number of bytes that were stored at a time.
     pub max_stored_bytes: u64,

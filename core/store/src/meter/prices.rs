@@ -16,19 +16,19 @@ pub struct Prices {
     pub as_of: String,
     /// The size of a "GB" in the provider's bills: 10^9 or 2^30 bytes.
     pub bytes_per_gb: u64,
-    /// Dollars per 1000 requests that write.
+    /// The dollars per 1000 requests that write.
     pub put_per_1000: f64,
-    /// Dollars per 1000 requests that read.
+    /// The dollars per 1000 requests that read.
     pub get_per_1000: f64,
-    /// Dollars per 1000 list requests.
+    /// The dollars per 1000 list requests.
     pub list_per_1000: f64,
-    /// Dollars per 1000 removals.
+    /// The dollars per 1000 removals.
     pub delete_per_1000: f64,
-    /// Dollars per GB that leaves the provider for the Internet.
+    /// The dollars per GB that leaves the provider for the Internet.
     pub egress_per_gb: f64,
-    /// Dollars per GB that enters.
+    /// The dollars per GB that enters.
     pub ingress_per_gb: f64,
-    /// Dollars per GB that is stored for a month.
+    /// The dollars per GB that is stored for a month.
     pub storage_per_gb_month: f64,
 }
 
@@ -96,8 +96,8 @@ pub struct PriceTable {
 /// The reason why there are no prices.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceError {
-    /// The text is no table of prices.
-    #[error("this is no table of prices: {0}")]
+    /// The text is not a table of prices.
+    #[error("this is not a table of prices: {0}")]
     Unreadable(#[from] toml::de::Error),
     /// A value is out of range.
     #[error("in the prices of {name:?}: {why}")]
@@ -110,7 +110,7 @@ pub enum PriceError {
     /// There is no such entry.
     #[error("there are no prices of {name:?}; known are {known}")]
     Unknown {
-        /// The name that was asked for.
+        /// The name that was requested.
         name: String,
         /// The names that there are.
         known: String,

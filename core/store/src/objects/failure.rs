@@ -47,14 +47,14 @@ pub(super) fn worst_failure(failures: Vec<(usize, UntrustedError)>) -> Result<()
     first.map_or(Ok(()), |(_, failure)| Err(failure))
 }
 
-/// Tells whether a provider reports over HTTP that its storage is full.
+/// Returns whether a provider reports over HTTP that its storage is full.
 fn is_storage_full(error: &Error) -> bool {
     // S3 itself has no such code: these are from Ceph, and from MinIO where it answers without the status.
     const CODES: [&str; 2] = ["QuotaExceeded", "XMinioStorageFull"];
     http_status(error) == Some(507) || provider_code(error).is_some_and(|code| CODES.contains(&code.as_str()))
 }
 
-/// Tells whether an HTTP status says that the same request will not succeed later.
+/// Returns whether an HTTP status says that the same request will not succeed later.
 fn is_refusal(status: u16) -> bool {
     (400..500).contains(&status) && !matches!(status, 408 | 429)
 }

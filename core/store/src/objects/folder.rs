@@ -20,8 +20,9 @@ impl Folder {
 
     /// Makes the folder that `name` lies in and syncs each folder up to the root.
     ///
-    /// `object_store` syncs folders that it makes itself, but of two writers into one new folder the second finds it
-    /// there and may return before the first has synced it. Here each returns only after a sync that it waited for.
+    /// `object_store` syncs the folders that it makes itself. But if two writers need the same new folder, the second
+    /// finds it there, and may return before the first has synced it. Here each returns only after a sync that it
+    /// waited for.
     pub(super) async fn make_durable_parent(&self, name: &str) -> Result<(), object_store::Error> {
         let Some((parent, _)) = name.rsplit_once('/') else {
             return Ok(());

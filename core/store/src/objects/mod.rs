@@ -31,15 +31,15 @@ use std::sync::Arc;
 /// Untrusted memory in an object store: **one object for each bucket version**, one for each blob.
 ///
 /// A bucket version's name follows from its bucket number, epoch and counter alone. A range of adjacent slots is one
-/// range request that fetches exactly those bytes. All requests of a call are in flight together, up to the limit
-/// of [`OpenOptions::in_flight`], which all calls share; a call that fails has nevertheless made all of its requests.
+/// range request that fetches exactly those bytes. All requests of a call are in flight together, up to the limit of
+/// [`OpenOptions::in_flight`], which all calls share. A call makes all of its requests, even if it fails.
 ///
-/// Over HTTP, a single request that fails for a passing reason is sent again a few times, identically, before the
-/// call reports [`UntrustedError::Unavailable`]. A blob that is to be created is asked for only once: a repetition would
+/// Over HTTP, a single request that fails for a passing reason is sent again a few times, identically, before the call
+/// reports [`UntrustedError::Unavailable`]. A blob that is to be created is requested only once: a repetition would
 /// find its own effect.
 ///
-/// Files are written under a temporary name, synced and linked to their own name, and their folders are synced: a write
-/// that returned survives power loss as far as the disk keeps what it acknowledged. A removal is not synced: a removed
+/// Files are written under a temporary name, synced and linked to their own name. Their folders are also synced. A
+/// write that returned survives power loss if the disk keeps what it acknowledged. A removal is not synced: a removed
 /// file may be back after power loss, as one more version that is not needed.
 ///
 /// A clone is another handle on the same store and shares its connections.
@@ -73,12 +73,12 @@ impl Objects {
         })
     }
 
-    /// The same store under this layout of **sealed** sizes.
+    /// This store under this layout of **sealed** sizes.
     pub fn with_layout(&self, layout: Layout) -> Self {
         Objects { layout: Arc::new(layout), shared: self.shared.clone() }
     }
 
-    /// Tells whether the provider keeps deleted objects. This takes a request, to S3 only; a folder keeps nothing.
+    /// Returns whether the provider keeps deleted objects. This takes a request, to S3 only; a folder keeps nothing.
     pub async fn versioning(&self) -> Versioning {
         match &self.shared.versioning {
             Some(query) => query.send().await,
@@ -87,8 +87,8 @@ impl Objects {
         }
     }
 
-    /// Calls `found` with each object below the prefix that is neither a bucket version nor a blob: its name below the
-    /// prefix, and its size as the store tells it.
+    /// Calls `found` with each object below the prefix that is neither a bucket version nor a blob. It gets the
+    /// object's name below the prefix, and its size as the store reports it.
     ///
     /// # Errors
     /// The errors of the lists.

@@ -53,7 +53,7 @@ pub(super) fn blob(name: &str) -> String {
     format!("{BLOBS}/{name}")
 }
 
-/// The blob's name of an object's.
+/// Returns the name of the blob with this object name.
 pub(super) fn parse_blob(name: &str) -> Option<&str> {
     name.strip_prefix(BLOBS)?.strip_prefix('/')
 }

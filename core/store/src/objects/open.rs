@@ -28,7 +28,7 @@ pub struct OpenOptions {
     /// `access_key_id`, `secret_access_key`, `allow_http`, … Missing settings are taken from the provider's usual
     /// environment variables (`AWS_…`, `GOOGLE_…`, `AZURE_…`). A folder and `memory:` take none.
     pub keys: BTreeMap<String, String>,
-    /// Tells whether a folder that does not exist is made. Buckets of providers are never made.
+    /// True if a folder that does not exist is made. Buckets of providers are never made.
     pub create: bool,
     /// The maximum number of requests in flight at a time.
     pub in_flight: usize,

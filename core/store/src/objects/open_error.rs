@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The location is neither a path nor a URL that can be read.
-    #[error("{location:?} is no location of a store: {why}")]
+    #[error("{location:?} is not a location of a store: {why}")]
     BadLocation {
         /// The location, without any password.
         location: String,
@@ -15,7 +15,7 @@ pub enum OpenError {
     },
     /// The URL's scheme is not a known one.
     #[error(
-        "no store is known by {scheme}://: write s3://BUCKET/PREFIX, gs://BUCKET, az://CONTAINER or file:///FOLDER"
+        "{scheme}:// is not a known kind of store: write s3://BUCKET/PREFIX, gs://BUCKET, az://CONTAINER or file:///FOLDER"
     )]
     UnknownScheme {
         /// The scheme.
@@ -31,7 +31,7 @@ pub enum OpenError {
     },
     /// The endpoint is plain HTTP, which was not allowed.
     #[error(
-        "the endpoint is plain http://, which shows credentials' signatures and all names to the network: use https://, or set allow_http = true"
+        "the endpoint is plain http://, which shows the signatures of requests and all names to the network: use https://, or set allow_http = true"
     )]
     PlainHttp,
     /// The folder is not there.
@@ -55,11 +55,11 @@ pub enum OpenError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The options do not make a store.
-    #[error("the store's options do not suffice or do not fit: {0}")]
+    #[error("the store's options are incomplete or contradict each other: {0}")]
     Options(#[source] object_store::Error),
     /// The provider has no such bucket or container.
     #[error(
-        "the provider has no bucket {bucket:?}: make it there first, or correct its name, region or endpoint"
+        "the provider has no bucket {bucket:?}: create it there first, or correct its name, region or endpoint"
     )]
     NoBucket {
         /// The bucket or container.
@@ -80,7 +80,7 @@ pub enum OpenError {
     Unreachable {
         /// The root of the failure.
         why: String,
-        /// The whole of it.
+        /// The whole error.
         error: Box<object_store::Error>,
     },
 }

@@ -17,13 +17,13 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// The state that all handles on a store share.
 pub(super) struct Shared {
     pub(super) store: Arc<dyn ObjectStore>,
-    /// The same store with no repetition of requests, for creating what must not be there.
+    /// The store without repetition of requests, to create objects that must not exist yet.
     pub(super) once: Arc<dyn ObjectStore>,
     /// The beginning of every name.
     pub(super) prefix: Path,
-    /// Set if the store is a local folder.
+    /// The folder, if the store is a local one.
     pub(super) folder: Option<Folder>,
-    /// The query for the bucket's versioning, where the provider answers one.
+    /// The query for the bucket's versioning, if the provider answers one.
     pub(super) versioning: Option<VersioningQuery>,
     pub(super) in_flight: Semaphore,
 }
@@ -71,8 +71,8 @@ impl Shared {
         worst_failure(failures)
     }
 
-    /// Creates an object that is never written again. If it is there already, `true` says that it holds these bytes: an
-    /// earlier request of the caller's has had its effect, and its answer was lost.
+    /// Creates an object that is never written again. `true` also means that an existing object has these bytes: an
+    /// earlier request of the caller had its effect, and its answer was lost.
     pub(super) async fn create(&self, name: &str, bytes: Chunk) -> Result<bool, object_store::Error> {
         let _permit = self.permit().await;
         let path = self.path(name);
@@ -137,7 +137,8 @@ impl Shared {
         Ok(bytes)
     }
 
-    /// Tells a file or object that is too short from one that cannot be read: stores say the former in many ways.
+    /// Distinguishes a file or object that is too short from one that cannot be read. Stores report the former in many
+    /// ways.
     async fn explain(&self, path: &Path, ranges: &[Range<u64>], error: object_store::Error) -> Fetch {
         if http_status(&error) == Some(416) {
             return Fetch::Short;
@@ -163,7 +164,7 @@ pub(super) enum Fetch {
     Failed(object_store::Error),
 }
 
-/// The first `max` bytes of an answer. If the store sends more than it was asked for, the rest is not read.
+/// The first `max` bytes of an answer. If the store sends more than requested, the rest is not read.
 pub(super) async fn take(payload: GetResultPayload, max: usize) -> Result<Chunk, object_store::Error> {
     let mut stream = match payload {
         GetResultPayload::Stream(stream) => stream,

@@ -21,7 +21,7 @@ pub enum Versioning {
     Off,
     /// Deleted and overwritten objects are kept, and charged for.
     On,
-    /// They were kept once, and those that are left are still there.
+    /// The store kept versions once, and those that are left are still there.
     Suspended,
     /// The provider does not say.
     Unknown,
@@ -46,7 +46,7 @@ impl VersioningQuery {
         Ok(VersioningQuery { s3, client: ReqwestConnector::default().connect(options)? })
     }
 
-    /// Sends it once. After any failure the answer is unknown.
+    /// Sends the query once. After any failure the answer is unknown.
     pub(super) async fn send(&self) -> Versioning {
         match tokio::time::timeout(TIMEOUT, self.answer()).await {
             Ok(Some(answer)) => parse_status(&answer),

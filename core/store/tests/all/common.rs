@@ -12,7 +12,7 @@ pub(crate) fn layout() -> Layout {
     ])
 }
 
-/// Bytes of every bucket of [`layout`].
+/// The number of bytes of every bucket of [`layout`].
 pub(crate) const BUCKET: usize = 32;
 
 pub(crate) fn version(bucket: u64, counter: u64) -> BucketVersion {

@@ -11,7 +11,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The maximum number of names of a page, as S3 has it.
+/// The maximum number of names of a page, as in S3.
 const PAGE: usize = 1000;
 /// Bucket versions, and blobs.
 const NAMES: u64 = 2500;

@@ -29,7 +29,7 @@ async fn every_request_is_recorded_with_its_place_and_length() {
     store.list("he").await.unwrap();
     store.remove("header").await.unwrap();
     store.list_bucket_versions(&mut |_, _| {}).await.unwrap();
-    // Calls that ask for nothing show nothing.
+    // Calls that request nothing show nothing.
     store.read(&[], &mut []).await.unwrap();
     store.write(&[], &[]).await.unwrap();
 

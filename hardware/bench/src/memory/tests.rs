@@ -21,12 +21,12 @@ struct Master {
     cycle: u64,
     reads: VecDeque<(u64, u32)>,
     writes: VecDeque<(u64, u32)>,
-    /// Beats of the writes whose address has passed: address, contents, and whether it is the last.
+    /// The beats of the writes whose address has passed: address, contents, and whether it is the last.
     beats: VecDeque<(u64, u32, bool)>,
     /// The cycle of each beat that was read, and its first word.
     read: Vec<(u64, u32)>,
     answers: u64,
-    /// Changes what it writes.
+    /// The version of the bytes that the master writes next.
     version: u32,
 }
 

@@ -82,7 +82,7 @@ fn memory_that_serves_one_direction_at_a_time_waits_for_neither() {
     }
 }
 
-/// The bench's controllers have a patience of 1000 cycles.
+/// The bench's controllers wait at most 1000 cycles.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_long_stall_of_memory_is_signalled_and_changes_no_answer() {
@@ -100,7 +100,7 @@ fn a_long_stall_of_memory_is_signalled_and_changes_no_answer() {
     }
 }
 
-/// An answer to a beat that failed is no answer: the error is signalled before it could come.
+/// An answer to a beat that failed is not an answer: the error is signalled before it could come.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn no_answer_comes_after_an_error_and_every_burst_ends() {
@@ -121,7 +121,8 @@ fn no_answer_comes_after_an_error_and_every_burst_ends() {
     }
 }
 
-/// Without tags, headers of an earlier state bring blocks that are stored already, more than paths take back.
+/// Headers of an earlier state bring blocks that are already stored. Without tags these are more blocks than paths take
+/// back.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_stash_that_stale_memory_fills_stops_the_controller() {
@@ -137,7 +138,7 @@ fn a_stash_that_stale_memory_fills_stops_the_controller() {
     }
 }
 
-/// Every path is written under a fresh IV, which precedes each header, whatever memory answers.
+/// Every path is written under a fresh IV, which precedes each header, for any answers of memory.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn no_iv_is_used_twice_whatever_memory_answers() {

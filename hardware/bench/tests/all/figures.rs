@@ -48,7 +48,7 @@ fn a_program_gets_back_what_it_wrote_last() {
     assert!(run.answer_contents == session.answers, "an answer is not what was written last");
 }
 
-/// The count of a bench, from the beginning to the last answer, against what follows from the layout.
+/// The count of a bench, from the beginning to the last answer, compared with the count that follows from the layout.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn the_blocks_of_aes_that_begin_are_those_that_the_layout_needs() {

@@ -70,7 +70,7 @@ fn the_front_end_with_tags_shows_what_that_of_the_core_shows() {
     }
 }
 
-/// On the bus it is a read of block 0.
+/// The bus shows it as a read of block 0.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_block_beyond_the_capacity_is_zeros_and_changes_nothing() {
@@ -105,7 +105,7 @@ fn no_path_is_read_before_both_keys_are_there() {
     assert_eq!(bench.memory().traffic().reads, []);
 }
 
-/// The key of tags must not replace the other one, which would be new again after the next reset.
+/// The key of tags must not replace the key of the pads. Otherwise that key would count as new after the next reset.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn keys_that_were_used_are_refused_after_every_reset_and_none_takes_their_place() {

@@ -1,5 +1,5 @@
-//! The bus in cycles: for the same paths it shows the same, whatever the requests. Its only other input is the time
-//! of each request, which the user decides.
+//! The bus in cycles: for the same paths it shows the same, for any requests. Its only other input is the time of each
+//! request, which the user decides.
 
 use super::setup::*;
 use ameles_core::types::Leaf;
@@ -24,7 +24,7 @@ pub(crate) fn assert_bus_shows_only_paths(configuration: Configuration, mutant: 
     let golden = mixed_operations(&configuration, 600, 3);
     assert_eq!(golden.emergencies(), 0, "they show");
     let session = with_operations(&golden.session(), |operation| match operation {
-        // A put reads no path: its time is visible, and it is the user's.
+        // A put reads no path: its time is visible, and the user chooses it.
         Operation::Put(block, _) => Operation::Read(*block),
         other => other.clone(),
     });

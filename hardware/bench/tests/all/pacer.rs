@@ -1,5 +1,4 @@
-//! The front end under its pacer: what the bus shows depends neither on the requests nor on the number of their
-//! paths.
+//! The front end under its pacer: the bus depends neither on the requests nor on the number of their paths.
 
 use super::setup::*;
 use ameles_core::types::{BlockId, Leaf};
@@ -7,7 +6,7 @@ use ameles_hardware_bench::{
     Bench, Configuration, Faults, GoldenFrontEnd, Mutant, Pace, Run, Scheme, Session,
 };
 
-/// Cycles from path to path in which a small tree completes all work of a path.
+/// The number of cycles from path to path in which a small tree completes all work of a path.
 const SLACK: u32 = 450;
 
 type Requests = [(BlockId, Option<Vec<u8>>)];
@@ -52,8 +51,8 @@ fn words(configuration: &Configuration, count: usize) -> Session {
     Session { drawn: spare.iter().rev().copied().collect(), spare, ..Session::default() }
 }
 
-/// The core draws words in the order of slots, and the front end draws its own earlier; so the words follow from the
-/// slots of a run before.
+/// The core draws words in the order of slots, and the front end draws its words earlier. So the words follow from the
+/// slots of an earlier run.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_paced_front_end_shows_what_the_core_shows_for_the_same_slots() {
@@ -89,7 +88,7 @@ fn a_paced_front_end_shows_what_the_core_shows_for_the_same_slots() {
     }
 }
 
-/// A small tree with one lane of AES, so that whatever delays a mask shows on the bus.
+/// A small tree with one lane of AES, so that every delay of a mask shows on the bus.
 fn short_of_masks(scheme: Scheme) -> Configuration {
     Configuration { aes_lanes: 1, ..small_front_end(scheme) }
 }
@@ -107,8 +106,8 @@ fn shown(configuration: &Configuration, run: &Run, until: u64) -> (Vec<u64>, Vec
     (before(&slots), before(&run.traffic.read_beats), before(&run.traffic.write_beats), depths)
 }
 
-/// Returns whether two very different users show the same: one that never has anything in the PLB, and writes blocks
-/// whose data come late, and one that has all and is mostly idle.
+/// Returns whether two very different users show the same. One never has anything in the PLB, and writes blocks whose
+/// data come late. The other has everything in the PLB, and is mostly idle.
 fn shows_the_same(configuration: Configuration, mutant: Option<&Mutant>) -> bool {
     let mut far = requests(&configuration, 150, 7);
     for (nth, (block, data)) in far.iter_mut().enumerate() {

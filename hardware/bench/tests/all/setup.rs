@@ -23,7 +23,7 @@ pub(crate) fn small_front_end(scheme: Scheme) -> Configuration {
     Configuration { leaf_level: 6, blocks: 150, front_end: Some(front_end), ..Configuration::paper(scheme) }
 }
 
-/// The same with tags.
+/// The small front end with tags.
 pub(crate) fn small_with_tags(scheme: Scheme) -> Configuration {
     let tag_bits = if scheme == Scheme::Raw { 96 } else { 128 };
     small_front_end(scheme).with_tags(tag_bits)
@@ -71,7 +71,7 @@ pub(crate) fn bench(
     bench_with_keys(configuration, mutant, pace, faults, &[KEY])
 }
 
-/// The same with other keys.
+/// Makes the bench with other keys.
 pub(crate) fn bench_with_keys(
     configuration: &Configuration,
     mutant: Option<&Mutant>,

@@ -11,9 +11,9 @@ enum Outcome {
     Unharmed,
     /// The controller has stopped because of a tag; all answers before are right.
     Detected,
-    /// It has stopped because junk filled the stash; all answers before are right.
+    /// The controller has stopped because junk filled the stash; all answers before are right.
     Overflow,
-    /// It waits for something that does not come; all answers before are right.
+    /// The controller waits for something that does not come; all answers before are right.
     Stuck,
     /// An answer is wrong.
     Wrong,

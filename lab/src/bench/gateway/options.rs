@@ -14,15 +14,16 @@ pub struct GatewayOptions {
     pub vault: VaultOptions,
     /// The link.
     pub speed: LinkSpeed,
-    /// Bytes of objects.
+    /// The sizes of objects in bytes.
     pub sizes: Vec<usize>,
-    /// Clients at a time, each with one request after the other.
+    /// The numbers of clients at a time. Each client sends one request after the other.
     pub clients: Vec<usize>,
     /// The time in which clients begin requests, for each figure.
     pub time: Duration,
     /// The fewest requests of a figure, all clients together; each client has at least one.
     pub requests: usize,
-    /// Bytes that one figure may move at most in objects that are there at once: more clients get what others got.
+    /// The number of bytes that one figure may move at most in objects that are there at once: more clients get what
+    /// others got.
     pub max_bytes: u64,
     /// The bound on a lone get of the largest object, in multiples of the bare time.
     pub goal_get: Option<f64>,
@@ -52,7 +53,7 @@ impl GatewayOptions {
         }
     }
 
-    /// Checks that they can be measured.
+    /// Checks that the options can be measured.
     pub(super) fn check(&self) -> Result<(), BenchError> {
         let is_empty = self.sizes.is_empty() || self.clients.is_empty() || self.clients.contains(&0);
         if is_empty || self.sizes.contains(&0) || self.time.is_zero() {

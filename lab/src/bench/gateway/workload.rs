@@ -23,7 +23,7 @@ pub(super) enum Operation {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Workload {
     pub(super) operation: Operation,
-    /// Bytes of an object.
+    /// The number of bytes of an object.
     pub(super) size: usize,
     pub(super) clients: usize,
 }
@@ -31,11 +31,11 @@ pub(super) struct Workload {
 /// The measurements.
 #[derive(Debug)]
 pub(super) struct Measurement {
-    /// Megabits of objects a second.
+    /// The megabits of objects a second.
     pub(super) megabits: f64,
     /// The time that each request took.
     pub(super) seconds: Vec<f64>,
-    /// Evictions that were pending when the last request was answered.
+    /// The number of evictions that were pending when the last request was answered.
     pub(super) pending_evictions: u64,
 }
 
@@ -61,7 +61,7 @@ impl Workload {
         format!("{operation} {}, {} {plural}", bytes(self.size as u64), self.clients)
     }
 
-    /// Measures over the gateway of a client; `vault` is beneath it, if one is.
+    /// Measures over the gateway of a client. `vault` is the vault below the gateway, if there is one.
     pub(super) async fn measure(
         self,
         store: &AmazonS3,

@@ -6,7 +6,7 @@
 //! the accesses between two shipped checkpoints. Then it is killed several times and opened again.
 //!
 //! The store is in memory. The trusted disk is real files, which are synced. The opened files are in the system's
-//! cache: the seconds of an opening are processor time, and the bytes are those that a cold disk would have to read.
+//! cache. So the seconds of an opening are processor time. The bytes are those that a cold disk would have to read.
 
 mod options;
 mod resources;

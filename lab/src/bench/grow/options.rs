@@ -9,18 +9,19 @@ use super::super::service::VaultOptions;
 pub struct GrowOptions {
     /// The blocks of each vault, in ascending order.
     pub capacities: Vec<u64>,
-    /// The vaults' other options; their numbers of blocks do not count.
+    /// The vaults' other options. Their numbers of blocks are ignored.
     pub vault: VaultOptions,
     /// The divisor of the capacity that gives the blocks of the trusted side.
     pub trusted_share: u64,
     /// The least times that each piece of the state is written while an access is measured.
     pub cycles: u64,
-    /// Crashes with a full journal, and as many with an empty one.
+    /// The number of crashes with a full journal, and as many with an empty one.
     pub crashes: usize,
-    /// The bound on local bytes an access: those of the costliest size over those of the cheapest.
+    /// The bound on the ratio of the local bytes for an access: those of the costliest size divided by those of the
+    /// cheapest.
     pub goal_growth: Option<f64>,
-    /// The bound on the processor's time of an opening of a vault of 2^17 blocks, or the largest, after a kill: over
-    /// that of reading and opening the same bytes.
+    /// The maximum ratio of two processor times after a kill: of opening a vault of 2^17 blocks, or the largest, and of
+    /// reading and opening the same bytes.
     pub goal_opening: Option<f64>,
     /// The reference figures of the table, for these sizes in this order.
     pub reference: &'static [reference_figures::ReferenceFigure],
@@ -46,8 +47,8 @@ impl GrowOptions {
         }
     }
 
-    /// The same with blocks of this size. Only the default size has reference figures: other sizes are compared with
-    /// none.
+    /// These options with blocks of this size. Only the default size has reference figures: other sizes are compared
+    /// with none.
     pub fn with_blocks_of(mut self, bytes: u32) -> Self {
         if bytes != self.vault.block_bytes {
             (self.vault.block_bytes, self.reference, self.goal_opening) = (bytes, &[], None);

@@ -21,7 +21,7 @@ pub(super) struct VaultFigures {
     pub(super) windows: Vec<Window>,
     /// The number of times that each piece of the state was written during the windows.
     pub(super) cycles: f64,
-    /// Blocks in the stash at rest, before and after.
+    /// The blocks in the stash at rest, before and after.
     pub(super) stash: (u64, u64),
     pub(super) full_journal: Vec<OpeningCost>,
     pub(super) empty_journal: Vec<OpeningCost>,
@@ -51,7 +51,7 @@ impl Window {
         self.accesses as f64 / self.seconds
     }
 
-    /// Bytes that the database writes in addition to its input.
+    /// Returns the number of bytes that the database writes in addition to its input.
     pub(super) fn database_overhead(&self) -> u64 {
         let received = self.journal + self.checkpoints.total() - self.checkpoints.payloads;
         self.database.written.saturating_sub(received)
@@ -62,26 +62,26 @@ impl Window {
 #[derive(Clone, Copy)]
 pub(super) struct OpeningCost {
     pub(super) seconds: f64,
-    /// Seconds for reading as many bytes of the same files, and opening as many that are sealed.
+    /// The number of seconds for reading as many bytes of the same files, and opening as many that are sealed.
     pub(super) baseline_seconds: f64,
     /// The processor's time of the opening, over that of the same reading and opening.
     pub(super) cpu_ratio: f64,
-    /// Bytes read of the database.
+    /// The number of bytes read of the database.
     pub(super) database: u64,
-    /// Bytes read of the places.
+    /// The number of bytes read of the places.
     pub(super) places: u64,
-    /// Bytes of the journal's records that existed.
+    /// The number of bytes of the journal's records that existed.
     pub(super) journal: u64,
     pub(super) parts: OpeningFigures,
 }
 
 impl OpeningCost {
-    /// Bytes read.
+    /// Returns the number of bytes read.
     pub(super) fn read(&self) -> u64 {
         self.database + self.places
     }
 
-    /// Seconds in which the database checks its file and opens it.
+    /// Returns the seconds in which the database checks its file and opens it.
     pub(super) fn file_seconds(&self) -> f64 {
         let OpeningFigures { state, journal, store, .. } = self.parts;
         self.seconds - (state + journal + store).as_secs_f64()
@@ -107,7 +107,7 @@ impl VaultFigures {
         test_vault.run(vault, options, progress, before).await
     }
 
-    /// Bytes written and read on the trusted disk for each access, shipments included.
+    /// Returns the number of bytes written and read on the trusted disk for each access, shipments included.
     pub(super) fn local_per_access(&self) -> f64 {
         self.mean(|window| {
             let total = window.database.with(&window.places);
@@ -139,7 +139,7 @@ impl VaultFigures {
     }
 }
 
-/// The two sides of a vault, and those who ask for its blocks.
+/// The two sides of a vault, and those who request its blocks.
 struct TestVault {
     bench_vault: BenchVault,
     store: VersionedMemory,
@@ -308,7 +308,7 @@ impl TestVault {
         Ok(())
     }
 
-    /// Asks for blocks until one batch more would lead to a checkpoint; returns the bytes of the journal then.
+    /// Requests blocks until one batch more would lead to a checkpoint; returns the bytes of the journal then.
     async fn fill_the_journal(&mut self, vault: &Vault) -> Result<u64, BenchError> {
         let (batch, every) =
             (vault.max_batch() as u64, self.bench_vault.folder.parameters().checkpoint_every);

@@ -40,7 +40,7 @@ pub enum MemoryScheme {
 pub struct MemoryOptions {
     /// N: blocks, all of them written before anything is measured.
     pub capacity: u64,
-    /// Bytes of a block.
+    /// The size of a block in bytes.
     pub block_bytes: u32,
     /// The scheme.
     pub scheme: MemoryScheme,
@@ -50,7 +50,7 @@ pub struct MemoryOptions {
     pub cipher: Cipher,
     /// The stash and the top of the tree take at most this share of the payload: 32 means 1/32.
     pub trusted_share: u64,
-    /// Accesses between filling and measuring.
+    /// The number of accesses between filling and measuring.
     pub warm_up: u64,
     /// The number of times that each of the things compared is measured.
     pub repetitions: usize,
@@ -274,7 +274,7 @@ fn processor_time() -> Duration {
     Duration::new(elapsed_processor.tv_sec.unsigned_abs(), elapsed_processor.tv_nsec.unsigned_abs() as u32)
 }
 
-/// The ORAM, and what it stores at most.
+/// The ORAM, and the maximum that it stores.
 fn build(options: &MemoryOptions, report: &mut Report) -> Result<(Box<dyn Target>, u64), BenchError> {
     let (capacity, block_bytes) = (options.capacity, options.block_bytes);
     let trusted_blocks = capacity / options.trusted_share;

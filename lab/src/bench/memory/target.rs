@@ -24,12 +24,12 @@ use ameles_store::DenseMemory;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{OsRng, SeedableRng, TryRngCore};
 
-/// Something with blocks.
+/// A memory of blocks that is measured.
 pub(super) trait Target {
     /// Reads a block into the buffer, or writes it from there, and does all pending work.
     fn access(&mut self, block: u64, write: bool, buffer: &mut [u8]) -> Result<(), BenchError>;
 
-    /// Its memory on the trusted side; nothing for an array.
+    /// Returns the memory on the trusted side, or `None` for an array.
     fn trusted(&self) -> Option<TrustedMemory> {
         None
     }
@@ -38,7 +38,7 @@ pub(super) trait Target {
 type Memory = Sealed<DenseMemory>;
 type FlatMap = FlatPositionMap<SealError>;
 
-/// An ORAM with its trusted memory; the versions are counted apart.
+/// An ORAM with its trusted memory, without the versions.
 struct OramTarget<O> {
     oram: O,
     versions: u64,

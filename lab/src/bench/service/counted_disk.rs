@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The traffic of the trusted disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DiskUsage {
-    /// Bytes written: journal, checkpoints, and what the database needs for itself.
+    /// The number of bytes written: journal, checkpoints, and what the database needs for itself.
     pub(crate) written: u64,
-    /// Bytes read.
+    /// The number of bytes read.
     pub(crate) read: u64,
     /// The number of syncs.
     pub(crate) syncs: u64,

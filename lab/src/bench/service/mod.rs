@@ -19,19 +19,19 @@ pub(crate) use trusted_folder::TrustedFolder;
 /// The options that the vault's benches have in common.
 #[derive(Clone, Debug)]
 pub struct VaultOptions {
-    /// Blocks of the vault.
+    /// The number of blocks of the vault.
     pub capacity: u64,
-    /// Bytes of a block.
+    /// The size of a block in bytes.
     pub block_bytes: u32,
-    /// Blocks that the trusted side may hold: stash and tree top.
+    /// The number of blocks that the trusted side may hold: stash and tree top.
     pub trusted_blocks: u64,
     /// True if stash and tree top are on the trusted disk.
     pub on_disk: bool,
     /// The largest batch.
     pub batch: u32,
-    /// Blocks that are written before anything is measured, and accessed afterwards.
+    /// The number of blocks that are written before anything is measured, and accessed afterwards.
     pub filled: u64,
-    /// Accesses between two checkpoints on the trusted disk. The default is the vault's.
+    /// The number of accesses between two checkpoints on the trusted disk. The default is the default of the vault.
     pub checkpoint_every: Option<u64>,
     /// The cipher that seals the slots.
     pub cipher: Cipher,
@@ -52,7 +52,7 @@ impl VaultOptions {
         }
     }
 
-    /// The parameters that they lead to.
+    /// The parameters that follow from the options.
     ///
     /// # Errors
     /// [`BenchError::Options`].

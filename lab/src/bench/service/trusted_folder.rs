@@ -21,7 +21,7 @@ use tempfile::TempDir;
 const DATABASE: &str = "trusted.redb";
 const PLACES: &str = "trusted.stash";
 
-/// Bytes that are read and opened in one piece for comparison.
+/// The number of bytes that are read and opened in one piece for comparison.
 const PIECE: usize = 256 << 10;
 
 /// A temporary folder with the trusted disk of a vault, which counts its traffic. The vault can be killed and opened
@@ -72,8 +72,8 @@ impl TrustedFolder {
         Ok(bytes(DATABASE).map_err(BenchError::failed)? + bytes(PLACES).map_err(BenchError::failed)?)
     }
 
-    /// Returns the seconds for reading this many bytes of the files of the trusted disk and for opening as many
-    /// sealed bytes: the least that an opening of the vault needs.
+    /// Returns the seconds for reading this many bytes of the files of the trusted disk and for opening as many sealed
+    /// bytes. An opening of the vault needs at least this time.
     pub(crate) fn baseline_opening_seconds(&self, bytes: u64) -> Result<f64, BenchError> {
         let (context, cipher) = ([0; 16], Cipher::default());
         let text = vec![7; PIECE];

@@ -9,7 +9,7 @@ use crate::report::{Picture, Section, Sheet};
 
 /// A figure: a measure of the runs by several schemes, each compared with the same program's run by `base`.
 pub(super) struct Figure {
-    /// Its name in names of files.
+    /// The name of the figure in file names.
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) base: &'static str,
@@ -224,7 +224,7 @@ pub(super) struct Column {
     pub(super) values: Vec<Option<f64>>,
     /// The mean of all programs for each seed.
     means: Vec<f64>,
-    /// For a speed: the means of the ratios of paths, and of cycles a path.
+    /// The means of a speed's parts: ratios of paths, and of cycles a path.
     pub(super) parts: Option<[f64; 2]>,
 }
 

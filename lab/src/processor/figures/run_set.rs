@@ -42,7 +42,7 @@ impl<'a> RunSet<'a> {
         schemes.iter().all(|scheme| self.rows.iter().any(|row| row.scheme == *scheme))
     }
 
-    /// For each seed, a measure of each program's run by a scheme, compared with its run by `base`.
+    /// Returns a measure of each program's run by a scheme, compared with its run by `base`, for each seed.
     pub(super) fn ratios(
         &self,
         base: &str,

@@ -78,7 +78,7 @@ struct JobDraft<'a> {
     files: BTreeMap<String, Vec<u64>>,
     /// The objects of each container that were ever written.
     objects: BTreeMap<(u64, u64), WrittenObject>,
-    /// Bytes of all objects.
+    /// The number of bytes of all objects.
     bytes: u64,
     operations: usize,
     job: Job,
@@ -88,7 +88,7 @@ struct JobDraft<'a> {
 #[derive(Clone, Copy)]
 struct WrittenObject {
     number: usize,
-    /// Its size now.
+    /// The present size of the object.
     bytes: u64,
     is_deleted: bool,
 }
@@ -198,7 +198,7 @@ impl JobDraft<'_> {
             }
         };
         let (containers, objects) = (count(&operation.containers)?, count(&operation.objects)?);
-        // Each pair comes once, whichever worker writes it.
+        // Each pair comes once, from any worker.
         let mut with = Selections::new(&Work { workers: 1, ..work.clone() }, operation, 0)?;
         let mut written = 0;
         for _ in 0..=containers {

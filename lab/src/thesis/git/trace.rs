@@ -6,10 +6,10 @@ use crate::thesis::job::{Job, ObjectPart, Step};
 /// The four steps, in their order.
 pub(super) const STEPS: [&str; 4] = ["push-repository", "clone", "push-commit", "pull-commit"];
 
-/// The first line that is no remark.
+/// The first line that is not a remark.
 const COLUMNS: &str = "step,verb,object,size,together,ranges";
 
-/// Bytes to which the first bytes of a run of ranges are rounded down.
+/// The number of bytes to which the first bytes of a run of ranges are rounded down.
 const PAGE_BYTES: u64 = 4096;
 
 /// The digits of pages.
@@ -30,7 +30,7 @@ pub(super) struct Trace {
     pub(super) job: Job,
     /// The sums of the steps.
     pub(super) traffic_by_step: [StepTraffic; 4],
-    /// The sums as the head of the recording has them.
+    /// The sums as in the head of the recording.
     pub(super) stated: [StepTraffic; 4],
 }
 
@@ -131,7 +131,7 @@ fn read_range(range: &str, size: u64, parts: &mut Vec<ObjectPart>) -> Result<(),
         }
         return Ok(());
     }
-    let (first, bytes) = range.split_once('+').ok_or_else(|| format!("{range:?} is no first+bytes"))?;
+    let (first, bytes) = range.split_once('+').ok_or_else(|| format!("{range:?} is not first+bytes"))?;
     parts.push(check_range(ObjectPart { first: parse_number(first)?, bytes: parse_number(bytes)? }, size)?);
     Ok(())
 }
@@ -150,5 +150,5 @@ fn step_index(step: &str) -> Result<usize, String> {
 }
 
 fn parse_number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("{text:?} is no number"))
+    text.parse().map_err(|_| format!("{text:?} is not a number"))
 }

@@ -5,8 +5,8 @@ use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::time::Duration;
 
-/// User and system time of this process without the server's threads. If the system does not report the time of a
-/// thread, as outside of Linux, the server's time is included.
+/// Returns the user and system time of this process without the server's threads. If the system does not report the
+/// time of a thread, as outside of Linux, the server's time is included.
 pub(super) fn without_server() -> Duration {
     let all = Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default();
     all.saturating_sub(server_threads())

@@ -1,5 +1,5 @@
-//! The link before the S3 server, in real time, with the time that the server takes: the model of virtual time, request
-//! by request of HTTP.
+//! The link before the S3 server, in real time, with the time that the server takes. It is the model of virtual time,
+//! for each request of HTTP.
 
 use crate::virtual_time::ServerTime;
 use ameles_store::{BitsPerSecond, LinkSpeed};
@@ -17,7 +17,7 @@ pub(super) struct EmulatedLink {
 }
 
 impl EmulatedLink {
-    /// A link that is off: what passes is not delayed.
+    /// A link that is off: it delays nothing.
     pub(super) fn new(speed: LinkSpeed, server: ServerTime) -> Self {
         let (up_free_at, down_free_at) = (Mutex::default(), Mutex::default());
         EmulatedLink { speed, server, is_enabled: AtomicBool::new(false), up_free_at, down_free_at }

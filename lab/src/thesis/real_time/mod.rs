@@ -26,7 +26,7 @@ use tokio::runtime::Runtime;
 const SCHEMES: [&str; 5] = ["none", "blocks", "ring", "path", "serve"];
 /// The default bytes of a block.
 const BLOCK_BYTES: u64 = 1 << 20;
-/// Bytes of the smallest ORAM that is chosen.
+/// The number of bytes of the smallest ORAM that is chosen.
 const MIN_ORAM: u64 = 64 << 20;
 
 /// The maximum number of bytes that a run lays down, for each byte of its ORAM: the store with old versions, and the
@@ -136,7 +136,7 @@ fn run_both(
     Ok(RealAndVirtual { scheme, real, simulated })
 }
 
-/// The same job without the objects that it does not touch, one step after the other.
+/// Returns the job without the objects that it does not touch, one step after the other.
 fn without_unused(job: &Job) -> Job {
     let (mut numbers, mut sizes, mut steps) = (BTreeMap::new(), Vec::new(), job.steps.clone());
     for step in &mut steps {

@@ -7,6 +7,6 @@ use crate::thesis::run_result::RunResult;
 pub(super) struct RealAndVirtual {
     pub(super) scheme: &'static str,
     pub(super) real: RealRun,
-    /// The same in virtual time.
+    /// The run in virtual time.
     pub(super) simulated: RunResult,
 }

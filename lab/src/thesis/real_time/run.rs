@@ -1,4 +1,5 @@
-//! A run in real time: a job by a subject, with its figures. What is read is compared with what was written.
+//! A run in real time: a job by a subject, with its figures. The bytes that are read are compared with the written
+//! ones.
 
 use super::client;
 use super::cpu_time;
@@ -24,15 +25,15 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RealRun {
     pub(super) result: RunResult,
-    /// Processor time of the job, without the S3 server's.
+    /// The processor time of the job, without the time of the S3 server.
     pub(super) processor: Duration,
-    /// Bytes of checkpoints that were shipped to the store during the job.
+    /// The number of bytes of checkpoints that were shipped to the store during the job.
     pub(super) shipped_bytes: u64,
 }
 
 /// The byte of blocks that were filled.
 const FILLED: u8 = 0xff;
-/// Accesses of a batch.
+/// The number of accesses of a batch.
 const BATCH: usize = 16;
 
 fn server(model: LinkModel) -> Result<Server, ThesisError> {
@@ -195,7 +196,7 @@ pub(super) async fn vault(trial: &Trial<'_>, scheme: SchemeParameters) -> Result
     .map(|measured| RealRun { result: RunResult { accesses, ..measured.result }, ..measured })
 }
 
-/// The job by the whole gateway: a client of S3, the door over HTTP, the catalogue, and the vault beneath.
+/// The job by the whole gateway: a client of S3, the server over HTTP, the catalogue, and the vault.
 pub(super) async fn serve(
     trial: &Trial<'_>,
     scheme: SchemeParameters,

@@ -72,7 +72,7 @@ impl Server {
         Ok(Server { address, link, end: Some(end), thread, _folder: folder })
     }
 
-    /// Its URL.
+    /// Returns the server's URL.
     pub(super) fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -96,7 +96,7 @@ async fn accept_connections(listener: std::net::TcpListener, service: S3Service,
             let answer =
                 service_fn(move |request| answer_request(service.clone(), Arc::clone(&link), request));
             let connection = hyper::server::conn::http1::Builder::new();
-            // A client that closes its connection is no error of the server.
+            // A client that closes its connection is not an error of the server.
             let _ = connection.serve_connection(TokioIo::new(socket), answer).await;
         });
     }

@@ -1,8 +1,8 @@
 //! Entering a signal handler of the program, and returning from it.
 //!
 //! The handler finds on its stack the reason of its call and the state of the program. When it returns, two
-//! instructions request that this state be restored, with the handler's changes: it is the program's own, and none of
-//! it is trusted.
+//! instructions request this state back, with the handler's changes. The state is the program's own, and none of it is
+//! trusted.
 
 use super::Program;
 use super::call_error::CallError;
@@ -17,7 +17,7 @@ use linux_raw_sys::errno::EFAULT;
 use linux_raw_sys::general::{SA_NODEFER, SA_ONSTACK, SA_RESETHAND, SIGSEGV};
 use syscalls::riscv64::Sysno;
 
-/// Bytes of the handler's stack frame, and the places of its parts, as Linux has them.
+/// The number of bytes of the handler's stack frame, and the places of its parts, as in Linux.
 const FRAME_BYTES: usize = 1088;
 const CONTEXT: usize = 128;
 const STACK: usize = CONTEXT + 16;

@@ -19,7 +19,7 @@ pub enum Illegal {
     Touch {
         /// The address.
         address: u64,
-        /// Its kind.
+        /// The kind of access.
         touch: Touch,
     },
     /// An instruction.

@@ -1,8 +1,8 @@
 //! The system calls of the program.
 //!
-//! Each is handled here, or passed to the host with checked arguments and an untrusted answer, or refused: the program
-//! gets `ENOSYS`, and the exit record names the call. A program that waits for another thread is ended. Signals come
-//! from the program only, by a call or by an illegal operation, and never from the host.
+//! Each is handled here, passed to the host with checked arguments and an untrusted answer, or refused. For a refused
+//! call the program gets `ENOSYS`, and the exit record names the call. A program that waits for another thread is
+//! ended. Signals come from the program only, by a call or by an illegal operation, and never from the host.
 
 mod call_error;
 mod descriptor_calls;
@@ -38,11 +38,11 @@ use syscalls::riscv64::Sysno;
 
 /// A running program and its state for system calls.
 pub struct Program<P, M> {
-    /// Its memory.
+    /// The program's memory.
     pub memory: ProgramMemory<P>,
     /// The host.
     pub host: Host<M>,
-    /// System calls so far.
+    /// The number of system calls so far.
     pub system_calls: u64,
     rng: ChaCha20Rng,
     heap: Heap,

@@ -21,7 +21,7 @@ use rand_chacha::rand_core::RngCore;
 use syscalls::riscv64::Sysno;
 use zeroize::Zeroize;
 
-/// Bytes of each of the six strings of `uname`.
+/// The number of bytes of each of the six strings of `uname`.
 const NAME_BYTES: usize = 65;
 /// The only folder, the result of `getcwd`.
 const FOLDER: &[u8] = b"/\0";
@@ -122,7 +122,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Ok(0)
     }
 
-    /// The host tells it, if the program may ask; the time never goes back.
+    /// The host gives the time, if the program may ask for it. The time never goes back.
     fn time(&mut self, clock: u64) -> Result<(u64, u64), CallError> {
         let clock = match u32::try_from(clock) {
             Ok(CLOCK_REALTIME | CLOCK_REALTIME_COARSE) => Clock::Realtime,

@@ -69,7 +69,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         let reported = self.signals.reported_stack(pointer);
         if new != 0 {
             let [address, flags, bytes] = self.words(new)?;
-            // The upper half is no part of the flags.
+            // The upper half is not part of the flags.
             let flags = u64::from(flags as u32);
             match flags as u32 {
                 _ if reported[1] == u64::from(SS_ONSTACK) => return Err(CallError::Errno(EPERM)),

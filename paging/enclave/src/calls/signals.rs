@@ -9,7 +9,7 @@ use linux_raw_sys::general::{SIGKILL, SIGSTOP, SS_DISABLE, SS_ONSTACK};
 pub(super) const PROCESS: u64 = 1;
 /// The maximum number of signals.
 pub(super) const SIGNALS: u64 = 64;
-/// Bytes of a set of signals.
+/// The number of bytes of a set of signals.
 pub(super) const SET_BYTES: u64 = 8;
 /// The actions that are not handlers.
 pub(super) const DEFAULT: u64 = 0;
@@ -74,7 +74,7 @@ impl Signals {
         self.block(self.blocked | mask | signal.map_or(0, bit));
     }
 
-    /// Tells whether a handler may be entered at once.
+    /// Returns whether a handler may be entered at once.
     pub(super) fn can_handle(&self, signal: u64) -> bool {
         self.blocked & bit(signal) == 0 && ![DEFAULT, IGNORE].contains(&self.actions[action_index(signal)][0])
     }
@@ -97,7 +97,7 @@ impl Signals {
             .then(|| AlternateStack { start, end: start.saturating_add(bytes) })
     }
 
-    /// The same as reported to the program when its stack pointer is this.
+    /// The alternate stack as it is reported to the program for this stack pointer.
     pub(super) fn reported_stack(&self, pointer: u64) -> [u64; 3] {
         let [address, flags, bytes] = self.stack;
         let is_there = self.alternate_stack().is_some_and(|stack| stack.holds(pointer));
@@ -113,7 +113,7 @@ pub(super) struct AlternateStack {
 }
 
 impl AlternateStack {
-    /// Tells whether a stack pointer is in it.
+    /// Returns whether a stack pointer is in it.
     pub(super) fn holds(self, pointer: u64) -> bool {
         pointer > self.start && pointer <= self.end
     }

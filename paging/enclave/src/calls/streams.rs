@@ -16,11 +16,11 @@ use linux_raw_sys::general::{AT_EMPTY_PATH, POLLIN, POLLNVAL, POLLOUT, S_IFIFO, 
 
 /// The maximum number of bytes that a call moves. A program that wants more calls again.
 const MAX_BYTES: u64 = ameles_enclave_boundary::map::MAX_DATA_BYTES as u64;
-/// The maximum number of buffers of one call, as Linux has it.
+/// The maximum number of buffers of one call, as in Linux.
 const MAX_BUFFERS: u64 = 1024;
 /// The maximum number of descriptors of `poll`.
 const MAX_POLLED: u64 = 64;
-/// Bytes of `struct stat`.
+/// The number of bytes of `struct stat`.
 const STAT_BYTES: usize = 128;
 
 impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
@@ -81,7 +81,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         self.each_buffer(buffers, count, Self::read_to)
     }
 
-    /// The bytes of a buffer that are moved at once: as many as the program may access, from its beginning.
+    /// The bytes of a buffer that are moved at once: all bytes from its beginning that the program may access.
     fn accessible_len(&self, address: u64, bytes: u64, touch: Touch) -> Result<usize, CallError> {
         let outside = CallError::Errno(EFAULT);
         if address.checked_add(bytes).is_none_or(|end| end > top(self.memory.mode())) {
@@ -188,7 +188,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             Some(Stream::Output) => 2,
             Some(Stream::Error) => 3,
         };
-        // Pipes, whatever they are: a program must not distinguish a terminal from a file.
+        // Pipes, for every kind of file: a program must not distinguish a terminal from a file.
         let mut stat = [0; STAT_BYTES];
         stat[8..16].copy_from_slice(&number.to_le_bytes());
         stat[16..20].copy_from_slice(&(S_IFIFO | 0o600).to_le_bytes());

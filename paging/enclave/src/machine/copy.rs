@@ -11,10 +11,11 @@ pub(super) unsafe fn copy_once(to: *mut u8, from: *const u8, len: usize) {
     unsafe { copy(to, from, len) };
 }
 
-/// The copy itself, in half as many instructions as the compiler's own. It returns the destination.
+/// Copies bytes, in half of the instructions that the compiler's function takes. Returns the destination.
 ///
-/// As `memcpy` it is used for all copies of the compiler. A copy that must be done once may not be called by that name:
-/// a compiler knows its meaning, replaces short copies by loads, and omits one whose bytes it has already read.
+/// As `memcpy` it is used for all copies of the compiler. A copy that must be done exactly once must not have that
+/// name. A compiler knows the name's meaning: it replaces short copies by loads, and omits one whose bytes it has
+/// already read.
 #[unsafe(naked)]
 unsafe extern "C" fn copy(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
     naked_asm!(

@@ -1,7 +1,7 @@
 //! The hart that the program runs on.
 
 use super::instruction_counts::{self, all_retired_instructions, waited_instructions};
-use crate::processor::{Processor, Shares};
+use crate::processor::{DistributedWork, Processor};
 use core::arch::asm;
 
 /// The board's timer has 10 million ticks a second.
@@ -34,7 +34,7 @@ impl Processor for Hart {
     }
 
     #[inline]
-    fn shares() -> Shares {
+    fn shares() -> DistributedWork {
         instruction_counts::shares()
     }
 }

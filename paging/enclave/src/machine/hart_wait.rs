@@ -1,6 +1,6 @@
 //! A hart that waits for another: it polls for a while, then sleeps until it is interrupted.
 //!
-//! Where instructions are counted, harts run one at a time, and the emulator may switch anywhere. So that the counts
+//! If instructions are counted, harts run one at a time, and the emulator may switch anywhere. So that the counts
 //! are the same in every run, a hart then always sleeps, and is always interrupted, whoever is first.
 
 use core::arch::asm;
@@ -8,7 +8,7 @@ use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, Ordering};
 use sbi_rt::HartMask;
 
-/// Polls before a hart sleeps: about as long as falling asleep and being woken.
+/// The number of polls before a hart sleeps: about as long as falling asleep and being woken.
 const SPINS: u32 = 2000;
 /// The software interrupt of supervisor mode, in `sie` and `sip`.
 pub(super) const SOFTWARE: usize = 2;
@@ -69,7 +69,7 @@ impl HartWait {
         });
     }
 
-    /// Tells whether the hart must be interrupted.
+    /// Returns whether the hart must be interrupted.
     pub(super) fn is_asleep(&self) -> bool {
         self.asleep.load(Ordering::SeqCst)
     }

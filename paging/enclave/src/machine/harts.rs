@@ -1,15 +1,15 @@
 //! The enclave's other harts: they run shares of the first hart's batches.
 //!
 //! They run in supervisor mode without translation, floating point or interrupts, each on its own stack. The argument
-//! for the unsafe code, once: a job is a closure on the first hart's stack, and [`EnclaveHarts::do_parts`] does not
-//! return before each hart to which it was offered has reported that it is done. A hart reads the job only between the
-//! two. Shares are disjoint, and a lane has the number of its hart.
+//! for all unsafe code: a job is a closure on the first hart's stack. [`EnclaveHarts::do_parts`] returns only after
+//! each hart that got the offer has reported that it is done. A hart reads the job only between the two.
+//! DistributedWork are disjoint, and a lane has the number of its hart.
 
 use super::end::launch_failed;
 use super::hart::Hart;
 use super::hart_wait::{HartWait, interrupt};
 use super::instruction_counts::count_shares;
-use crate::processor::{Processor, Shares};
+use crate::processor::{DistributedWork, Processor};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec;
@@ -23,7 +23,7 @@ use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sbi_rt::SbiRet;
 
-/// Bytes of the stack of each hart.
+/// The number of bytes of the stack of each hart.
 const STACK_BYTES: usize = 0x2_0000;
 
 type Work = dyn Fn(usize, usize) + Sync;
@@ -52,11 +52,11 @@ pub(super) struct EnclaveHarts {
 #[derive(Default)]
 struct HartSlot {
     wait: HartWait,
-    /// Shares offered to it.
+    /// The number of shares offered to it.
     offered: AtomicU64,
-    /// Completed shares.
+    /// The number of completed shares.
     done: AtomicU64,
-    /// Instructions of the last one.
+    /// The number of instructions of the last one.
     took: AtomicU64,
 }
 
@@ -67,7 +67,7 @@ impl HartSlot {
 }
 
 // SAFETY: only `job` is not Sync by itself. The first hart writes it while nothing is offered, and others read it while
-// something is; offering and completing order the two. What it points to is Sync.
+// something is; offering and completing order the two. It points to a type that is Sync.
 unsafe impl Sync for EnclaveHarts {}
 
 /// The [`HartStart`] of each hart, for one that enters the runtime at the same address as the first one.
@@ -235,7 +235,7 @@ impl EnclaveHarts {
             (shared, longest) = (shared + took, longest.max(took));
         }
         let handing_over = Hart::retired_instructions() - begin - shared;
-        count_shares(&Shares { shared, longest, handing_over });
+        count_shares(&DistributedWork { shared, longest, handing_over });
     }
 }
 

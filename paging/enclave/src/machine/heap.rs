@@ -11,7 +11,7 @@ static HEAP: TalcLock<RawSpinlock, Manual> = TalcLock::new(Manual);
 
 static IS_THERE: AtomicBool = AtomicBool::new(false);
 
-/// Tells whether there is a heap.
+/// Returns whether there is a heap.
 pub(super) fn is_there() -> bool {
     IS_THERE.load(Ordering::Relaxed)
 }
@@ -19,7 +19,7 @@ pub(super) fn is_there() -> bool {
 /// Gives memory to the heap.
 ///
 /// # Safety
-/// The memory is the heap's alone from now on.
+/// Only the heap uses the memory from now on.
 pub(super) unsafe fn give(addresses: Range<usize>) {
     if !addresses.is_empty() {
         let start = core::ptr::with_exposed_provenance_mut(addresses.start);

@@ -1,15 +1,15 @@
 //! The instructions that the enclave's harts retire, and those of them that do not count as the runtime's own.
 
-use crate::processor::Shares;
+use crate::processor::DistributedWork;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Instructions spent waiting for the host.
+/// The number of instructions spent waiting for the host.
 static WAITED: AtomicU64 = AtomicU64::new(0);
-/// Instructions of the shares of batches, where they are counted.
+/// The number of instructions of the shares of batches, if they are counted.
 static SHARED: AtomicU64 = AtomicU64::new(0);
-/// Instructions of each batch's longest share.
+/// The number of instructions of each batch's longest share.
 static LONGEST: AtomicU64 = AtomicU64::new(0);
-/// Instructions that handed the shares over.
+/// The number of instructions that handed the shares over.
 static HANDOVER: AtomicU64 = AtomicU64::new(0);
 
 /// Instructions retired so far, including those that waited for the host.
@@ -30,8 +30,8 @@ pub(super) fn count_wait_since(begin: u64) {
 }
 
 /// Instructions of the shares of batches so far.
-pub(super) fn shares() -> Shares {
-    Shares {
+pub(super) fn shares() -> DistributedWork {
+    DistributedWork {
         shared: SHARED.load(Ordering::Relaxed),
         longest: LONGEST.load(Ordering::Relaxed),
         handing_over: HANDOVER.load(Ordering::Relaxed),
@@ -39,7 +39,7 @@ pub(super) fn shares() -> Shares {
 }
 
 /// Adds the instructions of a batch.
-pub(super) fn count_shares(batch: &Shares) {
+pub(super) fn count_shares(batch: &DistributedWork) {
     SHARED.fetch_add(batch.shared, Ordering::Relaxed);
     LONGEST.fetch_add(batch.longest, Ordering::Relaxed);
     HANDOVER.fetch_add(batch.handing_over, Ordering::Relaxed);

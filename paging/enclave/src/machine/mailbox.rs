@@ -10,7 +10,7 @@ use ameles_enclave_boundary::map::{
 };
 use spinning_top::Spinlock;
 
-/// Requests so far. Harts that run shares of a batch call one after the other.
+/// The number of requests so far. Harts that run shares of a batch call one after the other.
 static NUMBER: Spinlock<u64> = Spinlock::new(0);
 
 /// The only mailbox.

@@ -43,7 +43,7 @@ pub(super) struct HostPart {
 }
 
 impl HostPart {
-    /// Sealed bytes that the host does not return become zeros here, which fail to open.
+    /// Loads sealed bytes from the host. If the host does not return them, they become zeros, which fail to open.
     fn load(&self, at: usize, into: &mut [u8]) {
         assert!(at <= self.bytes && into.len() <= self.bytes - at, "a copy beyond the sealed pages");
         let request = Request::Load { at: at as u64, bytes: into.len() as u32 };
@@ -52,7 +52,7 @@ impl HostPart {
         }
     }
 
-    /// Sealed bytes that the host does not keep fail to open later.
+    /// Stores sealed bytes with the host. If the host does not keep them, they fail to open later.
     fn store(&self, at: usize, from: &[u8]) {
         assert!(at <= self.bytes && from.len() <= self.bytes - at, "a copy beyond the sealed pages");
         let request = Request::Store { at: at as u64, bytes: from.len() as u32 };

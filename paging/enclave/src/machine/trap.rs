@@ -11,9 +11,9 @@ pub(super) struct Context {
     /// The registers of the program. They come first.
     pub(super) registers: Registers,
     runtime_stack: u64,
-    /// Instructions retired when the program was left for the runtime.
+    /// The number of instructions retired when the program was left for the runtime.
     pub(super) entered: u64,
-    /// Instructions retired when the runtime was left for the program.
+    /// The number of instructions retired when the runtime was left for the program.
     pub(super) left: u64,
 }
 

@@ -15,14 +15,14 @@ fn pointer(at: u64) -> *mut u8 {
     core::ptr::with_exposed_provenance_mut((UNTRUSTED_START + at) as usize)
 }
 
-/// Copies into untrusted memory before its sealed pages: the mailbox's part.
+/// Copies bytes into the mailbox, which is the part of untrusted memory before the sealed pages.
 pub(super) fn write(at: u64, from: &[u8]) {
     assert!(at + from.len() as u64 <= PAGES_OFFSET, "the mailbox ends before the pages");
-    // SAFETY: untrusted memory is mapped from its first byte to the end of the mailbox, and no part of `from`.
+    // SAFETY: untrusted memory is mapped from its first byte to the end of the mailbox, and not part of `from`.
     unsafe { copy_once(pointer(at), from.as_ptr(), from.len()) };
 }
 
-/// Copies from there, each byte once.
+/// Copies bytes out of the mailbox, each byte once.
 pub(super) fn read(at: u64, into: &mut [u8]) {
     assert!(at + into.len() as u64 <= PAGES_OFFSET, "the mailbox ends before the pages");
     // SAFETY: as above.
@@ -72,7 +72,7 @@ impl SharedMemory for SealedPart {
     }
 
     fn load(&self, at: usize, into: &mut [u8]) {
-        // SAFETY: the range is untrusted memory's, and no part of `into`.
+        // SAFETY: the range belongs to untrusted memory, and is not part of `into`.
         unsafe { copy_once(into.as_mut_ptr(), self.pointer(at, into.len()), into.len()) };
     }
 

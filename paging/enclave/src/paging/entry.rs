@@ -1,4 +1,4 @@
-//! Entries of the page table, for the processor and, where that ignores bits, for the runtime.
+//! Entries of the page table, for the processor and, in bits that the processor ignores, for the runtime.
 //!
 //! The processor ignores all but the lowest bit of an invalid entry. There the runtime stores which page is at the
 //! address and with which rights, so that a fault needs no other table.
@@ -32,7 +32,7 @@ impl Entry {
         Entry(u64::from(page) << NUMBER | HAS_PAGE | counts | access.bits() << RIGHTS)
     }
 
-    /// The same page, mapped to a physical address.
+    /// This page, mapped to a physical address.
     pub(crate) fn resident(self, address: u64) -> Self {
         let number = address >> 12 << NUMBER;
         let kept = self.0 & (HAS_PAGE | AT_TOUCH | 0b111 << RIGHTS);
@@ -50,22 +50,22 @@ impl Entry {
         address >> 12 << NUMBER | VALID | GLOBAL | ACCESSED | DIRTY | 0b111 << RIGHTS
     }
 
-    /// Tells whether the address is mapped.
+    /// Returns whether the address is mapped.
     pub(crate) fn is_resident(self) -> bool {
         self.0 & VALID != 0
     }
 
-    /// Tells whether there is a page here.
+    /// Returns whether there is a page here.
     pub(crate) fn has_page(self) -> bool {
         self.0 & HAS_PAGE != 0
     }
 
-    /// Tells whether it was committed at its first access.
+    /// Returns whether it was committed at its first access.
     pub(crate) fn at_touch(self) -> bool {
         self.0 & AT_TOUCH != 0
     }
 
-    /// Its access rights.
+    /// Returns the entry's access rights.
     pub(crate) fn access(self) -> Access {
         Access::of_bits(self.0 >> RIGHTS)
     }

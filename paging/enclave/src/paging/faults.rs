@@ -92,7 +92,7 @@ impl<M: SharedMemory, P: Processor + 'static> Platform<M> for PlatformOn<P> {
     }
 }
 
-/// Tells whether a page was forged, swapped, replayed or rolled back.
+/// Returns whether a page was forged, swapped, replayed or rolled back.
 pub(crate) fn is_forged(error: &PagingError) -> bool {
     matches!(
         error,

@@ -61,7 +61,7 @@ impl<P: Processor> ProgramFrames<P> {
         }
     }
 
-    /// Trusted memory in bytes, without the frames.
+    /// Returns the trusted memory in bytes, without the frames.
     pub(crate) fn trusted_bytes(&self) -> usize {
         self.table.bytes() + size_of_val(&*self.frame_of) + size_of_val(&*self.home_of)
     }
@@ -71,7 +71,7 @@ impl<P: Processor> ProgramFrames<P> {
         self.home_of[page as usize] = at;
     }
 
-    /// Unmaps it there. The fault path discards its contents.
+    /// Unmaps the page from its own address. The fault path discards its contents.
     pub(crate) fn clear_home(&mut self, page: u32) {
         self.home_of[page as usize] = NO_HOME;
     }
@@ -95,7 +95,7 @@ impl<P: Processor> ProgramFrames<P> {
         Some(&mut self.frames[frame].0)
     }
 
-    /// Changes the access rights of a page of the program's addresses, where a page of the region is.
+    /// Changes the access rights of a page of the program's addresses, if a page of the region is there.
     pub(crate) fn protect(&mut self, at: u64, access: Access) {
         let entry = self.table.entry(at);
         let Some(page) = self.page_at(at) else { return };

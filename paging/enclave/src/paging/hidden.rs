@@ -3,7 +3,7 @@
 /// The sum, over faults, of the smaller of two: the fault's offline work, and the time to the next fault.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HiddenWork {
-    /// Instructions retired at the end of the last fault.
+    /// The number of instructions retired at the end of the last fault.
     ended: u64,
     /// The offline work of the last fault.
     work: u64,
@@ -11,13 +11,13 @@ pub(crate) struct HiddenWork {
 }
 
 impl HiddenWork {
-    /// Called at the beginning of a fault.
+    /// Records the beginning of a fault.
     pub(crate) fn begin(&mut self, now: u64) {
         self.sum += self.work.min(now.saturating_sub(self.ended));
         self.work = 0;
     }
 
-    /// Called at the end of a fault, with the instructions of its offline work.
+    /// Records the end of a fault, with the instructions of its offline work.
     pub(crate) fn end(&mut self, now: u64, work: u64) {
         (self.ended, self.work) = (now, work);
     }

@@ -35,7 +35,7 @@ pub enum AccessError {
 
 /// A listener to the faults of the program.
 pub trait Listener {
-    /// Called after a fault, when all its work is done.
+    /// Runs after a fault, when all its work is done.
     ///
     /// # Errors
     /// The end of the run.
@@ -58,14 +58,14 @@ pub struct Paging {
 
 /// The memory of a program.
 pub struct ProgramMemory<P> {
-    /// Its areas.
+    /// The areas of the program's memory.
     pub space: Space,
     frames: ProgramFrames<P>,
     faults: Box<dyn Faults<P>>,
     listener: Option<Box<dyn Listener>>,
     /// The region's pages from here on were never used.
     unused: u32,
-    /// Pages that were used and freed.
+    /// The pages that were used and freed.
     given_up: Vec<u32>,
     pages: u64,
     mode: PagingMode,
@@ -123,12 +123,12 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         self.faults.counters()
     }
 
-    /// Instructions of the scheme's offline work.
+    /// Returns the number of instructions of the scheme's offline work.
     pub fn idle_instructions(&self) -> u64 {
         self.idle_instructions
     }
 
-    /// Instructions of offline work that another processor would have done while the program ran.
+    /// Returns the number of instructions of offline work that another processor would have done while the program ran.
     pub fn hidden_instructions(&self) -> u64 {
         self.hidden.sum()
     }
@@ -138,7 +138,8 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         self.hidden.flush_translation();
     }
 
-    /// Instructions of faults, including offline work, whether the program or a call accessed the page.
+    /// Returns the number of instructions of faults, including offline work, whether the program or a call accessed the
+    /// page.
     pub fn fault_instructions(&self) -> u64 {
         self.fault_instructions
     }

@@ -10,7 +10,7 @@ use core::ops::Range;
 
 const ENTRIES: u64 = 512;
 const BITS: u32 = 9;
-/// Pages of a gigabyte.
+/// The number of pages of a gigabyte.
 const GIGABYTE: u64 = ENTRIES * ENTRIES;
 
 #[derive(Clone)]
@@ -55,7 +55,7 @@ impl PageTable {
         self.levels
     }
 
-    /// Its size in bytes.
+    /// Returns the page table's size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.nodes)
     }
@@ -163,7 +163,7 @@ impl PageTable {
 
 const _: () = assert!(GIGABYTE * crate::layout::PAGE == 1 << 30);
 
-/// Tells whether an entry points to a node: valid, without rights.
+/// Returns whether an entry points to a node: valid, without rights.
 fn is_table(entry: u64) -> bool {
     entry & 0b1111 == 1
 }

@@ -14,7 +14,8 @@ const PAGES: usize = 1024;
 const RESIDENT: usize = 15;
 const ROUNDS: usize = 9;
 
-/// About a second: programs that share a processor get it for some milliseconds at a time.
+/// The number of measured faults. They take about a second: programs that share a processor get it for some
+/// milliseconds at a time.
 const FAULTS: usize = 40_000;
 
 /// A program that always uses a processor.

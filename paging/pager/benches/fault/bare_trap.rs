@@ -39,8 +39,8 @@ pub(super) fn in_thread() -> f64 {
     micros
 }
 
-/// Microseconds a fault while another thread of the process runs on another processor: each move of a page then has to
-/// interrupt that processor, whose translations may be stale.
+/// Returns the number of microseconds for each fault while another thread of the process runs on another processor.
+/// Each move of a page then has to interrupt that processor, whose translations may be stale.
 pub(super) fn in_thread_with_busy_thread() -> f64 {
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {

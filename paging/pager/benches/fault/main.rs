@@ -38,7 +38,7 @@ struct Row {
     cipher: PageCipher,
     trap: Trap,
     helper: Helper,
-    /// Threads in the last round.
+    /// The number of threads in the last round.
     threads_used: usize,
     micros: Vec<f64>,
 }
@@ -46,7 +46,7 @@ struct Row {
 /// The helper that shares the work of an eager or parallel scheme.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Helper {
-    /// As many threads as the pager chooses.
+    /// The pager chooses the number of threads.
     Auto,
     /// An additional thread.
     Thread,
@@ -95,7 +95,7 @@ impl Row {
         }
     }
 
-    /// Tells whether the program and the handler thread share a processor.
+    /// Returns whether the program and the handler thread share a processor.
     fn is_bound(&self) -> bool {
         self.helper != Helper::Thread
     }
@@ -155,7 +155,7 @@ impl Drop for Bound {
     }
 }
 
-/// Levels of a tree of this many buckets.
+/// Returns the number of levels of a tree of this many buckets.
 fn levels(buckets: u64) -> f64 {
     f64::from((buckets + 1).ilog2())
 }

@@ -19,7 +19,7 @@ pub(crate) struct Built {
 /// The threads and meters of a region.
 pub(super) struct Equipment {
     pub(super) pool: Option<Arc<PagePool>>,
-    /// Threads that share the work of a fault and do not belong to the pool.
+    /// The number of threads that share the work of a fault and do not belong to the pool.
     pub(super) extra_threads: usize,
     pub(super) meters: Option<Meters>,
 }

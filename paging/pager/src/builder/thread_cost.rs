@@ -12,7 +12,7 @@ use rand_chacha::rand_core::SeedableRng;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-/// Tells whether the offline work of one fault is worth waking another thread, which may then delay the next fault.
+/// Returns whether the offline work of one fault is worth waking another thread, which may then delay the next fault.
 pub(crate) fn offline_work(options: &Options) -> Result<OfflineWork, Error> {
     Ok(match options.scheme {
         _ if options.work_mode().is_some() => OfflineWork::Nothing,
@@ -24,8 +24,8 @@ pub(crate) fn offline_work(options: &Options) -> Result<OfflineWork, Error> {
     })
 }
 
-/// Returns as many threads as there is work for, if the time that they save at a fault is more than their cost at its
-/// two moves of pages; else 1.
+/// Returns as many threads as there is work for, if they save more time at a fault than they cost at its two moves of
+/// pages. Otherwise returns 1.
 pub(super) fn worthwhile_threads(options: &Options) -> Result<usize, Error> {
     let processors = available_parallelism().map_or(1, |processors| processors.get() as u64);
     let threads = processors.min(options.ratio.saturating_add(1));

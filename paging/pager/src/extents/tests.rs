@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 const PAGES: u64 = 24;
-/// Pages of addresses, more than the region has.
+/// The number of pages of addresses, more than the region has.
 const ADDRESSES: usize = 40;
 
 #[derive(Clone, Debug)]
@@ -40,8 +40,8 @@ fn bytes(span: &Range<usize>) -> Range<usize> {
     span.start * PAGE_BYTES..span.end * PAGE_BYTES
 }
 
-/// The state of a page of addresses: which page stands there (`MAX` if that is not known), whether it may be
-/// written, and whether it is open.
+/// The state of a page of addresses: which page is there (`MAX` if that is not known), whether it may be written, and
+/// whether it is open.
 type Model = BTreeMap<usize, (Option<u64>, bool, bool)>;
 
 /// Compares every address and every page; keeps which page was found where.

@@ -4,17 +4,17 @@
 /// Counts since construction; times in nanoseconds by [`Frames::now`](super::frames::Frames::now), 0 without a clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Pages that were paged in through the scheme.
+    /// The number of pages that were paged in through the scheme.
     pub faults: u64,
-    /// Pages that were written through the scheme to make room.
+    /// The number of pages that were written through the scheme to make room.
     pub evictions: u64,
-    /// Accesses to a page during its second chance: it was still resident and went through no scheme.
+    /// The number of accesses to a page during its second chance: it was still resident and went through no scheme.
     pub soft_faults: u64,
-    /// Faults that another thread had handled already.
+    /// The number of faults that another thread had handled already.
     pub repeated: u64,
-    /// Steps of the scheme's offline work.
+    /// The number of steps of the scheme's offline work.
     pub idle_steps: u64,
-    /// Time in the faults counted in `faults`, from entering the fault path to leaving it.
+    /// The time in the faults counted in `faults`, from entering the fault path to leaving it.
     pub total_nanos: u64,
     /// The part of `total_nanos` for taking victims out and mapping pages.
     pub frames_nanos: u64,
@@ -22,9 +22,9 @@ pub struct Counters {
     pub write_nanos: u64,
     /// The part of `total_nanos` for reading pages through the scheme.
     pub read_nanos: u64,
-    /// Time in `step`, outside of faults.
+    /// The time in `step`, outside of faults.
     pub idle_nanos: u64,
-    /// Pages that hold something now: they were accessed and not discarded since. Not a count of events.
+    /// The number of pages that hold something now: they were accessed and not discarded since. Not a count of events.
     pub held_pages: u64,
     /// The largest value of `held_pages` so far.
     pub max_held_pages: u64,

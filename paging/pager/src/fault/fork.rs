@@ -1,9 +1,9 @@
 //! Forks a fault path: the preparation in the parent, and the transfer to the child.
 //!
-//! Resident pages are transferred with the process, which is a copy. Pages that only the scheme holds are read
-//! through the scheme, and written through another one in the child: as many as the scheme has ever been given, or all
-//! of them if that is less. The number is public. Which of them hold something is not: the rest are dummy accesses that
-//! look the same.
+//! Resident pages are transferred with the process, which is a copy. Pages that only the scheme holds are read through
+//! the scheme, and written through another one in the child. Their number is the number of pages that the scheme has
+//! ever been given, or of all pages if that is less. The number is public. Which of them hold something is not: the
+//! rest are dummy accesses that look the same.
 
 use super::error::FaultError;
 use super::frames::Frames;
@@ -13,7 +13,7 @@ use ameles_core::oram::{Access, Oram};
 use ameles_core::types::BlockId;
 use core::error::Error;
 
-/// Pages that may be paged in between the end of the preparation and the fork.
+/// The number of pages that may be paged in between the end of the preparation and the fork.
 pub(crate) const MAX_FAULTS_BEFORE_FORK: usize = 64;
 
 /// The pages that the scheme holds, for copying.

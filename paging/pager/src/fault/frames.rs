@@ -5,14 +5,14 @@ use core::error::Error;
 /// The outcome of unmapping a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakeOutcome {
-    /// Its contents are in the frame.
+    /// The contents of the page are in the frame.
     Out,
-    /// It is in use elsewhere (by a device, say), and stays where it was.
+    /// The page is in use elsewhere, for example by a device, and stays where it was.
     Busy,
 }
 
-/// Page tables and a few **frames**: page-sized buffers that the application cannot access. A page that is taken out
-/// is moved to a frame; a page that is paged in is read into a frame and mapped when it is complete.
+/// Page tables and a few **frames**: page-sized buffers that the application cannot access. A page that is taken out is
+/// moved to a frame. A page that is paged in is read into a frame, and mapped when it is complete.
 ///
 /// Pages are numbered from 0 through the region, frames from 0. A frame is empty (without memory) until a page is
 /// taken into it or it is [prepared](Self::prepare).
@@ -24,26 +24,26 @@ pub trait Frames {
     /// is in the frame or faults.
     ///
     /// # Errors
-    /// The platform's.
+    /// The errors of the platform.
     fn take(&mut self, page: u64, frame: usize) -> Result<TakeOutcome, Self::Error>;
 
     /// Gives an empty frame memory, which holds zeros.
     ///
     /// # Errors
-    /// The platform's.
+    /// The errors of the platform.
     fn prepare(&mut self, frame: usize) -> Result<(), Self::Error>;
 
     /// The memory of a frame that is not empty: exactly one page.
     fn bytes(&mut self, frame: usize) -> &mut [u8];
 
-    /// The page that was taken into this frame is written, and another will be read into it. Where the memory of the
-    /// old page may still be referenced elsewhere (by a kernel that sends it, say), the frame gets other memory now:
-    /// memory that was lent out never holds another page. Its contents do not matter.
+    /// The page that was taken into this frame is written, and another will be read into it. If the old page's memory
+    /// may still be referenced elsewhere, for example by a kernel that sends it, the frame gets other memory now.
+    /// Memory that was lent out never holds another page. Its contents do not matter.
     fn renew(&mut self, frame: usize) {
         let _ = frame;
     }
 
-    /// The page that was taken into this frame is written, and no other follows: the frame is empty. Called only where
+    /// Releases a frame: its page has been written, and no other page comes into it. The fault path calls this only if
     /// more pages [may be resident](Self::may_exceed).
     fn release(&mut self, frame: usize) {
         self.renew(frame);
@@ -53,7 +53,7 @@ pub trait Frames {
     /// keeps the old contents.
     ///
     /// # Errors
-    /// The platform's.
+    /// The errors of the platform.
     fn clear_frame(&mut self, frame: usize) -> Result<(), Self::Error> {
         self.bytes(frame).fill(0);
         Ok(())
@@ -62,27 +62,27 @@ pub trait Frames {
     /// Moves a frame's memory to an absent page and wakes all threads that wait for it. The frame is empty then.
     ///
     /// # Errors
-    /// The platform's.
+    /// The errors of the platform.
     fn put(&mut self, frame: usize, page: u64) -> Result<(), Self::Error>;
 
     /// A fault came for a page that should be resident. Wakes all threads that wait for it; if its memory is gone (the
     /// application gave it back to the system), it becomes zeros first.
     ///
     /// # Errors
-    /// The platform's.
+    /// The errors of the platform.
     fn confirm(&mut self, page: u64) -> Result<(), Self::Error>;
 
     /// Discards the contents of a resident page: it reads as zeros. A reader that still references its memory keeps the
     /// old contents.
     ///
     /// # Errors
-    /// The platform's.
+    /// The errors of the platform.
     fn clear(&mut self, page: u64) -> Result<(), Self::Error>;
 
     /// Overwrites a resident page with zeros, also for readers that reference its memory.
     ///
     /// # Errors
-    /// The platform's.
+    /// The errors of the platform.
     fn wipe(&mut self, page: u64) -> Result<(), Self::Error> {
         self.clear(page)
     }
@@ -97,7 +97,7 @@ pub trait Frames {
         false
     }
 
-    /// Nanoseconds of a monotonic clock, for the counters; 0 without a clock.
+    /// Returns the number of nanoseconds of a monotonic clock, for the counters; 0 without a clock.
     fn now(&self) -> u64 {
         0
     }

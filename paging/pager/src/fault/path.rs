@@ -1,13 +1,13 @@
 //! The five steps of a fault over a scheme.
 //!
-//! **What an observer of the untrusted memory sees.** Every fault is one read of the scheme, and once the limit of
-//! resident pages is reached, one write before it: of clean pages like of dirty ones, and also at the first access to a
-//! page. Where a platform allows more pages while none can be taken out (all are pinned for direct I/O, say), such a
-//! fault writes none, and a later one two. Where the number of resident pages follows the program's size
-//! (`enable_growth`), a fault without a victim writes zeros as another page: so only the number of faults depends on
-//! it, and their time, since no page is taken out. [`discard`](FaultPath::discard) and an access to an unmapped page
-//! reveal nothing: they change trusted state only. So the number and the time of the faults are visible, and what the
-//! scheme says that reads and writes reveal.
+//! **What an observer of the untrusted memory sees.** Every fault is one read of the scheme. After the limit of
+//! resident pages is reached, there is one write before it. This is the same for clean and dirty pages, and at the
+//! first access to a page. Some platforms allow more pages while none can be taken out, for example if all are pinned
+//! for direct I/O. Such a fault writes no page, and a later one writes two. If the number of resident pages follows the
+//! program's size (`enable_growth`), a fault without a victim writes zeros as another page. So only two things depend
+//! on the size: the number of faults, and their time, since no page is taken out. [`discard`](FaultPath::discard) and
+//! an access to an unmapped page reveal nothing: they change trusted state only. So the number and the time of the
+//! faults are visible, and what the scheme says that reads and writes reveal.
 //!
 //! **Trusted state**: 1 byte a page, two queues of the resident pages, the frames; the resident pages themselves; the
 //! scheme's. Nothing is allocated after construction, unless the scheme does.
@@ -43,7 +43,7 @@ pub struct FaultPath<O> {
     pub(super) oram: O,
     pub(super) resident: Resident,
     pub(super) counters: Counters,
-    /// Pages that the scheme was given so far.
+    /// The number of pages that the scheme was given so far.
     pub(super) writes: u64,
     reuse: Option<ReuseEstimator>,
     failed: bool,
@@ -93,17 +93,17 @@ impl<O: Oram> FaultPath<O> {
         &self.counters
     }
 
-    /// Pages that are resident now.
+    /// Returns the number of pages that are resident now.
     pub fn resident(&self) -> usize {
         self.resident.len()
     }
 
-    /// Tells whether a page is mapped in the application.
+    /// Returns whether a page is mapped in the application.
     pub fn is_mapped(&self, page: u64) -> bool {
         page < self.resident.pages() && self.resident.place(page) == Residence::Mapped
     }
 
-    /// Trusted memory in bytes, without the resident pages and the scheme.
+    /// Returns the trusted memory in bytes, without the resident pages and the scheme.
     pub fn trusted_bytes(&self) -> usize {
         size_of::<Self>() - size_of::<O>()
             + self.resident.bytes()
@@ -132,7 +132,7 @@ impl<O: Oram> FaultPath<O> {
     /// Discards the contents of pages: they read as zeros from now on. It reveals nothing.
     ///
     /// # Errors
-    /// [`FaultError::OutOfRange`], before anything has changed; the platform's.
+    /// [`FaultError::OutOfRange`], before anything has changed; errors of the platform.
     pub fn discard<F: Frames>(&mut self, pages: Range<u64>, frames: &mut F) -> Outcome<(), O, F::Error> {
         if pages.end > self.resident.pages() {
             return Err(FaultError::OutOfRange { pages: self.resident.pages() });
@@ -159,7 +159,7 @@ impl<O: Oram> FaultPath<O> {
     pub fn wipe<F: Frames>(&mut self, frames: &mut F) {
         self.failed = true;
         for page in self.resident.mapped() {
-            // A page that cannot be wiped is freed all the same.
+            // A page that cannot be wiped is still freed.
             let _ = frames.wipe(page);
         }
         for frame in self.resident.occupied() {
@@ -167,7 +167,7 @@ impl<O: Oram> FaultPath<O> {
         }
     }
 
-    /// Pending steps of the scheme's offline work.
+    /// Returns the number of pending steps of the scheme's offline work.
     pub fn pending_steps(&self) -> u64 {
         if self.failed { 0 } else { self.oram.pending_steps() }
     }
@@ -357,7 +357,7 @@ impl<O: Oram> FaultPath<O> {
                 TakeOutcome::Busy => self.resident.pin_oldest(),
             }
         }
-        // Where no more may be resident, one of these must be evicted.
+        // If no more pages may be resident, one of these must be evicted.
         let tries = if frames.may_exceed() { 1 } else { self.resident.pinned_len() };
         for _ in 0..tries {
             if let Some(page) = self.resident.next_pinned()

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 /// The place of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Residence {
-    /// Only in the scheme.
+    /// The page is only in the scheme.
     Absent,
     /// Mapped in the application.
     Mapped,
@@ -26,22 +26,22 @@ const HELD: u8 = 0b1000;
 const STORED: u8 = 0b1_0000;
 const ZERO: u8 = 0b10_0000;
 
-/// Pages that hold something, for each resident one, at which the limit doubles.
+/// The number of pages that hold something, for each resident one, at which the limit doubles.
 const MAX_HELD_PER_RESIDENT: u64 = 4;
 
-/// Evictions between two attempts to take out a pinned page.
+/// The number of evictions between two attempts to take out a pinned page.
 const EVICTIONS_PER_PINNED_RETRY: u32 = 8;
 
 /// A byte a page, and three queues. Nothing grows after construction, except while there are too many resident pages.
 pub(super) struct Resident {
-    /// For each page: its place, whether its contents were discarded while it was absent, whether it holds anything,
-    /// whether the scheme was ever given it, and whether it was all zeros when it was evicted.
+    /// The state of each page: its place, whether its contents were discarded while it was absent, whether it holds
+    /// anything, whether the scheme was ever given it, and whether it was all zeros when it was evicted.
     pages: Box<[u8]>,
     /// The mapped pages, the oldest first, without the pinned ones.
     mapped: VecDeque<u32>,
     /// Mapped pages that could not be taken out when it was their turn; the first is tried next.
     pinned: VecDeque<u32>,
-    /// Evictions until the next attempt to take out a pinned page.
+    /// The number of evictions until the next attempt to take out a pinned page.
     evictions_until_retry: u32,
     /// The unmapped pages with their frames, the oldest first.
     unmapped: VecDeque<(u32, usize)>,
@@ -95,8 +95,8 @@ impl Resident {
         self.mapped.len() + self.pinned.len() + self.unmapped.len()
     }
 
-    /// The limit of resident pages. Pinned pages leave half of it to others, however many they are: with a page or two
-    /// a program would evict what it needs next.
+    /// Returns the limit of resident pages. Pinned pages never take more than half of it. If others had only a page or
+    /// two, a program would evict what it needs next.
     pub(super) fn max(&self) -> usize {
         let max = self.max_mapped + self.max_unmapped;
         max.max(self.pinned.len() + max.div_ceil(2))
@@ -128,13 +128,13 @@ impl Resident {
         (self.max_mapped + self.max_unmapped) as u64
     }
 
-    /// A mapped page to be written in place of a victim, where there is room only because the limit has grown: each
-    /// fault writes one page, from the first fault that wrote one.
+    /// A mapped page to write in place of a victim, if there is room only because the limit has grown. From the first
+    /// fault that wrote a page, each fault writes one.
     pub(super) fn dummy_victim(&self) -> Option<u64> {
         if self.follows && self.has_been_full { self.mapped().next() } else { None }
     }
 
-    /// Tells whether too many are resident.
+    /// Returns whether too many are resident.
     pub(super) fn is_over_limit(&self) -> bool {
         self.len() > self.max()
     }
@@ -166,12 +166,12 @@ impl Resident {
         self.unmapped.iter().map(|(_, frame)| *frame)
     }
 
-    /// Tells whether the oldest page is moved to a frame before its eviction.
+    /// Returns whether the oldest page is moved to a frame before its eviction.
     pub(super) fn has_second_chance(&self) -> bool {
         self.max_unmapped > 0
     }
 
-    /// Tells whether too many are mapped.
+    /// Returns whether too many are mapped.
     pub(super) fn has_too_many_mapped(&self) -> bool {
         self.mapped.len() + self.pinned.len() > self.max() - self.max_unmapped
     }
@@ -262,7 +262,7 @@ impl Resident {
         self.pages[page as usize] |= DISCARDED;
     }
 
-    /// Tells whether the contents of the page were discarded; it has new ones from now on.
+    /// Returns whether the contents of the page were discarded; it has new ones from now on.
     pub(super) fn take_discarded(&mut self, page: u64) -> bool {
         let state = &mut self.pages[page as usize];
         let discarded = *state & DISCARDED != 0;
@@ -270,7 +270,7 @@ impl Resident {
         discarded
     }
 
-    /// Tells whether the page held nothing before; it holds something from now on.
+    /// Returns whether the page held nothing before; it holds something from now on.
     pub(super) fn mark_held(&mut self, page: u64) -> bool {
         let state = &mut self.pages[page as usize];
         let begins = *state & HELD == 0;
@@ -278,7 +278,7 @@ impl Resident {
         begins
     }
 
-    /// Tells whether the page held something; it does not any more.
+    /// Returns whether the page held something; it does not any more.
     pub(super) fn unmark_held(&mut self, page: u64) -> bool {
         let state = &mut self.pages[page as usize];
         let ends = *state & HELD != 0;
@@ -304,7 +304,7 @@ impl Resident {
         self.pages[page as usize] |= STORED;
     }
 
-    /// Trusted memory in bytes.
+    /// Returns the trusted memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.pages.len()
             + (self.mapped.capacity() + self.pinned.capacity()) * size_of::<u32>()

@@ -7,10 +7,10 @@ use alloc::boxed::Box;
 #[cfg(any(feature = "linux", test))]
 use alloc::vec;
 
-/// Classes of numbers in each power of two.
+/// The number of classes of numbers in each power of two.
 const CLASSES_PER_OCTAVE: usize = 8;
 
-/// Classes in all, up to 2^32 pages.
+/// The number of classes in all, up to 2^32 pages.
 const CLASSES: usize = 33 * CLASSES_PER_OCTAVE;
 
 /// Trusted bookkeeping: 4 bytes a page.
@@ -18,7 +18,7 @@ pub(super) struct ReuseEstimator {
     /// The number of the eviction, from 1 and modulo 2^32, at which each page was evicted last; 0 if it never was.
     gone: Box<[u32]>,
     evictions: u32,
-    /// Faults by the number of resident pages that would have avoided them.
+    /// The faults by the number of resident pages that would have avoided them.
     faults_saved_by: Box<[u64; CLASSES]>,
     faults: u64,
 }
@@ -58,7 +58,7 @@ impl ReuseEstimator {
         Some(max_in(at).min(self.gone.len() as u64))
     }
 
-    /// Trusted memory in bytes.
+    /// Returns the trusted memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.gone) + size_of_val(&*self.faults_saved_by)
     }

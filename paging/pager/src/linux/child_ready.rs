@@ -40,7 +40,7 @@ impl ChildReady {
         unsafe { &*self.word }
     }
 
-    /// Called in the child.
+    /// Notifies the parent of the outcome, in the child.
     pub(crate) fn tell(&self, outcome: Result<(), Errno>) {
         let word = outcome.map_or_else(|errno| FAILED | (errno.raw_os_error() as u32) << 8, |()| STANDS);
         self.word().store(word, Ordering::SeqCst);
@@ -73,7 +73,7 @@ impl ChildReady {
     }
 }
 
-/// Tells whether a child has ended and is still to be waited for.
+/// Returns whether a child has ended and is still to be waited for.
 fn has_ended(child: libc::pid_t) -> bool {
     let mut about = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
     let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;

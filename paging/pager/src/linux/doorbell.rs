@@ -52,7 +52,7 @@ impl Doorbell {
         self.ringer_resumed.store(true, Ordering::SeqCst);
     }
 
-    /// The same for ending: the thread that reads faults checks its state. One thread at a time.
+    /// Rings once, to end: the thread that reads faults checks its state. One thread at a time.
     pub(super) fn ring_once(&self) {
         self.wake_requested.store(true, Ordering::SeqCst);
         self.touch();
@@ -75,7 +75,7 @@ impl Doorbell {
         debug_assert_eq!(gone, Ok(()));
     }
 
-    /// Tells whether a fault is at this page.
+    /// Returns whether a fault is at this page.
     pub(super) fn is_at(&self, address: usize) -> bool {
         (address ^ self.page.first() as usize) < PAGE_BYTES
     }

@@ -15,8 +15,8 @@ pub(crate) enum FaultStatus {
 }
 
 impl Paging {
-    /// Handles the fault of a thread at an address of the region. Does not return if that fails, unless the thread is
-    /// to be parked. Called with all signals blocked, and not by the thread itself.
+    /// Handles the fault of a thread at an address of the region. If that fails, it returns only if the thread is to
+    /// be parked. The caller is another thread, and has blocked all signals.
     pub(crate) fn handle_fault(&self, address: usize, thread: u32) -> Result<FaultStatus, FailureAction> {
         if self.forking_thread.load(Ordering::Acquire) == thread {
             return self.handle_forking_fault(address).map(|()| FaultStatus::Done);
@@ -26,7 +26,7 @@ impl Paging {
         self.outcome(handled)
     }
 
-    /// The same, by the thread itself.
+    /// Handles a fault on the thread that faulted.
     pub(crate) fn handle_own_fault(&self, address: usize) -> Result<FaultStatus, FailureAction> {
         let forking_thread = self.forking_thread.load(Ordering::Acquire);
         if forking_thread != 0 && forking_thread == this_thread() {

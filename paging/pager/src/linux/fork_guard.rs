@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 impl Paging {
-    /// Runs `act` with the lock, and keeps it afterwards. The faults of the calling thread are handled all the same,
-    /// without an eviction.
+    /// Runs `act` with the lock, and keeps it afterwards. The faults of the calling thread are still handled, without
+    /// an eviction.
     pub(crate) fn with_and_retain_state<R>(&self, act: impl FnOnce(&mut PagingState) -> R) -> R {
         self.state.with_and_retain(|state| {
             let outcome = act(state);
@@ -20,7 +20,7 @@ impl Paging {
         })
     }
 
-    /// Tells whether a thread has the region locked.
+    /// Returns whether a thread has the region locked.
     pub(crate) fn is_retained(&self) -> bool {
         self.state.is_retained()
     }

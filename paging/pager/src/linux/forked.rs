@@ -1,5 +1,5 @@
-//! Paged memory at `fork`: resident pages are copied to the child like any memory, and each process then makes its
-//! pages its own, because the kernel does not move pages that two processes share.
+//! Paged memory at `fork`. Resident pages are copied to the child like any memory. Each process then makes its pages
+//! its own, because the kernel does not move pages that two processes share.
 #![allow(unsafe_code, reason = "advice on memory and accesses to it; each block says why it is sound")]
 
 use super::dyn_fault_path::DynFaultPath;
@@ -22,7 +22,7 @@ use zeroize::Zeroize;
 
 /// The C library accesses a few pages between the last handler before `fork` and the call itself.
 #[derive(Debug, thiserror::Error)]
-#[error("a thread that forks has accessed more pages before the call than there is room for")]
+#[error("the thread that forks accessed more pages before the call than fit")]
 struct TooManyFaults;
 
 impl PagingState {
@@ -72,15 +72,15 @@ impl Pages {
         self.spans().into_iter().try_for_each(|span| advise(span, Advice::LinuxDoFork))
     }
 
-    /// Keeps them from every other child.
+    /// Keeps the pages from every other child.
     pub(crate) fn hide_from_children(&self) {
-        // What the program has unmapped by its own system call is in no child either.
+        // Memory that the program has unmapped by its own system call is in no child either.
         self.spans().into_iter().for_each(|span| {
             let _ = advise(span, Advice::LinuxDontFork);
         });
     }
 
-    /// Tells whether, in a child that handles no faults yet, an absent page was accessed. It was read as zeros then.
+    /// Returns whether, in a child that handles no faults yet, an absent page was accessed. It was read as zeros then.
     pub(crate) fn has_stray_pages(&self, fault_path: &dyn DynFaultPath) -> Result<bool, Errno> {
         // On-demand pages read as zeros before their first access.
         let parts = self.extents.paged().flat_map(|span| self.extents.parts(span));
@@ -105,8 +105,8 @@ impl Pages {
         Ok(false)
     }
 
-    /// Called in a child: its faults are delivered by its own descriptor from now on, and its pages are locked if the
-    /// parent's were.
+    /// Makes the pages the child's own. Its faults are delivered by its own descriptor from now on, and its pages are
+    /// locked if the parent's were.
     pub(crate) fn adopt(&mut self, uffd: Arc<Userfaultfd>) -> Result<(), UserfaultfdError> {
         let unshare_page = self.mapping.span();
         uffd.register(self.mapping.first() as usize, self.mapping.first_bytes())?;

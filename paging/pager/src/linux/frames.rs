@@ -41,7 +41,7 @@ impl Frames for Pages {
             self.fresh.push(self.slots[frame]);
             self.slots[frame] = self.buffer();
         }
-        // SAFETY: the buffer, and without moves every frame, is ordinary memory, and ours alone.
+        // SAFETY: the buffer, and without moves every frame, is ordinary memory, and only we use it.
         unsafe { self.frame(frame).write_bytes(0, PAGE_BYTES) };
         Ok(())
     }
@@ -72,7 +72,7 @@ impl Frames for Pages {
         let (from, (to, moves)) = (self.frame(frame), self.place(page).expect("a page that was touched"));
         let is_slot = self.uffd.moves() && !self.is_buffered(frame);
         if moves && is_slot {
-            // SAFETY: the page is absent; an access to it waits. The frame is ours alone.
+            // SAFETY: the page is absent; an access to it waits. Only we use the frame.
             return unsafe { self.uffd.move_in(from, to, self.wake) };
         }
         // SAFETY: as above.
@@ -155,13 +155,13 @@ impl Pages {
         Ok(self.frame(frame))
     }
 
-    /// The same with zeros.
+    /// The slot of the frame, filled with zeros.
     fn zeroed_slot(&mut self, frame: usize) -> Result<*mut u8, MoveError> {
         let slot = self.empty_slot(frame)?;
         if self.uffd.moves() {
             self.give_zeros(slot, false)?;
         } else {
-            // SAFETY: without moves a frame is ordinary memory, and ours alone.
+            // SAFETY: without moves a frame is ordinary memory, and only we use it.
             unsafe { slot.write_bytes(0, PAGE_BYTES) };
         }
         Ok(slot)
@@ -188,8 +188,8 @@ impl Pages {
 
     fn take_by_move(&mut self, page: *mut u8, frame: usize) -> Result<TakeOutcome, MoveError> {
         let slot = self.empty_slot(frame)?;
-        // SAFETY: the page is the region's, and a thread that accesses it meanwhile faults and waits for the lock that
-        // our caller holds. The slot is empty, and ours alone.
+        // SAFETY: the page belongs to the region, and a thread that accesses it meanwhile faults and waits for the lock
+        // that our caller holds. The slot is empty, and only we use it.
         match unsafe { self.uffd.move_out(page, slot)? } {
             MoveOutcome::Moved => Ok(TakeOutcome::Out),
             MoveOutcome::Held => Ok(TakeOutcome::Busy),
@@ -208,7 +208,7 @@ impl Pages {
             self.uffd.protect_page(page)?;
         }
         let slot = if self.uffd.moves() { self.zeroed_slot(frame)? } else { self.frame(frame) };
-        // SAFETY: the page is present and no thread can write to it; the slot is ours alone.
+        // SAFETY: the page is present and no thread can write to it; only we use the slot.
         unsafe { page.copy_to_nonoverlapping(slot, PAGE_BYTES) };
         self.drop_pages(page, 1)?;
         Ok(TakeOutcome::Out)

@@ -91,8 +91,8 @@ impl Drop for HandlerThread {
     }
 }
 
-/// Handles faults on the calling thread until the new one rings the doorbell. In a child after `fork` the C library may
-/// access memory of the program while a thread starts, and there is no other thread to page it in.
+/// Handles faults on the calling thread until the new one rings the doorbell. In a child after `fork`, the C library
+/// may access memory of the program while a thread starts. There is no other thread to page it in.
 fn handle_until_started(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell) -> Result<(), Error> {
     let refused = |errno| Error::System { what: "the faults of a thread", errno };
     uffd.wait_for_faults(true).map_err(refused)?;
@@ -115,7 +115,7 @@ impl HandlerThread {
         self.doorbell.ring_once();
     }
 
-    /// Called in a child after `fork`, which has no such thread.
+    /// Forgets the thread in a child after `fork`, which has no such thread.
     pub(crate) fn forget_in_child(&mut self) {
         self.thread.take().into_iter().for_each(PrivateStackThread::forget_in_child);
     }
@@ -174,7 +174,7 @@ fn run_handler(
 /// The time between two checks while a thread of the program forks.
 const FORK_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
-/// Checks after which a fork counts as one that never ends.
+/// The number of checks after which a fork counts as one that never ends.
 const MAX_FORK_POLLS: u32 = 30_000;
 
 /// Faults of other threads while one forks: they are woken afterwards, and fault again. No memory is allocated for
@@ -213,7 +213,7 @@ impl Deferred {
 
 /// A thread that forks waits for another, which waits for a page or for the heap.
 #[derive(Debug, thiserror::Error)]
-#[error("a thread that forks waits for a lock of the C library, whose holder waits until it has forked")]
+#[error("the thread that forks waits for a lock of the C library, and the lock's holder waits for the fork")]
 struct ForkStuck;
 
 /// Faults can no longer be read.

@@ -1,10 +1,10 @@
-//! Offline work under the in-thread trap: a thread that takes the fault path's lock for one bounded step at a time, and
-//! only while no fault needs it.
+//! The thread for offline work under the in-thread trap. It takes the fault path's lock for one bounded step at a time,
+//! and only while no fault needs the lock.
 //!
-//! It never polls for work: while another thread of the process runs on another processor, each move of a page must
-//! interrupt that processor, whose translations may be stale. On a virtual machine that costs more than a whole fault.
-//! So it sleeps, and a fault that leaves work wakes it. Where faults follow one another closely, waking it would be
-//! useless; there it is woken less and less often. And where waking it costs more than it can save, it is seldom woken.
+//! It never polls for work. While a thread of the process runs on another processor, each move of a page must interrupt
+//! that processor, whose translations may be stale. On a virtual machine that costs more than a whole fault. So it
+//! sleeps, and a fault that leaves work wakes it. Where faults follow one another closely, waking it would be useless;
+//! there it is woken less and less often. And where waking it costs more than it can save, it is seldom woken.
 
 use super::paging::Paging;
 use super::signals::BlockedSignals;
@@ -23,8 +23,8 @@ const ENDED: u32 = 2;
 /// The time between a fault and the beginning of its work.
 const DELAY: Duration = Duration::from_micros(8);
 
-/// The time after which it checks again by itself, if work was pending when it went to sleep; and after which it begins
-/// where waking it does not pay off.
+/// The time after which the thread checks again by itself, if work was pending when it went to sleep. It is also the
+/// time after which it begins if waking it costs too much.
 const RECHECK_AFTER: Duration = Duration::from_millis(5);
 
 /// However often waking was useless, one fault in this many still wakes it (a power of two).
@@ -33,7 +33,7 @@ const MAX_SKIPPED_LOG2: u32 = 6;
 #[derive(Default)]
 struct SleepState {
     state: AtomicU32,
-    /// Faults that are skipped before it is woken.
+    /// The number of faults that are skipped before the thread is woken.
     faults_to_skip: AtomicU32,
 }
 
@@ -61,7 +61,7 @@ impl IdleThread {
         Ok(IdleThread { sleep_state, thread: Some(thread) })
     }
 
-    /// Called after a fault that left work.
+    /// Wakes the thread after a fault that left work.
     pub(crate) fn wake(&self) {
         let faults_to_skip = self.sleep_state.faults_to_skip.load(Ordering::Relaxed);
         if faults_to_skip > 0 {

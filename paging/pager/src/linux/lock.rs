@@ -9,17 +9,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const UNLOCKED: u32 = 0;
 const LOCKED: u32 = 1;
-/// Held, and a thread sleeps until it is free.
+/// The state of a lock that is held while a thread sleeps until it is free.
 const CONTENDED: u32 = 2;
-/// Held beyond the call that took it, by a thread that is about to fork.
+/// The state of a lock that is held beyond the call that took it, by a thread that is about to fork.
 const RETAINED: u32 = 3;
 
-/// Polls before a waiter sleeps: about as long as a fault.
+/// The number of polls before a waiter sleeps: about as long as a fault.
 const SPINS: u32 = 200;
 
 pub(crate) struct Lock<T> {
     state: AtomicU32,
-    /// Faults that wait for it. Offline work does not take it while there are any.
+    /// The number of faults that wait for it. Offline work does not take it while there are any.
     faults: AtomicU32,
     value: UnsafeCell<T>,
 }
@@ -41,7 +41,7 @@ impl<T> Lock<T> {
         act(unsafe { &mut *self.value.get() })
     }
 
-    /// Like [`with`](Self::with), unless the lock is retained.
+    /// Does the same as [`with`](Self::with), or returns `None` if the lock is retained.
     pub(crate) fn with_unless_retained<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         if !self.lock(true) {
             return None;
@@ -51,7 +51,7 @@ impl<T> Lock<T> {
         Some(act(unsafe { &mut *self.value.get() }))
     }
 
-    /// Like [`with`](Self::with), and retains the lock: other threads wait until
+    /// Does the same as [`with`](Self::with), and retains the lock: other threads wait until
     /// [`release_retained`](Self::release_retained).
     pub(crate) fn with_and_retain<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
         self.lock(false);
@@ -76,7 +76,7 @@ impl<T> Lock<T> {
         unsafe { &mut *self.value.get() }
     }
 
-    /// Tells whether it is retained now.
+    /// Returns whether it is retained now.
     pub(crate) fn is_retained(&self) -> bool {
         self.state.load(Ordering::Relaxed) == RETAINED
     }

@@ -2,8 +2,8 @@
 //! other threads fault.
 //!
 //! All of it, including the kernel's calls, happens under the fault path's lock, so that addresses and extents always
-//! agree when a fault reads them. A thread that faulted before is handled afterwards, by what is mapped there then.
-//! The changes do not show in untrusted memory: they concern trusted state and the place of resident memory. They change
+//! agree when a fault reads them. A thread that faulted before is handled afterwards, by what is mapped there then. The
+//! changes do not show in untrusted memory: they concern trusted state and the place of resident memory. They change
 //! neither the number of faults nor that of evictions.
 #![allow(unsafe_code, reason = "changes the addresses of memory; each block says why it is sound")]
 
@@ -42,7 +42,7 @@ pub struct MapRequest {
     pub bytes: usize,
     /// The access rights.
     pub access: Access,
-    /// As for `mmap`, without those that make it private and anonymous.
+    /// The flags for `mmap`, without those that make the mapping private and anonymous.
     pub flags: u32,
 }
 
@@ -273,7 +273,7 @@ fn prot(access: Access) -> ProtFlags {
     ProtFlags::from_bits_retain(access.protection() as u32)
 }
 
-/// Also for memory that is not paged, as the program requested it.
+/// Changes access rights as the program requested, also of memory that is not paged.
 fn protect(span: Range<usize>, access: Access) -> Result<(), Errno> {
     if span.is_empty() {
         return Ok(());

@@ -1,7 +1,8 @@
 //! A stack for work of the application's threads under the fault path's lock.
 //!
-//! Their own may be paged: a coroutine's, a green thread's. An access to it would then wait for a fault that waits for
-//! the lock. Work under the lock, with its inputs and outputs, is therefore in memory that is not paged.
+//! Their own stacks may be paged, such as the stack of a coroutine or of a green thread. An access to it would then
+//! wait for a fault that waits for the lock. Work under the lock, with its inputs and outputs, is therefore in memory
+//! that is not paged.
 #![allow(unsafe_code, reason = "changes the stack; each block says why it is sound")]
 
 use crate::page::PAGE_BYTES;
@@ -14,11 +15,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Far more than any work there needs. Pages that are not accessed take no memory.
+/// The size of the stack, far more than any work there needs. Pages that are not accessed take no memory.
 const STACK_BYTES: usize = 1 << 20;
 
 pub(crate) struct OwnStack {
-    /// Its second part is the stack, after a guard page.
+    /// The mapping: a guard page, then the stack.
     memory: PrivateMapping,
     /// The lock of the stack.
     contexts: Mutex<Box<Contexts>>,
@@ -49,7 +50,7 @@ impl OwnStack {
         Ok(OwnStack { memory, contexts: Mutex::new(Box::new(contexts)) })
     }
 
-    /// Its addresses.
+    /// Returns the addresses of the stack.
     pub(crate) fn addresses(&self) -> Range<usize> {
         let begin = self.memory.second() as usize;
         begin..begin + self.memory.second_bytes()
@@ -70,8 +71,8 @@ impl OwnStack {
         contexts.erased_task = ErasedTask { data: (&raw mut *task).cast(), run: Task::<R, A>::run };
         let switch_at: *mut Contexts = &raw mut **contexts;
         // SAFETY: the stack is ours as long as we hold the lock, and the contexts stay where they are. `enter` returns,
-        // and then the caller's context goes on here; it never unwinds. The halves of the address are two arguments, as
-        // `makecontext` takes no others.
+        // and then the caller's context continues here; it never unwinds. The halves of the address are two arguments,
+        // as `makecontext` takes no others.
         unsafe {
             let (caller, begin) = ((*switch_at).caller.as_mut_ptr(), (*switch_at).begin.as_mut_ptr());
             let got = libc::getcontext(begin);

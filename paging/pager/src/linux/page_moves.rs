@@ -1,8 +1,8 @@
 //! Moves of pages out of and into the program's memory, for any result of the kernel.
 //!
 //! A transient result is retried, one that says something about the page is used, and any other ends the program. No
-//! result is trusted about where a page is: after one that leaves this open, the pager's own side is checked, which
-//! only the pager fills and empties. So a page never counts as moved if it was not, and never twice.
+//! result of a call is trusted to say where a page is. If a result leaves this open, the pager's own side is checked,
+//! which only the pager fills and empties. So a page never counts as moved if it was not, and never twice.
 #![allow(unsafe_code, reason = "moves memory under the application; each block says why it is sound")]
 
 use super::userfaultfd::Userfaultfd;
@@ -15,19 +15,19 @@ use std::time::Duration;
 
 pub(crate) static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 
-/// The time for which memory is waited for if the system has none: as long as the program would wait at its own access,
-/// if the system did not end it, but not forever.
+/// The maximum time to wait for memory if the system has none. The program would wait as long at its own access, if the
+/// system did not end it, but not forever.
 const MEMORY_RETRY_DELAY: Duration = Duration::from_millis(1);
 const MAX_MEMORY_RETRIES: u32 = 5000;
 
 /// The outcome of moving a page out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MoveOutcome {
-    /// It was moved.
+    /// The page was moved.
     Moved,
     /// The kernel holds it, for a device for example. It was not moved.
     Held,
-    /// It had no memory: the program has discarded it. The place is still empty.
+    /// The page had no memory because the program has discarded it. The place is still empty.
     WasAbsent,
 }
 
@@ -55,8 +55,8 @@ impl Userfaultfd {
     /// Maps a copy of these bytes at an absent page. Returns `false` and changes nothing if it has memory already.
     ///
     /// # Safety
-    /// The page is registered and the caller's, `from` is a readable page, and threads that access the absent page can
-    /// wait.
+    /// The page is registered and belongs to the caller, `from` is a readable page, and threads that access the absent
+    /// page can wait.
     pub(crate) unsafe fn fill(&self, page: *mut u8, from: *const u8, wake: bool) -> Result<bool, MoveError> {
         // SAFETY: as the caller promises.
         match retry_transient(|| unsafe { self.copy(page as usize, from, PAGE_BYTES, wake) }) {
@@ -69,8 +69,8 @@ impl Userfaultfd {
     /// Moves a page to a place without memory.
     ///
     /// # Safety
-    /// Both are registered. The page is the caller's, and threads that access it meanwhile can wait; the place is the
-    /// caller's alone, and empty.
+    /// Both are registered. The page belongs to the caller, and threads that access it meanwhile can wait; only the
+    /// caller uses the place, which is empty.
     pub(crate) unsafe fn move_out(&self, page: *mut u8, place: *mut u8) -> Result<MoveOutcome, MoveError> {
         loop {
             // SAFETY: as the caller promises.
@@ -82,7 +82,7 @@ impl Userfaultfd {
                 Err(Errno::NOENT) => return Ok(MoveOutcome::WasAbsent),
                 // A kernel of 2025 retries after it has moved the page, and finds it there. The place was empty
                 // before: if it is not now, it holds the page.
-                // SAFETY: the place is the caller's alone.
+                // SAFETY: only the caller uses the place.
                 Err(Errno::EXIST) if unsafe { self.has_memory(place)? } => {
                     return if is_resident(page) {
                         Err(failed("UFFDIO_MOVE")(Errno::EXIST))
@@ -99,7 +99,8 @@ impl Userfaultfd {
     /// Moves the memory of a place to an absent page, and wakes the threads that wait for it. The place is empty then.
     ///
     /// # Safety
-    /// Both are registered. The page is the caller's; the place is the caller's alone, and has memory.
+    /// Both are registered. The page and the place belong to the caller. Only the caller uses the place, which
+    /// has memory.
     pub(crate) unsafe fn move_in(&self, place: *mut u8, page: *mut u8, wake: bool) -> Result<(), MoveError> {
         // SAFETY: as the caller promises.
         match retry_transient(|| unsafe { self.move_page(page as usize, place as usize, PAGE_BYTES, wake) }) {
@@ -107,20 +108,20 @@ impl Userfaultfd {
             // The kernel may have moved it, retried, and found it in the page; or no longer there, if the program has
             // discarded it meanwhile. If the place is empty now, the page has had it, and no thread was woken.
             Err(errno @ (Errno::EXIST | Errno::NOENT)) => {
-                // SAFETY: the place is the caller's alone.
+                // SAFETY: only the caller uses the place.
                 if unsafe { self.has_memory(place)? } {
                     return Err(failed("UFFDIO_MOVE")(errno));
                 }
                 if wake { self.wake_page(page) } else { Ok(()) }
             }
-            // The kernel holds the place's memory or shares it, or the program has set something for the page that
-            // differs from the place: a copy is as good.
+            // The kernel holds the place's memory or shares it, or the program has set a property of the page that
+            // differs from the place. A copy is as good.
             Err(errno @ (Errno::BUSY | Errno::INVAL)) => {
                 // SAFETY: as the caller promises; the place has memory, which may be read.
                 if unsafe { !self.fill(page, place, wake)? } {
                     return Err(failed("UFFDIO_MOVE")(errno));
                 }
-                // SAFETY: its contents were copied, and the place is the caller's alone.
+                // SAFETY: its contents were copied, and only the caller uses the place.
                 unsafe { release_page_memory(place) }
             }
             Err(errno) => Err(failed("UFFDIO_MOVE")(errno)),
@@ -137,10 +138,10 @@ impl Userfaultfd {
         retry_transient(|| self.protect(page as usize, PAGE_BYTES)).map_err(failed("UFFDIO_WRITEPROTECT"))
     }
 
-    /// Tells whether a place has memory, in swap or not: a place without any gets a page of zeros, which is freed.
+    /// Returns whether a place has memory, also in swap. A place without memory gets a page of zeros, which is freed.
     ///
     /// # Safety
-    /// The place is registered, and the caller's alone.
+    /// The place is registered, and only the caller uses it.
     unsafe fn has_memory(&self, place: *mut u8) -> Result<bool, MoveError> {
         // SAFETY: nothing else uses the place.
         unsafe {
@@ -163,7 +164,7 @@ unsafe fn release_page_memory(page: *mut u8) -> Result<(), MoveError> {
         .map_err(failed("MADV_DONTNEED_LOCKED"))
 }
 
-/// Tells whether a page is in memory. A page in swap is not.
+/// Returns whether a page is in memory. A page in swap is not.
 fn is_resident(page: *mut u8) -> bool {
     let mut resident = 0;
     // SAFETY: the call fills one byte for one page.

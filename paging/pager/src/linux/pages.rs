@@ -15,7 +15,7 @@ use std::ptr;
 use std::sync::Arc;
 use zeroize::Zeroize;
 
-/// Pages whose memory is freed at once: a call for each of them would cost more.
+/// The number of pages whose memory is freed at once: a call for each of them would cost more.
 const MAX_RETIRED: usize = 8;
 
 /// Pages behind the region, in its mapping's second part, for this many frames: the frames, pages waiting to be freed,
@@ -41,9 +41,9 @@ pub(crate) struct Pages {
     pub(super) wake: bool,
     /// The slot of each frame. Where pages are moved, these change; at most one frame has the buffer.
     pub(super) slots: Box<[usize]>,
-    /// Slots without memory.
+    /// The slots without memory.
     pub(super) fresh: Vec<usize>,
-    /// Slots whose memory is to be freed.
+    /// The slots whose memory is to be freed.
     pub(super) retired: Vec<usize>,
 }
 
@@ -67,7 +67,7 @@ impl Pages {
         self.mapping.second_bytes() / PAGE_BYTES - 1
     }
 
-    /// Bytes of bookkeeping.
+    /// Returns the number of bytes of bookkeeping.
     pub(crate) fn trusted_bytes(&self) -> usize {
         self.extents.trusted_bytes() + self.parked.len() * PAGE_BYTES
     }
@@ -158,7 +158,7 @@ impl Pages {
         }
     }
 
-    /// Tells whether stores to a page can be made to wait.
+    /// Returns whether stores to a page can be made to wait.
     pub(super) fn can_protect(&self) -> bool {
         self.uffd.protects()
     }
@@ -201,7 +201,7 @@ impl Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         // The last page that was paged in. Without moves nothing was ever there.
-        // SAFETY: the buffer is ordinary memory, and ours alone.
+        // SAFETY: the buffer is ordinary memory, and only we use it.
         unsafe { self.slot(self.buffer()).write_bytes(0, PAGE_BYTES) };
     }
 }

@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// A region, as its faults use it.
+/// A region, with the parts that its faults use.
 pub(crate) struct Paging {
     pub(super) state: Lock<PagingState>,
     /// The thread that retains the lock while it forks; 0 if none does.
@@ -114,7 +114,7 @@ impl Paging {
         self.has_pending_steps.load(Ordering::Relaxed)
     }
 
-    /// While it does not change, no fault begins or ends.
+    /// Returns a count. While the count does not change, no fault begins or ends.
     pub(crate) fn activity_count(&self) -> u64 {
         self.activity_count.load(Ordering::Relaxed)
     }
@@ -141,14 +141,16 @@ impl Paging {
         });
     }
 
-    /// For requests of the application: its signal handlers may access the region, and must not while it holds the
-    /// lock. Nor must the thread itself, whose stack may be paged: `act` owns what it needs.
+    /// Lets `act` change the state, for a request of the application. The application's signal handlers may access the
+    /// region, and must not while it holds the lock. Nor must the thread itself, whose stack may be paged: `act` owns
+    /// what it needs.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut PagingState) -> R) -> R {
         let state = &self.state;
         self.on_own_stack(move || state.with(act))
     }
 
-    /// For other locks that the threads that handle faults may wait for.
+    /// Lets `act` run on a stack that is not paged, to take other locks that the threads that handle faults may wait
+    /// for.
     pub(crate) fn on_own_stack<R>(&self, act: impl FnOnce() -> R) -> R {
         let _blocked = BlockedSignals::all();
         #[cfg(target_env = "gnu")]

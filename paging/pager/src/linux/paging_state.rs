@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct PagingState {
     pub(crate) fault_path: Box<dyn DynFaultPath>,
     pub(crate) pages: Pages,
-    /// Faults of the thread that forks, since it retains the lock.
+    /// The number of faults of the thread that forks, since it retains the lock.
     pub(super) faults_before_fork: usize,
     /// Offline work failed with this: it is reported at the next access to an absent page.
     step_error: Option<PagingError>,
@@ -71,7 +71,7 @@ impl PagingState {
         }
     }
 
-    /// Tells whether the last step of offline work failed.
+    /// Returns whether the last step of offline work failed.
     pub(super) fn has_step_failed(&self) -> bool {
         self.step_error.is_some()
     }
@@ -92,6 +92,6 @@ struct OutOfPages {
     kibibytes: usize,
 }
 
-/// On-demand memory is used that is not the region's.
+/// Memory on demand that does not belong to the region is used.
 const SPILLED: &str = "a stack has grown beyond the paged memory, and lies in the clear from there on; it needs more \
                      untrusted memory";

@@ -1,4 +1,4 @@
-//! A thread of the pager on a stack of the pager: in a child after `fork` the C library reuses the stacks of the
+//! A thread of the pager on a stack of the pager. In a child after `fork`, the C library reuses the stacks of the
 //! parent's threads for new ones, with their records in the program's memory. This stack is never reused.
 #![allow(unsafe_code, reason = "a thread by the C library's own call; each block says why it is sound")]
 
@@ -8,13 +8,14 @@ use rustix::io::Errno;
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
 
-/// Far more than a fault needs. Pages that are not accessed take no memory.
+/// The size of the stack, far more than a fault needs. Pages that are not accessed take no memory.
 const BYTES: usize = 512 << 10;
 
-/// It is joined by [`join`](Self::join), or left alone by [`forget_in_child`](Self::forget_in_child).
+/// A thread with a stack that is not paged. [`join`](Self::join) joins it, [`forget_in_child`](Self::forget_in_child)
+/// leaves it alone.
 pub(crate) struct PrivateStackThread {
     thread: libc::pthread_t,
-    /// Its second part.
+    /// The stack of the thread, after a guard page.
     _stack: PrivateMapping,
 }
 
@@ -55,12 +56,12 @@ impl PrivateStackThread {
         unsafe { libc::pthread_join(self.thread, std::ptr::null_mut()) };
     }
 
-    /// Called in a child after `fork`, which has no such thread: its stack is freed.
+    /// Forgets the thread in a child after `fork`, which has no such thread. The stack is freed.
     pub(crate) fn forget_in_child(self) {}
 }
 
 extern "C" fn run(work: *mut c_void) -> *mut c_void {
-    // SAFETY: it was made for this thread alone.
+    // SAFETY: it was made only for this thread.
     let work = unsafe { Box::from_raw(work.cast::<Work>()) };
     work();
     std::ptr::null_mut()

@@ -1,7 +1,7 @@
 //! The faulting thread handles its own fault, in a handler of SIGBUS.
 //!
-//! All signals are blocked while the handler runs: no code of the application can run on the thread while it holds the
-//! fault path's lock, and none needs the lock again. Signals that arrive meanwhile are taken after the access has been
+//! All signals are blocked while the handler runs. So no code of the application can run on the thread while it holds
+//! the fault path's lock, or needs the lock again. Signals that arrive meanwhile are taken after the access has been
 //! repeated. A SIGBUS that is not a region's goes to the earlier handler, with the mask that it requested.
 #![allow(unsafe_code, reason = "a signal handler; each block says why it is sound")]
 
@@ -50,8 +50,8 @@ static REGISTRATIONS: [Registration; MAX_REGIONS] = [const {
     }
 }; MAX_REGIONS];
 
-/// Handlers that may be reading a registration. Registrations change only while there is none, or in a way that is
-/// harmless to a handler.
+/// The number of handlers that may be reading a registration. Registrations change only while there is none, or in a
+/// way that is harmless to a handler.
 static ACTIVE_HANDLERS: AtomicUsize = AtomicUsize::new(0);
 
 /// The lock for registering. The handler never takes it.
@@ -98,7 +98,7 @@ impl SigbusRegistration {
         Ok(SigbusRegistration { registration })
     }
 
-    /// Called in a child after `fork`: the parent's registration is left as it is.
+    /// Forgets the registration in a child after `fork`. The parent's registration is unchanged.
     pub(crate) fn forget_in_child(self) {
         self.registration.end.store(0, Ordering::SeqCst);
         self.registration.target.store(ptr::null_mut(), Ordering::SeqCst);
@@ -107,7 +107,7 @@ impl SigbusRegistration {
         std::mem::forget(self);
     }
 
-    /// Tells whether faults still reach our handler.
+    /// Returns whether faults still reach our handler.
     pub(crate) fn is_installed() -> bool {
         current_action().sa_sigaction == our_handler()
     }
@@ -234,7 +234,7 @@ unsafe fn forward(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
             }
         }
         handler => {
-            // SAFETY: the mask that the handler asked for, on top of that of the code that was interrupted. The two
+            // SAFETY: the mask that the handler requested, on top of that of the code that was interrupted. The two
             // types are those that `sigaction` takes for a handler, by its flag.
             unsafe {
                 let interrupted = &(*context.cast::<libc::ucontext_t>()).uc_sigmask;

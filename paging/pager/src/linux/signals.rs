@@ -42,7 +42,7 @@ impl Drop for BlockedSignals {
     }
 }
 
-/// Tells whether this thread blocks SIGBUS.
+/// Returns whether this thread blocks SIGBUS.
 pub(crate) fn sigbus_is_blocked() -> bool {
     let mut now = MaybeUninit::uninit();
     // SAFETY: without a new mask the call only fills `now`.

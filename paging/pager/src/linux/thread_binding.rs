@@ -11,7 +11,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Faults of one thread between two checks, and before the first.
+/// The number of faults of one thread between two checks, and before the first.
 const FAULTS_PER_CHECK: u32 = 256;
 
 /// The bound thread.
@@ -19,7 +19,7 @@ const FAULTS_PER_CHECK: u32 = 256;
 struct Bound {
     thread: Pid,
     to: usize,
-    /// The processors that it might run on before.
+    /// The processors on which the thread might run before.
     allowed: CpuSet,
 }
 
@@ -47,7 +47,7 @@ impl ThreadBinding {
     }
 }
 
-/// As long as it lives, no thread is bound.
+/// A guard that keeps every thread unbound as long as it lives.
 pub(crate) struct UnbindGuard(Arc<ThreadBinding>);
 
 impl Drop for UnbindGuard {
@@ -72,19 +72,19 @@ pub(crate) struct HandlerBinding {
     allowed_for_handler: CpuSet,
     /// The processor that the handler is bound to.
     here: Option<usize>,
-    /// The last thread that faulted, and how often since another one did or the last check.
+    /// The last thread that faulted, and the number of its faults since another thread faulted or since the last check.
     thread: u32,
     faults: u32,
 }
 
 impl HandlerBinding {
-    /// Does nothing where threads cannot be bound.
+    /// Does nothing if threads cannot be bound.
     pub(crate) fn new(binding: Arc<ThreadBinding>) -> Option<Self> {
         let allowed_for_handler = sched_getaffinity(None).ok()?;
         Some(HandlerBinding { binding, allowed_for_handler, here: None, thread: 0, faults: 0 })
     }
 
-    /// Called on the handler thread, for every fault before it is handled.
+    /// Decides about the binding on the handler thread, before each fault is handled.
     pub(crate) fn on_fault(&mut self, thread: u32) {
         if thread != self.thread {
             (self.thread, self.faults) = (thread, 0);

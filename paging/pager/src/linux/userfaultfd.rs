@@ -138,17 +138,17 @@ impl Userfaultfd {
         Ok(Userfaultfd { fd, moves, protects: wanted & FEATURE_PAGEFAULT_FLAG_WP != 0 })
     }
 
-    /// Called in a child after `fork`: the descriptor belongs to the parent's memory.
+    /// Closes the descriptor in a child after `fork`: it belongs to the parent's memory.
     pub(crate) fn close(&self) {
         self.fd.close();
     }
 
-    /// Tells whether pages are moved; otherwise they are write-protected.
+    /// Returns whether pages are moved; otherwise they are write-protected.
     pub(crate) fn moves(&self) -> bool {
         self.moves
     }
 
-    /// Tells whether stores to pages can be made to fault.
+    /// Returns whether stores to pages can be made to fault.
     pub(crate) fn protects(&self) -> bool {
         self.protects
     }
@@ -228,7 +228,7 @@ impl Userfaultfd {
     }
 
     /// # Safety
-    /// The opcode takes a pointer to a `T`, and what it does to memory is sound.
+    /// The opcode takes a pointer to a `T`, and its effect on memory is sound.
     unsafe fn ioctl<const OPCODE: rustix::ioctl::Opcode, T>(&self, argument: &mut T) -> Result<(), Errno> {
         // SAFETY: the caller promises it.
         unsafe { ioctl(&self.fd, Updater::<OPCODE, T>::new(argument)) }

@@ -3,8 +3,8 @@
 use super::memory::WatchedMemory;
 use super::socket::Geometry;
 
-/// Compared words of a slot. Each sealing has a new nonce, so a slot that was sealed again keeps them with a
-/// probability of 2^-512 only; and comparing 64 MiB takes less than a millisecond.
+/// The number of compared words of a slot. Each sealing has a new nonce, so a slot that was sealed again keeps them
+/// only with a probability of 2^-512. A comparison of 64 MiB takes less than a millisecond.
 const WORDS: usize = 8;
 
 /// The watcher's copy of the compared words.
@@ -25,7 +25,7 @@ impl Changes {
         Changes::from(memory, 0, geometry)
     }
 
-    /// The same for slots that begin at the byte `first`, which is a multiple of eight.
+    /// Does the same as [`new`](Self::new) for slots that begin at the byte `first`, which is a multiple of eight.
     ///
     /// # Panics
     /// As [`new`](Self::new).

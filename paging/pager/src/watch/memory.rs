@@ -20,10 +20,10 @@ unsafe impl Send for WatchedMemory {}
 unsafe impl Sync for WatchedMemory {}
 
 impl WatchedMemory {
-    /// Maps a file in memory, such as [`Region::untrusted`](crate::region::Region::untrusted) has.
+    /// Maps a file in memory, such as that of [`Region::untrusted`](crate::region::Region::untrusted).
     ///
     /// # Errors
-    /// The system's; `EPERM` for a file that may shrink: reading beyond its end would end the process.
+    /// The system's error, or `EPERM` for a file that may shrink: a read beyond its end would end the process.
     pub fn map(file: OwnedFd) -> Result<Self, Errno> {
         if !rustix::fs::fcntl_get_seals(&file)?.contains(SealFlags::SHRINK) {
             return Err(Errno::PERM);
@@ -36,7 +36,7 @@ impl WatchedMemory {
         Ok(WatchedMemory { start: start.cast::<u8>().cast_const(), bytes })
     }
 
-    /// Its length in bytes.
+    /// Returns the length of the memory in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -44,7 +44,7 @@ impl WatchedMemory {
     /// The eight bytes at `at`, which is a multiple of eight.
     ///
     /// # Panics
-    /// If they lie beyond the end, or `at` is no multiple of eight.
+    /// If they lie beyond the end, or `at` is not a multiple of eight.
     pub fn word(&self, at: usize) -> u64 {
         assert!(at.is_multiple_of(8) && at < self.bytes && self.bytes - at >= 8, "a word of the mapping");
         // SAFETY: the word lies within the mapping, aligned, and the file cannot shrink. It may change at any moment:

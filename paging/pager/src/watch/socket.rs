@@ -23,9 +23,9 @@ const STOP: u8 = 0;
 /// The layout of the slots in untrusted memory. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Slots, each of which holds one sealed page (a whole bucket, under Path ORAM).
+    /// The number of slots, each of which holds one sealed page (a whole bucket, under Path ORAM).
     pub slots: u64,
-    /// Bytes from one slot to the next.
+    /// The number of bytes from one slot to the next.
     pub stride: u64,
     /// N and M, slots of the main and of the holding area, under DetWoORAM and its variants.
     pub areas: Option<(u64, u64)>,
@@ -60,9 +60,9 @@ impl Geometry {
 /// The counts after a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultCounts {
-    /// Faults so far, including this one.
+    /// The number of faults so far, including this one.
     pub faults: u64,
-    /// Evictions so far.
+    /// The number of evictions so far.
     pub evictions: u64,
 }
 
@@ -74,7 +74,7 @@ pub enum WatchError {
     System {
         /// The thing that was requested.
         what: &'static str,
-        /// Its reason.
+        /// The reason that the system gave.
         errno: Errno,
     },
     /// A message that no paged process sends.

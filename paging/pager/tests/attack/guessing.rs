@@ -3,8 +3,8 @@
 use crate::victim::{HISTORY_FAULTS, Transcript};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The rule that wins under plain paging, where a slot is a page: the first of pages 1 and 2 to be evicted is the one
-/// that was used first.
+/// The rule that wins under plain paging, in which a slot is a page. Of pages 1 and 2, the one that is evicted first
+/// was used first.
 pub(crate) fn first_evicted(transcript: &Transcript) -> u64 {
     let slots = transcript[HISTORY_FAULTS..].iter().flatten();
     slots.copied().find(|slot| [1, 2].contains(slot)).unwrap_or(1)
@@ -34,12 +34,12 @@ fn features(transcript: &Transcript) -> BTreeSet<Feature> {
 
 /// A naive Bayes classifier over these features.
 pub(crate) struct NaiveBayes {
-    /// For each feature, the log likelihood ratio of secret 1 if it is present, and if it is absent.
+    /// The log likelihood ratios of secret 1 for each feature: if it is present, and if it is absent.
     weights: BTreeMap<Feature, (f64, f64)>,
 }
 
 impl NaiveBayes {
-    /// Trains it with runs whose secret is known.
+    /// Trains the classifier with runs whose secret is known.
     pub(crate) fn train(runs: &[(u64, Transcript)]) -> Self {
         let mut counts: BTreeMap<Feature, [f64; 2]> = BTreeMap::new();
         let mut runs_of = [0.0; 2];

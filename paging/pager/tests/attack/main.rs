@@ -7,9 +7,8 @@
 //!
 //! **The statistics.** A guesser guesses fresh runs, each in a region of its own with a key of its own, whose secrets
 //! are independent fair coins. If the transcript reveals nothing, its right guesses are binomial with 1/2. A test
-//! alarms where the two-sided tail of that, exact at every number of runs, is below 2^-32; all of them together, fewer
-//! than
-//! 64, alarm falsely with a probability below 2^-26. The guessers that are found: see [`TRIALS`] and
+//! alarms if the two-sided tail of that is below 2^-32. The tail is exact at every number of runs. All tests together,
+//! fewer than 64, give a false alarm with a probability below 2^-26. The guessers that are found: see [`TRIALS`] and
 //! [`RANDOM_TRIALS`].
 
 mod guessing;
@@ -27,14 +26,14 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 use std::collections::BTreeSet;
 use victim::{PagingSetup, Transcript};
 
-/// Runs that are guessed under schemes without randomness: a guesser that is right four times of five is
+/// The number of runs that are guessed under schemes without randomness: a guesser that is right four times of five is
 /// missed with a probability of 2^-12.
 const TRIALS: usize = 256;
 
-/// Runs under a scheme with randomness: a guesser that is right two times of three is missed with 2^-16.
+/// The number of runs under a scheme with randomness: a guesser that is right two times of three is missed with 2^-16.
 const RANDOM_TRIALS: usize = 1024;
 
-/// Runs with known secrets that a guesser is trained with.
+/// The number of runs with known secrets that a guesser is trained with.
 const TRAINING_RUNS: usize = 64;
 
 /// Training runs if every run differs.

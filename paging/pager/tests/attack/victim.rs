@@ -16,13 +16,13 @@ use std::sync::{Arc, Mutex};
 
 const PAGES: u64 = 16;
 
-/// Passes of the program over its pages.
+/// The number of passes of the program over its pages.
 const ROUNDS: usize = 4;
 
-/// Accesses before the secret is used: page 1 often, page 2 never. So the two secrets are not symmetric.
+/// The accesses before the secret is used: page 1 often, page 2 never. So the two secrets are not symmetric.
 const HISTORY: [u64; 16] = [1, 4, 5, 6, 1, 4, 5, 6, 1, 4, 5, 6, 1, 4, 5, 6];
 
-/// Faults of the history. Public.
+/// The number of faults of the history. Public.
 pub(crate) const HISTORY_FAULTS: usize = HISTORY.len();
 
 /// The setup of a victim's paging. Three pages are resident, as in the paper.

@@ -14,7 +14,7 @@ pub(crate) struct Table {
     pub(crate) renewed: usize,
     pub(crate) confirmed: Vec<u64>,
     pub(crate) taken: usize,
-    /// Nanoseconds: each use of a frame's bytes takes a thousand.
+    /// The number of nanoseconds: each use of a frame's bytes takes a thousand.
     pub(crate) clock: u64,
 }
 

@@ -15,7 +15,7 @@ pub(crate) const MAX_PAGES: u64 = 40;
 
 pub(crate) struct Configuration {
     pub(crate) options: Options,
-    /// Threads that touch the region.
+    /// The number of threads that touch the region.
     pub(crate) touching: u64,
     /// True if resident pages may be locked. The kernel ignores advice for locked pages.
     pub(crate) may_lock: bool,

@@ -1,6 +1,6 @@
-//! Healthy programs under stress: several threads use a region of each configuration at once, in a process that is
-//! disturbed from outside and from within, until a number of faults were handled. Its untrusted memory is not changed.
-//! So every page must hold what was written there last, and no tampering may be reported.
+//! Correct programs under stress. Several threads use a region of each configuration at once, until a number of faults
+//! are handled. The process is disturbed from outside and from within. Its untrusted memory is not changed. So every
+//! page must hold what was written there last, and no tampering may be reported.
 //!
 //! The actions are drawn from a seed, which is printed; their timing depends on the machine. Their number is limited:
 //! with an endless series, a victim may make no progress.

@@ -73,7 +73,7 @@ impl Stressor {
         Self::yield_times(many);
     }
 
-    /// Resumes both, on any processor.
+    /// Resumes the victim and its worker, on any processor.
     pub(crate) fn stop(&self) {
         for process in [Some(&self.victim), self.worker.as_ref()].into_iter().flatten() {
             process.signal(Signal::CONT);
@@ -98,7 +98,7 @@ impl Stressor {
         }
     }
 
-    /// Moves one of them to one processor, or to all.
+    /// Moves a victim to one processor, or to all.
     fn migrate(&mut self) {
         let (the_victim, drawn) = (self.below(2) == 0, self.below(2 * CpuSet::MAX_CPU as u64) as usize);
         let mut set = self.processors;

@@ -12,7 +12,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// Operations of the kernel on the memory.
+/// The number of operations of the kernel on the memory.
 const DISTURBANCES_PER_FAULT: u64 = 4;
 
 /// The distance between two words of a page.

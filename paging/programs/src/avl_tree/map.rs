@@ -26,17 +26,17 @@ impl Map {
         Map::default()
     }
 
-    /// Entries in the map.
+    /// Returns the number of entries in the map.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Tells whether there is no entry.
+    /// Returns whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Entries on the longest way down.
+    /// Returns the number of entries on the longest way down.
     pub fn height(&self) -> u8 {
         height(&self.root)
     }
@@ -77,7 +77,7 @@ fn insert(link: &mut Link, key: u64, value: u64) -> Option<u64> {
     };
     let height_before = height(child);
     let before = insert(child, key, value);
-    // Nothing changes further up if the height is as before, and the other child need not be looked at.
+    // If the height is as before, nothing changes further up, and the other child is not read.
     if height(child) != height_before {
         rebalance(link);
     }

@@ -83,7 +83,7 @@ mod tests {
         for direction in 0..19 {
             assert_eq!(VELOCITIES[opposite(direction)], VELOCITIES[direction].map(|component| -component));
         }
-        // Weights sum to 1; second moments are a third (the squared speed of sound) on the diagonal and 0 beside it.
+        // Weights sum to 1; second moments are a third (the squared speed of sound) on the diagonal and 0 off it.
         assert!((WEIGHTS.iter().sum::<f64>() - 1.0).abs() < 1e-15);
         for a in 0..3 {
             for b in 0..3 {

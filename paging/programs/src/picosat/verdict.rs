@@ -21,7 +21,7 @@ pub enum NoVerdict {
     #[error("the solver printed `s {0}` instead of `s SATISFIABLE` or `s UNSATISFIABLE`")]
     OtherStatus(String),
     /// A line that begins with `v ` holds something other than a literal of the next variable.
-    #[error("the solver's assignment holds `{found}` where the value of variable {variable} belongs")]
+    #[error("the solver's assignment has `{found}` instead of the value of variable {variable}")]
     OtherLiteral {
         /// The text.
         found: String,

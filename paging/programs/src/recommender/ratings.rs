@@ -2,25 +2,25 @@
 
 use crate::random::Random;
 
-/// Numbers that make up a hidden taste.
+/// The number of numbers that make up a hidden taste.
 const TASTES: usize = 3;
 
 /// The size of the data set.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Users; the model keeps 512 bytes for each.
+    /// The number of users; the model keeps 512 bytes for each.
     pub users: u32,
-    /// Items; the model keeps 512 bytes for each.
+    /// The number of items; the model keeps 512 bytes for each.
     pub items: u32,
-    /// Ratings to train with, of 12 bytes each.
+    /// The number of ratings to train with, of 12 bytes each.
     pub ratings: u32,
-    /// Ratings to test the trained model with.
+    /// The number of ratings to test the trained model with.
     pub held_out: u32,
-    /// Passes over all ratings.
+    /// The number of passes over all ratings.
     pub epochs: u32,
     /// The number of users, from the first, that get a recommendation.
     pub asking: u32,
-    /// Seed of the ratings and of the model's first state.
+    /// The seed of the ratings and of the model's first state.
     pub seed: u64,
 }
 

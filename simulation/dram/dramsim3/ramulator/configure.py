@@ -48,7 +48,7 @@ GROUP = {
 
 
 def times(memory, known):
-    """Our times by Ramulator's names, of those that a standard knows."""
+    """Returns our times under Ramulator's names, for the names that a standard knows."""
     ours = {"nRFC": memory["refresh"]["duration"], "nREFI": memory["refresh"]["interval"]}
     for section, names in (("timing", RANK), ("same_group", GROUP)):
         for name, theirs in names.items():

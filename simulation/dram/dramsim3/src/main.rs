@@ -6,8 +6,8 @@
 //!
 //! It needs CMake and a C++ compiler.
 //!
-//! DRAMsim3 knows neither DDR5 nor LPDDR5 nor HBM3. Ramulator 2.1 does: with `RAMULATOR`, the folder of its built source,
-//! the same streams run there instead. In that folder (libraries: `yaml-cpp`, `fmt`):
+//! DRAMsim3 knows neither DDR5 nor LPDDR5 nor HBM3. Ramulator 2.1 does: with `RAMULATOR`, the folder of its built
+//! source, the same streams run there instead. In that folder (libraries: `yaml-cpp`, `fmt`):
 //!
 //!     cmake -B build -DRAMULATOR_PYTHON_BINDINGS=OFF . && make -C build
 //!     g++ -O2 -std=c++20 AMELES/simulation/dram/dramsim3/ramulator/driver.cc -Isrc -L. -lramulator -lyaml-cpp -lfmt \
@@ -35,9 +35,9 @@ use variant::{
     COMMAND_QUEUES, FIRST_READY, FOUR_HITS, LONG_DRAINS, TURNS, TWO_BUSES, Variant, WRITES_OF_RANKS,
 };
 
-/// The memory that both model: with queues and refreshes that DRAMsim3 can express, and without the rules that it lacks.
-/// Its drains have no marks; from 9 writes to none is what comes nearest to "more than 8, until all have moved on". With
-/// marks of 64 and 0, random reads and writes at once take 27 % less time in DDR3 than in DRAMsim3.
+/// The memory that both model: with queues and refreshes that DRAMsim3 can express, and without the rules that it
+/// lacks. Its drains have no marks; from 9 writes to none is what comes nearest to "more than 8, until all have moved
+/// on". With marks of 64 and 0, random reads and writes at once take 27 % less time in DDR3 than in DRAMsim3.
 fn comparable(memory: &Specification) -> Specification {
     let mut memory = with_all_rules(memory);
     memory.command_bus = CommandBus::default();
@@ -46,7 +46,7 @@ fn comparable(memory: &Specification) -> Specification {
     memory
 }
 
-/// The same with the rules that DRAMsim3 lacks.
+/// The memory with the rules that DRAMsim3 lacks.
 fn with_all_rules(memory: &Specification) -> Specification {
     let mut memory = memory.clone();
     memory.queues = Queues { read: 64, write: 64, high: 9, low: 0 };
@@ -148,7 +148,7 @@ A read of DRAMsim3 takes 2 cycles more, one before its first command and one aft
 done in the cycle after their submission, so the time ends with the last read.
 ";
 
-/// The same beside Ramulator.
+/// The same comparison with Ramulator.
 const RAMULATOR_LEGEND: &str = "\
 - complete: our scheduler; the columns after it lack our rules t_rtw, t_ccd_write and commands of two cycles
 - none: without a rule of Ramulator. The columns after it have one of its rules each in place of ours, the last has all:
@@ -166,7 +166,7 @@ fn percent(ours: u64, theirs: u64) -> f64 {
     100.0 * (ours as f64 / theirs as f64 - 1.0)
 }
 
-/// The table of a memory beside DRAMsim3.
+/// The table of a memory, compared with DRAMsim3.
 fn compare_with_dramsim3(name: &str, memory: &Specification, count: u64) -> Result<(), Box<dyn Error>> {
     print!(
         "\n{name:<8} {:<35} {:>11} {:>9} {:>8}",
@@ -187,7 +187,7 @@ fn compare_with_dramsim3(name: &str, memory: &Specification, count: u64) -> Resu
     Ok(())
 }
 
-/// The table of a memory beside Ramulator.
+/// The table of a memory, compared with Ramulator.
 fn compare_with_ramulator(
     folder: &Path,
     name: &str,

@@ -20,7 +20,7 @@ fn shape(name: &str) -> (u32, u64) {
     }
 }
 
-/// A memory as Ramulator has it: its HBM2 has no stack IDs.
+/// A memory as in Ramulator: its HBM2 has no stack IDs.
 pub(crate) fn without_missing_ranks(name: &str, mut memory: Specification) -> Specification {
     memory.refresh.stagger.0 = 0;
     memory.refresh.batch = 1;

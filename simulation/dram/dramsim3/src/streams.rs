@@ -31,7 +31,7 @@ pub(crate) fn ours<S: Scheduler>(specification: &Specification, steps: &[Step]) 
     Ok(last.0)
 }
 
-/// The same in DRAMsim3, without its pipeline.
+/// The cycles from the first request to the last read in DRAMsim3, without its pipeline.
 pub(crate) fn theirs(specification: &Specification, steps: &[Step]) -> std::io::Result<u64> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("memory.ini");
@@ -61,7 +61,7 @@ pub(crate) fn theirs(specification: &Specification, steps: &[Step]) -> std::io::
     Ok(now - PIPELINE * steps.len() as u64)
 }
 
-/// Random paths: each is read, and written with a pause before the next, or not at all.
+/// Random paths. Each is read, and either written with a pause before the next one, or not written.
 pub(crate) fn paths(layout: &impl Layout, count: u64, pause: Option<u64>) -> Vec<Step> {
     let mut random = Random(7);
     let (mut written, mut reads) = (Vec::new(), Vec::new());

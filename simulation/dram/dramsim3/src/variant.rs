@@ -8,10 +8,10 @@ use ameles_dram::{Command, Cycle, Direction, Kind, Specification};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// Reads and writes move, one a cycle, into a queue of 16 for each bank, and stand there together; writes move while
-/// the write buffer is full, or has more than 8 and all queues are empty.
+/// Each bank has one queue of 16 for reads and writes. One request moves into a queue in each cycle. Writes move while
+/// the write buffer is full, or while it has more than 8 and all queues are empty.
 pub(crate) const COMMAND_QUEUES: u8 = 1;
-/// Banks take turns; of a bank the first request comes whose next command can be issued, whatever that is.
+/// Banks take turns. A bank chooses its first request whose next command, of any kind, can be issued.
 pub(crate) const TURNS: u8 = 2;
 /// A row is closed for the oldest request of its bank after 4 hits, though more are queued.
 pub(crate) const FOUR_HITS: u8 = 4;
@@ -19,10 +19,10 @@ pub(crate) const FOUR_HITS: u8 = 4;
 pub(crate) const WRITES_OF_RANKS: u8 = 8;
 /// HBM has a bus for row commands, and another for reads and writes.
 pub(crate) const TWO_BUSES: u8 = 16;
-/// Ramulator: writes that have begun, also because there is no read, go on down to fewer than the low mark.
+/// Ramulator: writes that have begun, also because there is no read, continue down to fewer than the low mark.
 pub(crate) const LONG_DRAINS: u8 = 32;
-/// Ramulator: the oldest request comes whose next command can be issued, whatever that is. First come the requests for
-/// which a row was opened, of both directions: no other closes that row, and they count no more as queued.
+/// Ramulator: it chooses the oldest request whose next command, of any kind, can be issued. Requests for which a row
+/// was opened come first, in both directions. No other request closes that row, and they no longer count as queued.
 pub(crate) const FIRST_READY: u8 = 64;
 
 /// The capacity of a bank's queue.

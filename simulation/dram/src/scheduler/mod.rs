@@ -1,11 +1,12 @@
 //! The scheduler of a channel: its rules, and two implementations of them.
 //!
-//! Channels share nothing. A channel has a command bus, which carries one command at a time, and a data bus. An activate
-//! holds the command bus for `activate` cycles of [`CommandBus`](crate::CommandBus), a read or write for `column`, and any
-//! other command for one. All other times below are names of [`Timing`](crate::Timing), [`Refresh`](crate::Refresh) and
-//! [`Queues`](crate::Queues); those *in the group* are of [`SameGroup`](crate::SameGroup). The bank group of a bank is its
-//! number modulo the groups. "Read" and "write" are the commands; a request is one burst of a block that a caller reads
-//! or writes, and its age is the order of submission.
+//! Channels share nothing. A channel has a command bus, which carries one command at a time, and a data bus. An
+//! activate holds the command bus for `activate` cycles of [`CommandBus`](crate::CommandBus), a read or write for
+//! `column`, and any other command for one. All other times below are names of [`Timing`](crate::Timing),
+//! [`Refresh`](crate::Refresh) and [`Queues`](crate::Queues); those *in the group* are of
+//! [`SameGroup`](crate::SameGroup). The bank group of a bank is its number modulo the groups. "Read" and "write" are
+//! the commands; a request is one burst of a block that a caller reads or writes, and its age is the order of
+//! submission.
 //!
 //! # A cycle
 //!
@@ -35,9 +36,9 @@
 //! queue that is not active neither open nor close rows. A refresh is forced: it waits for no request, and requests
 //! for its rank wait for it.
 //!
-//! A request is done in the first cycle after its burst: `t_cas + burst` after its read, or `t_cwd + burst` after
-//! its write. A write may overtake an older read of the same block: a caller that depends on the order waits for
-//! the read, as one does that writes what it has read.
+//! A request is done in the first cycle after its burst: `t_cas + burst` after its read, or `t_cwd + burst` after its
+//! write. A write may overtake an older read of the same block. A caller that depends on the order waits for the read,
+//! for example if it writes the bytes that it read.
 //!
 //! # When a command may be issued
 //!
@@ -49,9 +50,9 @@
 //! | write | activate of the bank + `t_rcd_write`, or without that `t_rcd`; any read or write in the rank + `t_ccd`, in the group + its `t_ccd`; read in the rank + `t_rtw`; write in the group + its `t_ccd_write`; data bus |
 //! | refresh | precharge of each bank of the rank + `t_rp`; activate of each + `t_rc`; refresh of the rank + `duration` |
 //!
-//! A burst begins `t_cas` after its read or `t_cwd` after its write, and takes `burst` cycles. It begins not before
-//! the burst of the last read or write of the channel has ended, and `t_rtrs` later if that was of another rank or of
-//! the other direction.
+//! A burst begins `t_cas` after its read or `t_cwd` after its write, and takes `burst` cycles. It begins only after the
+//! burst of the last read or write of the channel has ended. It begins `t_rtrs` later if that burst was of another rank
+//! or in the other direction.
 //!
 //! # The implementations
 //!

@@ -8,18 +8,18 @@ use std::ops::ControlFlow;
 /// The direction in which a block moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
-    /// To the controller.
+    /// The data go to the controller.
     Read,
-    /// To the memory.
+    /// The data go to the memory.
     Write,
 }
 
 /// A burst to be read or written in a channel: a block, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its number, which is its age.
+    /// The request's number, which is its age.
     pub id: RequestId,
-    /// The batch that it belongs to.
+    /// The batch of the request.
     pub batch: u32,
     /// The direction.
     pub direction: Direction,

@@ -10,11 +10,11 @@ use proptest::prelude::*;
 /// A part of a load.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    /// The cycles that pass before it.
+    /// The cycles that pass before the step.
     pub gap: u64,
     pub direction: Direction,
     pub blocks: Vec<Block>,
-    /// Makes the controller wait for it.
+    /// True if the controller waits for the step.
     pub is_awaited: bool,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn run<S: Scheduler>(specification: &Specification, load: &[Step]) ->
     (awaited, memory.into_observer().sorted(), counts, end)
 }
 
-/// Runs a load as a controller does that looks at the memory every `every` cycles.
+/// Runs a load like a controller that checks the memory every `every` cycles.
 pub(crate) fn run_looking<S: Scheduler>(specification: &Specification, load: &[Step], every: u64) -> Outcome {
     let mut memory = Memory::<S, Record>::with_observer(specification, Record::default()).unwrap();
     let mut awaited = Vec::new();
@@ -202,7 +202,7 @@ fn direction(writes_of_ten: u32) -> impl Strategy<Value = Direction> {
     (0..10u32).prop_map(move |ten| if ten < writes_of_ten { Direction::Write } else { Direction::Read })
 }
 
-/// Blocks of few rows, so that they meet, or of a few tens of thousands.
+/// Blocks of few rows, so that requests share rows, or of a few tens of thousands of rows.
 fn block() -> impl Strategy<Value = Block> {
     prop_oneof![(0..64u64), (0..4u64).prop_map(|nth| nth << 14), 0..1u64 << 15].prop_map(Block)
 }

@@ -99,7 +99,7 @@ fn every_named_memory_keeps_its_rules_and_one_without_bank_groups_breaks_them() 
     }
 }
 
-/// A load that meets every rule: random ones of every shape, then a pause in which refreshes fall due.
+/// Loads that together reach every rule: random ones of every shape, then a pause in which refreshes fall due.
 fn wide_load() -> Vec<Step> {
     let mut runner = TestRunner::deterministic();
     let mut load: Vec<Step> =

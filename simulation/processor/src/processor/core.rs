@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 pub(super) struct Core {
     /// The instructions before its next miss, and the miss.
     pub(super) next: Option<(u32, Miss)>,
-    /// Its misses that were read while another core's was needed.
+    /// The misses of this core that were read while a miss of another core was needed.
     pub(super) unread: VecDeque<Miss>,
     pub(super) state: PipelineState,
     pub(super) rounds: RoundSkipper,
@@ -41,7 +41,7 @@ impl Core {
         }
     }
 
-    /// The turn that its next fetch follows.
+    /// The turn after which the core fetches next.
     pub(super) fn clock(&self, width: u64) -> u64 {
         self.state.fetched.max(self.posted.free_at.saturating_mul(width))
     }

@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 /// An instruction in the reorder buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Instruction {
-    /// It is done at this cycle.
+    /// The instruction is done at this cycle.
     Done(u64),
-    /// It is done when the request with this number is answered.
+    /// The instruction is done when the request with this number is answered.
     Waits(u64),
 }
 

@@ -31,7 +31,7 @@ fn run(shape: Shape, trace: &[Miss], latency: u64) -> (Vec<Request>, u64) {
     run_in_steps(shape, trace, latency, u64::MAX)
 }
 
-/// The same, advanced `step` cycles at a time.
+/// Does the same as [`run`], and advances `step` cycles at a time.
 fn run_in_steps(shape: Shape, trace: &[Miss], latency: u64, step: u64) -> (Vec<Request>, u64) {
     let mut processor = processor(shape, trace);
     let (mut requests, mut waiting, mut free) = (Vec::new(), VecDeque::new(), 0);
@@ -115,7 +115,7 @@ fn a_dirty_line_that_has_to_go_is_written_back_after_the_miss_that_takes_its_pla
     assert_eq!(requested, expected);
 }
 
-/// The same rules, a cycle at a time.
+/// Computes the result of [`run`] by the same rules, one cycle at a time.
 fn cycle_by_cycle(shape: Shape, trace: &[Miss], latency: u64) -> (Vec<(u64, Line, Reason)>, u64) {
     let mut cache = Cache::new(512, 2).unwrap();
     let mut program: VecDeque<Option<Miss>> = VecDeque::new();
@@ -144,7 +144,7 @@ fn cycle_by_cycle(shape: Shape, trace: &[Miss], latency: u64) -> (Vec<(u64, Line
             }
             free
         };
-        // The turn 0 of the first cycle is no fetch: turns count from 1.
+        // The turn 0 of the first cycle is not a fetch: turns count from 1.
         let turns = if cycle == 0 { shape.width - 1 } else { shape.width };
         let mut left = turns;
         loop {

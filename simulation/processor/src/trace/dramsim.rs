@@ -6,8 +6,8 @@
 //! 0x7f00a1c0 write 00ff…        DRAMSim2's misc: read or write in small letters, and data, but no cycle
 //! ```
 //!
-//! DRAMsim3 takes a cycle after `read` and `write`, and DRAMSim2 data: only the name of the format tells them apart.
-//! A cycle is one of a memory at 800 MHz, the lab's.
+//! DRAMsim3 takes a cycle after `read` and `write`, and DRAMSim2 data: only the name of the format distinguishes them.
+//! A cycle is a cycle of the lab's memory, which runs at 800 MHz.
 
 use super::lines::{self, hexadecimal, number, quoted};
 use super::pauses::{MEMORY_CLOCK, Pauses};
@@ -41,8 +41,8 @@ pub(super) fn read(
     lines::records(from, EXAMPLES, move |text| parse(text, simulator, &mut pauses))
 }
 
-/// Returns whether a first line is of that simulator's trace. `READ` and `WRITE` mean the same to both, and count as DRAMsim3's;
-/// other words but `read` and `write` are DRAMSim2's own.
+/// Returns whether a first line is of that simulator's trace. `READ` and `WRITE` mean the same to both, and count as
+/// DRAMsim3's; other words but `read` and `write` are DRAMSim2's own.
 pub(super) fn claims(text: &str, simulator: Simulator) -> bool {
     let is_its_own = match (simulator, text.split_whitespace().nth(1)) {
         (_, Some("read" | "write")) => true,
@@ -61,21 +61,21 @@ fn parse(text: &str, simulator: Simulator, pauses: &mut Pauses) -> Result<Vec<Mi
             let is_data = data.bytes().all(|byte| byte.is_ascii_hexdigit());
             if !is_data {
                 return Err(format!(
-                    "{} is no data in hexadecimal: write the digits alone, or leave it out",
+                    "{} is not data in hexadecimal: write the digits alone, or leave it out",
                     quoted(data)
                 ));
             }
             (address, command, None)
         }
-        [address, command, cycle] => (address, command, Some(number(cycle, "cycle")?)),
-        _ => return Err(format!("{} is no request: {EXAMPLES}", quoted(text))),
+        [address, command, cycle] => (address, command, Some(number(cycle, "a cycle")?)),
+        _ => return Err(format!("{} is not a request: {EXAMPLES}", quoted(text))),
     };
     let kind = match command {
         write if WRITES.contains(&write) => Kind::Store,
         read if READS.contains(&read) || read == LOCKED_WRITE => Kind::Load,
         other => {
             return Err(format!(
-                "{} is no command: write READ or WRITE, as in \"0x7f00a1c0 READ 12\"",
+                "{} is not a command: write READ or WRITE, as in \"0x7f00a1c0 READ 12\"",
                 quoted(other)
             ));
         }

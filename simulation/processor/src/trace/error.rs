@@ -13,13 +13,13 @@ pub enum TraceError {
         /// The fault, and what to write.
         why: String,
     },
-    /// There is nothing in it.
+    /// The trace is empty.
     #[error("it is empty, so it is not a trace: record it again")]
     Empty,
-    /// It has no miss that is not of the warm-up.
-    #[error("it holds no misses: record it again, with more instructions or misses")]
+    /// The trace has no miss after the warm-up.
+    #[error("it has no misses: record it again, with more instructions or misses")]
     NoMisses,
-    /// It is compressed by what is not unpacked here.
+    /// The trace is compressed by a program whose files are not unpacked here.
     #[error(
         "it is compressed by {by}: unpack it first with {command}, and give the unpacked file, or one of gzip or xz"
     )]
@@ -29,7 +29,7 @@ pub enum TraceError {
         /// The command that unpacks it.
         command: &'static str,
     },
-    /// It is neither text nor a binary trace.
+    /// The trace is neither text nor a binary trace.
     #[error(
         "byte {byte} is of no text, and it begins as no binary trace does: name a trace, or give its format by --trace-format: \
          {names}"
@@ -40,7 +40,7 @@ pub enum TraceError {
         /// The names of formats.
         names: String,
     },
-    /// It is a text whose first line is of no trace.
+    /// The trace is a text whose first line has no known format.
     #[error(
         "line {line} of the trace: {text} begins no trace: write it as one of these formats does, or name its format by \
          --trace-format: {names}"
@@ -53,7 +53,7 @@ pub enum TraceError {
         /// The names of formats.
         names: String,
     },
-    /// Its first line is of several formats, which read it differently.
+    /// The first line of the trace fits several formats, which read it differently.
     #[error("line {line} of the trace: {text} may be of several formats: give --trace-format {names}")]
     Ambiguous {
         /// The line, counted from 1.
@@ -63,7 +63,7 @@ pub enum TraceError {
         /// The names of those formats.
         names: String,
     },
-    /// It does not begin as a packed trace.
+    /// The file does not begin as a packed trace.
     #[error(
         "it does not begin as a packed trace does: name one that ameles-trace-recorder or ameles-traces wrote"
     )]

@@ -16,10 +16,10 @@ pub enum WrittenFormat {
     Usimm,
 }
 
-/// The reason why a file is no trace, or cannot be written.
+/// The reason why a file is not a trace, or cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It cannot be read, or something in it is wrong.
+    /// The file cannot be read, or something in it is wrong.
     #[error("{}: {why}", path.display())]
     Read {
         /// The file.
@@ -27,7 +27,7 @@ pub enum FileError {
         /// The fault, with its line or record.
         why: TraceError,
     },
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("{} cannot be written: {why}", path.display())]
     Write {
         /// The file.
@@ -218,7 +218,7 @@ mod tests {
             ),
             (
                 &[&b"1 R 0x40\n"[..], &[b' '; 64], b"\xff\n"].concat(),
-                "line 2 of the trace: it is no text in UTF-8: write for example",
+                "line 2 of the trace: it is not text in UTF-8: write for example",
             ),
         ] {
             let path = file(&folder, bytes);
@@ -236,7 +236,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = file(&folder, b"1 R 0x40 0x0\n2 X 0x80\n");
         let last = open(&path, None).unwrap().last().unwrap().unwrap_err().to_string();
-        assert!(last.contains("some.trace: line 2 of the trace: \"2 X 0x80\" is no miss"), "{last}");
+        assert!(last.contains("some.trace: line 2 of the trace: \"2 X 0x80\" is not a miss"), "{last}");
         let into = folder.path().join("into");
         assert!(matches!(convert(&path, &into, WrittenFormat::Packed), Err(FileError::Read { .. })));
     }

@@ -1,4 +1,4 @@
-//! The formats of traces, their names, and how they are told apart.
+//! The formats of traces, their names, and how they are recognised.
 
 use super::lines::quoted;
 use super::unpack::Bytes;
@@ -18,7 +18,7 @@ pub enum Format {
     ChampSim,
     /// gem5's packets or elastic trace, in protobuf.
     Gem5,
-    /// The same as gem5's scripts write them as text.
+    /// The elastic and packet traces of gem5, as its scripts write them as text.
     Gem5Text,
     /// DRAMsim3's text.
     DramSim3,
@@ -124,8 +124,8 @@ const TEXT_BYTES: usize = 64;
 /// Tells the format from the first bytes of a file.
 ///
 /// # Errors
-/// [`TraceError::Empty`]; [`TraceError::Binary`]; [`TraceError::Unknown`] for a text of which no format claims the first
-/// line, and [`TraceError::Ambiguous`] if several do.
+/// [`TraceError::Empty`]; [`TraceError::Binary`]; [`TraceError::Unknown`] for a text of which no format claims the
+/// first line, and [`TraceError::Ambiguous`] if several do.
 pub(super) fn detect(first: &[u8]) -> Result<Format, TraceError> {
     let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     if first.is_empty() {

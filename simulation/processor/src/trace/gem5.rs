@@ -1,8 +1,8 @@
 //! gem5's own traces: `packet.proto` and `inst_dep_record.proto`.
 //!
 //! A file begins with `gem5`. Messages of protobuf follow, each after its length in LEB128: a header, and a packet or
-//! an instruction each. The header of an elastic trace has a window (field 4, a number); that of a packet trace has
-//! the names of requesters there. Only the fields that are needed are read, and all others are skipped:
+//! an instruction each. The header of an elastic trace has a window (field 4, a number); that of a packet trace has the
+//! names of requesters there. Only the needed fields are read, and all others are skipped:
 //!
 //! | message | fields |
 //! |---|---|
@@ -82,7 +82,7 @@ fn packet(fields: &Fields, pauses: &mut Pauses, into: &mut VecDeque<Miss>) -> Re
         4 | 7 | 9 | 16 | 27 | 12 | 22 => Kind::Store,
         // WritebackClean, CleanEvict and requests to write a line that is there: nothing misses.
         8 | 10 | 17 | 18 | 20 => return Ok(()),
-        other => return Err(format!("its command {other} is no read or write of memory")),
+        other => return Err(format!("its command {other} is not a read or write of memory")),
     };
     let mut instructions = pauses.instructions(tick);
     for line in first_level::lines(address, bytes.unwrap_or(1))? {
@@ -129,7 +129,7 @@ fn message<R: BufRead>(records: &mut Records<R>, bytes: &mut Vec<u8>) -> Result<
         return Err(records.fault(format!("the file ends before it: {ADVICE}")));
     }
     let found =
-        fields(bytes).ok_or_else(|| records.fault(format!("it is no message of protobuf: {ADVICE}")))?;
+        fields(bytes).ok_or_else(|| records.fault(format!("it is not a message of protobuf: {ADVICE}")))?;
     Ok(Some(found))
 }
 

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Numbers are decimal. A tick is a picosecond, gem5's default: the text does not tell. A packet is a request as the
-//! monitor saw it. The elastic trace of `TraceCPU` has every access, so these go through a first-level cache; the
-//! weight of a record counts the instructions for which it stands, itself among them.
+//! monitor saw it. The elastic trace of `TraceCPU` has every access, so these go through a first-level cache. The
+//! weight of a record is the number of instructions that it stands for, itself included.
 
 use super::first_level::{self, FirstLevel};
 use super::lines::{self, number, quoted};
@@ -59,7 +59,7 @@ impl Reader {
             [command, address, bytes, _, tick] | [command, address, bytes, _, tick, _] => {
                 (command, address, bytes, tick)
             }
-            _ => return Err(format!("{} is no packet: {EXAMPLES}", quoted(text))),
+            _ => return Err(format!("{} is not a packet: {EXAMPLES}", quoted(text))),
         };
         let kind = match command {
             "r" => Kind::Load,
@@ -72,31 +72,32 @@ impl Reader {
             }
             _ => {
                 return Err(format!(
-                    "{} is no command: write r or w, as in \"r,7680,64,1025,500\"",
+                    "{} is not a command: write r or w, as in \"r,7680,64,1025,500\"",
                     quoted(command)
                 ));
             }
         };
-        let mut lines = first_level::lines(number(address, "address")?, number(bytes, "number of bytes")?)?;
-        let instructions = self.pauses.instructions(number(tick, "tick")?);
+        let mut lines =
+            first_level::lines(number(address, "an address")?, number(bytes, "a number of bytes")?)?;
+        let instructions = self.pauses.instructions(number(tick, "a tick")?);
         let first = lines.next().map(|line| Miss { instructions, kind, line });
         Ok(first.into_iter().chain(lines.map(|line| Miss { instructions: 0, kind, line })).collect())
     }
 
     fn parse_instruction(&mut self, record: &str, text: &str) -> Result<Vec<Miss>, String> {
-        let wrong = || format!("{} is no record: {EXAMPLES}", quoted(text));
+        let wrong = || format!("{} is not a record: {EXAMPLES}", quoted(text));
         let words: Vec<&str> = record.split(',').collect();
         let at = words.iter().position(|word| ["LOAD", "STORE", "COMP"].contains(word)).ok_or_else(wrong)?;
         let weight = match words[..at] {
             [_] | [_, _] => 1,
-            [_, _, weight] => number(weight, "weight")?,
+            [_, _, weight] => number(weight, "a weight")?,
             _ => return Err(wrong()),
         };
         let kind = if words[at] == "STORE" { Kind::Store } else { Kind::Load };
         let access = match (words[at], &words[at + 1..]) {
             ("COMP", [_delay]) => None,
             ("LOAD" | "STORE", [address, bytes, _delay] | [address, bytes, _, _delay]) => {
-                Some(first_level::lines(number(address, "address")?, number(bytes, "number of bytes")?)?)
+                Some(first_level::lines(number(address, "an address")?, number(bytes, "a number of bytes")?)?)
             }
             _ => return Err(wrong()),
         };

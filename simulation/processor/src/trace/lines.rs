@@ -11,7 +11,7 @@ const MAX_BYTES: u64 = 1 << 16;
 const SHOWN: usize = 60;
 
 /// Reads a text, and parses each line that is not blank into the misses that it stands for. `examples` are the advice
-/// for a line that is no text.
+/// for a line that is not text.
 ///
 /// # Errors
 /// [`TraceError::Text`] for a line that is wrong, with the sentence of `parse`; [`TraceError::Io`]. A file that cannot
@@ -77,7 +77,7 @@ pub(super) fn quoted(text: &str) -> String {
 pub(super) fn hexadecimal(word: &str) -> Result<u64, String> {
     let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")).unwrap_or(word);
     u64::from_str_radix(digits, 16).map_err(|_| {
-        format!("{} is no address of 64 bits in hexadecimal: write for example 0x7f00a1c0", quoted(word))
+        format!("{} is not an address of 64 bits in hexadecimal: write for example 0x7f00a1c0", quoted(word))
     })
 }
 
@@ -87,19 +87,19 @@ pub(super) fn address(word: &str) -> Result<u64, String> {
         return hexadecimal(word);
     }
     word.parse().map_err(|_| {
-        format!("{} is no address of 64 bits: write for example 20734016, or 0x13c6000", quoted(word))
+        format!("{} is not an address of 64 bits: write for example 20734016, or 0x13c6000", quoted(word))
     })
 }
 
 /// A number of 64 bits in decimal. `what` says of what.
 pub(super) fn number(word: &str, what: &str) -> Result<u64, String> {
-    word.parse().map_err(|_| format!("{} is no {what}: write 0 to {}", quoted(word), u64::MAX))
+    word.parse().map_err(|_| format!("{} is not {what}: write 0 to {}", quoted(word), u64::MAX))
 }
 
 /// A number of instructions.
 pub(super) fn instructions(word: &str) -> Result<u32, String> {
     word.parse()
-        .map_err(|_| format!("{} is no number of instructions: write 0 to {}", quoted(word), u32::MAX))
+        .map_err(|_| format!("{} is not a number of instructions: write 0 to {}", quoted(word), u32::MAX))
 }
 
 /// A miss of the line that has an address.

@@ -42,9 +42,9 @@ pub struct Miss {
 /// A kind of access to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An instruction waits for it.
+    /// An instruction waits for the line.
     Load,
-    /// It is written, and no instruction waits for it.
+    /// The line is written, and no instruction waits for it.
     Store,
 }
 

@@ -1,10 +1,10 @@
 //! The packed format of traces: about two bytes for each miss.
 //!
-//! A file begins with [`MAGIC`]. What follows is compressed by gzip, which checks its length and its sum. The comment of
-//! the gzip may be a notice of the program and of the licences. What is compressed is
-//! numbers in LEB128. The first one counts the records that only warm the last-level cache: no instructions precede
-//! them. Then come the records, two numbers each: the instructions before the miss times two, plus one for a store;
-//! and the line less the line of the record before it, in zigzag.
+//! A file begins with [`MAGIC`]. The rest is compressed by gzip, which checks its length and its sum. The comment of
+//! the gzip may be a notice of the program and of the licences. The compressed part is numbers in LEB128. The first one
+//! counts the records that only warm the last-level cache: no instructions precede them. Then come the records, two
+//! numbers each: the instructions before the miss times two, plus one for a store; and the line less the line of the
+//! record before it, in zigzag.
 
 use super::{Kind, MAX_LINE, Miss, TraceError};
 use crate::units::Line;
@@ -16,7 +16,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 /// The beginning of a packed trace.
 pub const MAGIC: &[u8; 16] = b"ameles trace v1\n";
 
-/// The bytes of it that every version has.
+/// The part of the magic number that every version has.
 pub(super) const KIND: usize = b"ameles trace v".len();
 
 /// A packed trace that is being read.
@@ -158,7 +158,7 @@ impl<R: BufRead> Packed<R> {
         TraceError::Packed { record: self.record, byte: self.begun, why: why.into() }
     }
 
-    /// A fault of what unpacks the records, or of the file system.
+    /// A fault of the decompression, or of the file system.
     fn unreadable(&self, error: io::Error) -> TraceError {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => self.fault("the file ends before it"),

@@ -22,8 +22,8 @@ pub enum Order {
         /// The seed: the same one gives the same frames.
         seed: u64,
     },
-    /// No frames: a line is its virtual address modulo the memory. Pages that lie together stay together, and pages a
-    /// memory apart are one. So IR-ORAM's authors ran their traces.
+    /// No frames: a line is its virtual address modulo the memory. Adjacent pages stay adjacent. Two pages whose
+    /// distance is the size of the memory become one. So IR-ORAM's authors ran their traces.
     Virtual,
 }
 

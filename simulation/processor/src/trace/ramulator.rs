@@ -24,7 +24,7 @@ pub(super) fn parse_cpu(text: &str) -> Result<Vec<Miss>, String> {
     let (count, read, written) = match *words.as_slice() {
         [count, read] => (count, read, None),
         [count, read, written] => (count, read, Some(written)),
-        _ => return Err(format!("{} is no request: {CPU_EXAMPLES}", quoted(text))),
+        _ => return Err(format!("{} is not a request: {CPU_EXAMPLES}", quoted(text))),
     };
     let load = lines::miss(instructions(count)?, Kind::Load, address(read)?);
     let store = written.map(|written| Ok::<_, String>(lines::miss(0, Kind::Store, address(written)?)));
@@ -44,7 +44,7 @@ pub(super) fn parse_memory(text: &str) -> Result<Vec<Miss>, String> {
                 quoted(vector)
             ));
         }
-        _ => return Err(format!("{} is no request: {MEMORY_EXAMPLES}", quoted(text))),
+        _ => return Err(format!("{} is not a request: {MEMORY_EXAMPLES}", quoted(text))),
     };
     Ok(vec![lines::miss(0, kind, hexadecimal(address)?)])
 }
@@ -55,7 +55,7 @@ pub(super) fn parse_load_store(text: &str) -> Result<Vec<Miss>, String> {
     let (kind, word) = match *words.as_slice() {
         ["LD", address] | ["LD", address, _] => (Kind::Load, address),
         ["ST", address, ..] => (Kind::Store, address),
-        _ => return Err(format!("{} is no request: {LOAD_STORE_EXAMPLES}", quoted(text))),
+        _ => return Err(format!("{} is not a request: {LOAD_STORE_EXAMPLES}", quoted(text))),
     };
     Ok(vec![lines::miss(0, kind, address(word)?)])
 }

@@ -4,8 +4,8 @@ use super::{Miss, TraceError};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 
-/// The misses of the records that `next` reads one at a time into a queue. It returns false at the end. After an error
-/// there is no more.
+/// The misses of binary records. `next` reads one record at a time and appends its misses to a queue. It returns false
+/// at the end. After an error there are no more misses.
 pub(super) fn misses(
     mut next: impl FnMut(&mut VecDeque<Miss>) -> Result<bool, TraceError>,
 ) -> impl Iterator<Item = Result<Miss, TraceError>> {

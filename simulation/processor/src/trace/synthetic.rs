@@ -39,13 +39,13 @@ pub struct Shape {
 /// The reason why there is no such trace.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ShapeError {
-    /// It has no lines, or more than there are addresses or exact numbers of floating point.
+    /// The trace has no lines, or more than there are addresses or exact numbers of floating point.
     #[error("a trace over {0} lines is impossible: choose 1 to 2^53")]
     Lines(u64),
     /// The share of stores is not between 0 and 1.
     #[error("a share of stores of {0} is impossible: choose between 0 and 1")]
     Stores(f64),
-    /// There is no such law.
+    /// No law has this exponent.
     #[error("{0} is not a valid exponent of Zipf's law: choose 0 or more, such as 1")]
     Exponent(f64),
 }

@@ -65,9 +65,9 @@ fn a_line_of_usimm_is_read_with_its_program_counter_or_without() {
 fn a_wrong_line_is_reported_with_its_number_and_what_to_write() {
     for (wrong, why) in [
         ("5 X 0x40", "write for example"),
-        ("five R 0x40 0x0", "\"five\" is no number of instructions"),
+        ("five R 0x40 0x0", "\"five\" is not a number of instructions"),
         ("4294967296 R 0x40 0x0", "no number of instructions: write 0 to 4294967295"),
-        ("5 R 0x4g 0x0", "\"0x4g\" is no address of 64 bits in hexadecimal: write for example"),
+        ("5 R 0x4g 0x0", "\"0x4g\" is not an address of 64 bits in hexadecimal: write for example"),
         ("5 W 0x40 0x0", "write for example"),
         ("-1 W 0x40", "no number of instructions"),
     ] {

@@ -42,7 +42,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Miss>, String> {
     let (count, kind, address) = match *words.as_slice() {
         [count, "R", address] | [count, "R", address, _] => (count, Kind::Load, address),
         [count, "W", address] => (count, Kind::Store, address),
-        _ => return Err(format!("{} is no miss: {EXAMPLES}", quoted(text))),
+        _ => return Err(format!("{} is not a miss: {EXAMPLES}", quoted(text))),
     };
     Ok(vec![lines::miss(instructions(count)?, kind, hexadecimal(address)?)])
 }

@@ -34,9 +34,10 @@ pub enum RunError {
 pub struct VisiblePath {
     /// The cycle at which it begins.
     pub start: Cycle,
-    /// The cycle at which the next path may begin: it has been written, or read if the next one is read meanwhile.
+    /// The cycle at which the next path may begin: when this path has been written, or if paths overlap, when it has
+    /// been read.
     pub end: Cycle,
-    /// The tree that it is of.
+    /// The tree of the path.
     pub tree: Tree,
     /// The path.
     pub leaf: Leaf,
@@ -57,6 +58,6 @@ pub struct Outcome {
     pub processor: ProcessorCounts,
     /// The work of the memory.
     pub work: Work,
-    /// Its energy.
+    /// The outcome's energy.
     pub energy: Energy,
 }

@@ -23,11 +23,11 @@ use std::collections::VecDeque;
 
 /// The outcome of waiting for a request.
 enum Received {
-    /// A request came, or the processor waits for one that is there.
+    /// A request came, or the processor waits for an earlier one.
     Request,
     /// The program ended.
     End(Cycle),
-    /// So many instructions were fetched in this cycle that a dummy is due.
+    /// A dummy is due, because this many instructions were fetched in this cycle.
     Fetched(Cycle),
 }
 
@@ -156,8 +156,8 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         }
     }
 
-    /// Accepts the next request, unless the program ends before it or enough instructions are fetched that a dummy is
-    /// due.
+    /// Accepts the next request. It accepts none if the program ends first, or if so many instructions are fetched that
+    /// a dummy is due.
     fn receive_next(&mut self) -> Result<Received, RunError> {
         let rest = self.machine.configuration.pace.instructions();
         let limit = rest.map_or(u64::MAX, |rest| self.fetched.saturating_add(rest));

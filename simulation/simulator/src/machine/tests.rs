@@ -62,13 +62,13 @@ const SCHEMES: [Scheme; 12] = [
 /// Programs that could hardly differ more.
 #[derive(Clone, Copy, Debug)]
 enum Program {
-    /// It loads a few lines of one set of the cache again and again.
+    /// The program loads a few lines of one set of the cache again and again.
     Few,
-    /// It writes through all of memory, now and then.
+    /// The program writes through all of memory, now and then.
     Sweep,
-    /// It loads and stores at random, as fast as it can.
+    /// The program loads and stores at random, as fast as it can.
     Random,
-    /// It stores at random, and rests for long in between.
+    /// The program stores at random, and rests for long in between.
     Writes,
 }
 
@@ -184,8 +184,8 @@ fn a_block_is_in_the_main_tree_or_in_the_small_one_and_never_in_both() {
     assert!(hits_there > 0 && left > 0, "blocks did come and go");
 }
 
-/// The code of IR-ORAM's authors: a line that is read leaves the small tree as it is, and a dirty one comes into it by a
-/// path of that tree, without any of the main tree.
+/// The code of IR-ORAM's authors. A line that is read does not change the small tree. A dirty line comes into it by a
+/// path of that tree, without a path of the main tree.
 #[test]
 fn a_small_tree_that_takes_evicted_lines_is_read_for_those_alone() {
     let run = |kind: Kind| {

@@ -21,7 +21,7 @@ const MAX_SETTLING_PATHS: u64 = 1 << 18;
 /// The state of a tree before the first access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Nothing was ever written.
+    /// The tree is empty: nothing was ever written.
     Empty,
     /// All blocks are there, after such a history.
     Steady(History),
@@ -30,14 +30,13 @@ pub enum Contents {
 /// A tree with its contents: of 25 levels it takes 1.3 GiB.
 pub struct FilledTree(TreeParts);
 
-/// A copy of a tree for one machine after the other. What a machine changed is reset before the next begins, for a
-/// copy of gigabytes takes as long as a short run.
+/// A copy of a tree for one machine after the other. The changes of a machine are reset before the next begins, because
+/// a copy of gigabytes takes as long as a short run.
 pub struct TreeCopy(TreeParts);
 
 impl FilledTree {
-    /// Draws a tree for an ORAM, and lets what exceeds the trusted side sink. The same seed gives the same tree.
-    /// Blocks of a Ring ORAM are as deep as there is room, whatever the history; its buckets are worn as by random
-    /// accesses.
+    /// Draws a tree for an ORAM, and lets what exceeds the trusted side sink. The same seed gives the same tree. Blocks
+    /// of a Ring ORAM are as deep as there is room, for any history. Its buckets are worn as by random accesses.
     ///
     /// # Errors
     /// [`ConfigurationError`].
@@ -102,7 +101,7 @@ impl TreeCopy {
         TreeCopy(parts)
     }
 
-    /// Makes it equal to its original again.
+    /// Makes the copy equal to its original again.
     pub fn reset(&mut self, original: &FilledTree) {
         self.0.slots.reset(&original.0.slots);
         self.0.positions.reset(&original.0.positions);

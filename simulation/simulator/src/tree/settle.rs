@@ -1,9 +1,9 @@
-//! From a drawn state to the steady state of random accesses.
+//! Brings a drawn state to the steady state of random accesses.
 //!
-//! A drawn block is as deep as the paths since its last access allow, if there was room for it. A real one that found
-//! no room sinks only when a path passes by. With buckets of four that makes no difference; with IR-Alloc's it does:
-//! the levels on top fill up, and background evictions follow, whose share no longer increases after a few hundred
-//! thousand paths. The deep levels, which so few paths do not change, stay as they were drawn.
+//! A drawn block is as deep as the paths since its last access allow, if there was room for it. A real block that found
+//! no room sinks only when a path passes by. With buckets of four that makes no difference. With IR-Alloc's buckets,
+//! the upper levels fill up, and background evictions follow. Their share no longer increases after a few hundred
+//! thousand paths. So few paths do not change the deep levels, which stay as they were drawn.
 
 use crate::configuration_error::ConfigurationError;
 use crate::main_oram::TreeParts;

@@ -64,7 +64,7 @@ impl Slots {
         self.written = Some(Vec::new());
     }
 
-    /// Makes the slots equal to those of which they are a copy. What was written before they were tracked stays.
+    /// Makes the slots equal to those of which they are a copy. Writes from before the tracking stay.
     pub(crate) fn reset(&mut self, original: &Self) {
         for range in self.written.iter_mut().flat_map(|written| written.drain(..)) {
             self.words[range.clone()].copy_from_slice(&original.words[range]);
@@ -87,7 +87,7 @@ impl Slots {
         self.places.size(level.0)
     }
 
-    /// Bytes that they occupy.
+    /// The bytes that the slots occupy.
     pub fn bytes(&self) -> usize {
         size_of_val(&self.words[..])
     }

@@ -1,10 +1,10 @@
 //! The state of a tree after many accesses, drawn directly: a tree of gigabytes would take longer to fill by accesses
 //! than all runs together.
 //!
-//! A block is put into its path when it is accessed, and sinks whenever a path is written back that shares more
-//! levels with its own than it has sunk. After `a` paths it could be as deep as the longest prefix that `a` random
-//! paths share with its own, if there was room. So the blocks are placed by their age, the oldest first, each as deep
-//! as its age and the free slots allow. What finds no room below the trusted levels is returned.
+//! A block is put into its path when it is accessed, and sinks whenever a path is written back that shares more levels
+//! with its own than it has sunk. After `a` paths it could be as deep as the longest prefix that `a` random paths share
+//! with its own, if there was room. So the blocks are placed by their age, the oldest first, each as deep as its age
+//! and the free slots allow. Returns the blocks that find no room below the trusted levels.
 //!
 //! It is an approximation: a block that found no room once sinks later only when a path passes by. Tests compare the
 //! utilisation of each level with that of a tree which was filled by accesses.
@@ -267,9 +267,9 @@ impl EvictionModel {
         LeafBound { age, draw }
     }
 
-    /// The length of the longest beginning that those of `age` paths which let blocks sink share with another one, by
-    /// a draw of 32 bits. Of random paths it is below `l` with a probability of (1 - 2^-l)^age; of e evictions in
-    /// their order, with one of 1 - e·2^-l.
+    /// The number of levels that a path shares at most with any of `age` paths that let blocks sink, drawn with 32
+    /// bits. For random paths it is below `l` with a probability of (1 - 2^-l)^age. For e evictions in their order, the
+    /// probability is 1 - e·2^-l.
     fn deepest(self, age: f64, draw: u32) -> u32 {
         let uniform = (f64::from(draw) + 0.5) / 4_294_967_296.0;
         let shared = match self {

@@ -50,7 +50,7 @@ pub struct ContainerSettings {
     /// The container to which replaced or deleted objects go.
     #[n(5)]
     pub archive: Option<Archive>,
-    /// Tags, by name.
+    /// The tags, by name.
     #[n(6)]
     #[cbor(default)]
     pub tags: BTreeMap<String, String>,
@@ -140,7 +140,7 @@ pub struct AccountView {
     pub settings: Arc<AccountSettings>,
     /// The number of its containers.
     pub containers: u64,
-    /// The totals of all of them.
+    /// The totals of all containers.
     pub totals: Totals,
 }
 

@@ -9,19 +9,19 @@ pub struct CorsRule {
     /// The owner's name for the rule.
     #[n(0)]
     pub id: Option<String>,
-    /// Sites, such as `https://example.org`, each with at most one `*`.
+    /// The sites, such as `https://example.org`, each with at most one `*`.
     #[n(1)]
     #[cbor(default)]
     pub origins: Vec<String>,
-    /// Methods.
+    /// The methods.
     #[n(2)]
     #[cbor(default)]
     pub methods: Vec<String>,
-    /// Headers that a page may send, each with at most one `*`.
+    /// The headers that a page may send, each with at most one `*`.
     #[n(3)]
     #[cbor(default)]
     pub headers: Vec<String>,
-    /// Headers that a page may see.
+    /// The headers that a page may see.
     #[n(4)]
     #[cbor(default)]
     pub exposed: Vec<String>,

@@ -46,7 +46,7 @@ pub struct LifecycleFilter {
     /// The prefix of the keys.
     #[n(1)]
     pub prefix: Option<String>,
-    /// Tags that objects have.
+    /// The tags that objects have.
     #[n(2)]
     #[cbor(default)]
     pub tags: BTreeMap<String, String>,
@@ -69,7 +69,7 @@ pub enum FilterForm {
     /// `And` in a `Filter`.
     #[n(1)]
     And,
-    /// `Prefix` alone, as older clients write it.
+    /// Only a `Prefix`, as older clients write it.
     #[n(2)]
     Prefix,
 }

@@ -43,7 +43,7 @@ pub struct Details {
     /// The manifest, if the object stands for other bytes than its own.
     #[n(8)]
     pub manifest: Option<Manifest>,
-    /// Tags, by name.
+    /// The tags, by name.
     #[n(9)]
     #[cbor(default)]
     pub tags: BTreeMap<String, String>,
@@ -63,7 +63,7 @@ pub struct Details {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Encryption {
-    /// With keys of the server (SSE-S3, `AES256`).
+    /// The keys are the server's (SSE-S3, `AES256`).
     #[n(0)]
     OfServer,
 }
@@ -149,7 +149,7 @@ impl Segment {
         }
     }
 
-    /// Returns its size in bytes, without padding.
+    /// Returns the size of the segment in bytes, without padding.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -188,7 +188,7 @@ pub struct Object {
     pub checksum: Option<Checksum>,
     /// The time at which the object got its name, or its details were changed.
     pub modified: UnixMillis,
-    /// Its bytes: one segment, or one for each part.
+    /// The object's bytes: one segment, or one for each part.
     pub segments: Vec<Arc<Segment>>,
     /// The upload in parts from which the object was completed, if there was one.
     pub completed: Option<Arc<Completed>>,
@@ -196,7 +196,7 @@ pub struct Object {
     pub version: Version,
 }
 
-/// The facts about an upload in parts that its object keeps.
+/// The facts about an upload in parts that the object keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Completed {
@@ -215,7 +215,7 @@ impl Object {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// Returns the number of blocks of its own, padding included.
+    /// Returns the number of the segment's own blocks, padding included.
     pub fn blocks(&self) -> u64 {
         self.segments.iter().map(|segment| segment.blocks()).sum()
     }

@@ -29,7 +29,7 @@ impl From<UnixMillis> for SystemTime {
     }
 }
 
-/// A clock. The default one is the system's; tests use their own.
+/// A clock. The default is the clock of the system; tests use their own.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> UnixMillis + Send + Sync>);
 

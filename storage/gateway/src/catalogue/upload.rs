@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Encode, Decode)]
 #[cbor(map)]
 pub struct Upload {
-    /// The account that it belongs to.
+    /// The account of the upload.
     #[n(0)]
     pub account: String,
     /// The container of the object.
@@ -48,9 +48,9 @@ impl Upload {
 /// An uploaded part: a durable piece of a later object.
 #[derive(Debug)]
 pub struct Part {
-    /// Its bytes.
+    /// The part's bytes.
     pub segment: Arc<Segment>,
-    /// MD5 of its bytes.
+    /// The MD5 of its bytes.
     pub md5: [u8; 16],
     /// The checksum from the client, if it sent one.
     pub checksum: Option<Checksum>,
@@ -61,7 +61,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Returns its CRC64NVME as a checksum, if known.
+    /// Returns the CRC64NVME of the part as a checksum, if it is known.
     pub(crate) fn crc64nvme_checksum(&self) -> Option<Checksum> {
         let algorithm = Algorithm::Crc64Nvme;
         let bytes = algorithm.crc_bytes(self.crc64nvme?);

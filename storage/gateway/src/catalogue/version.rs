@@ -18,7 +18,7 @@ pub struct Version {
     /// The order: larger than that of every earlier version of the key.
     #[n(0)]
     pub(crate) order: u64,
-    /// Random, so that the number of a removed version never comes again; `None` for the null version.
+    /// A random number, so that the number of a removed version never comes again. `None` for the null version.
     #[n(1)]
     pub(crate) salt: Option<u64>,
     /// True for a delete marker, which holds nothing.
@@ -31,7 +31,7 @@ pub struct Version {
 pub(crate) const MAX_ORDER: u64 = u64::MAX / 2;
 
 impl Version {
-    /// Returns its name.
+    /// Returns the name of the version.
     pub fn id(&self) -> VersionId {
         match self.salt {
             None => VersionId::Null,

@@ -18,22 +18,22 @@ use tokio::net::TcpListener;
 /// The kind of a figure: whether it only grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FigureKind {
-    /// It only grows, from 0 at the start. Its name gets `_total` at its end.
+    /// The figure only grows, from 0 at the start. Its name ends in `_total`.
     Counter,
-    /// It goes up and down.
+    /// The figure goes up and down.
     Gauge,
 }
 
 /// A figure that everybody may see.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// In snake case, with its unit at the end, for example `ameles_store_read_bytes`.
+    /// The name in snake case, with the unit at the end, for example `ameles_store_read_bytes`.
     pub name: String,
     /// A sentence that explains it.
     pub help: String,
     /// The kind: whether it only grows.
     pub kind: FigureKind,
-    /// Its value now.
+    /// The present value.
     pub value: f64,
 }
 

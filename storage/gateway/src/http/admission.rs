@@ -1,6 +1,6 @@
 //! The limit of concurrent requests: over all listeners, and of one account on a listener.
 
-use crate::http::shares::{Permit, Shares};
+use crate::http::fair_permits::{FairPermits, Permit};
 use http::request::Parts;
 use http::{HeaderName, Method};
 use hyper::body::Body;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 /// depends on the number of requests of this account and of others, and not on the content of the request.
 #[derive(Clone, Debug)]
 pub struct Admission {
-    permits: Shares,
+    permits: FairPermits,
 }
 
 impl Admission {
     /// Creates the limit: this many requests, at least one.
     pub fn new(requests: usize) -> Self {
-        Admission { permits: Shares::new(requests) }
+        Admission { permits: FairPermits::new(requests) }
     }
 }
 
@@ -35,7 +35,7 @@ impl Default for Admission {
 #[error("too many requests are running")]
 pub struct Overloaded;
 
-/// Headers of puts that copy, and so read no body.
+/// The headers of puts that copy, and so read no body.
 const COPY_HEADERS: [HeaderName; 2] =
     [HeaderName::from_static("x-amz-copy-source"), HeaderName::from_static("x-copy-from")];
 
@@ -44,7 +44,7 @@ const COPY_HEADERS: [HeaderName; 2] =
 #[derive(Clone, Debug)]
 pub struct RequestAdmission {
     admission: Admission,
-    connections: Shares,
+    connections: FairPermits,
     permits: Arc<Mutex<Permits>>,
 }
 
@@ -56,7 +56,7 @@ struct Permits {
 }
 
 impl RequestAdmission {
-    pub(crate) fn new(admission: Admission, connections: Shares) -> Self {
+    pub(crate) fn new(admission: Admission, connections: FairPermits) -> Self {
         RequestAdmission { admission, connections, permits: Arc::default() }
     }
 

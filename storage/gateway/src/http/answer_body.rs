@@ -1,6 +1,6 @@
 //! The body of an answer, which logs its request when the client has received it.
 
-use crate::http::answer_guard::AnswerGuard;
+use crate::http::answer_check::AnswerCheck;
 use crate::http::body_timeout::PolledFrame;
 use crate::http::connections::AnsweringGuard;
 use crate::http::protocol::{BoxError, RequestId, Verb};
@@ -14,10 +14,10 @@ use std::time::Instant;
 /// A body with the request that it answers. The request counts as running while this exists, and its end is logged.
 pub(crate) struct AnswerBody<B: Body> {
     body: Pin<Box<B>>,
-    /// Bytes still to send, if known.
+    /// The number of bytes still to send, if known.
     remaining: Option<u64>,
     log_line: LogLine,
-    answer_guard: AnswerGuard,
+    answer_check: AnswerCheck,
     _answering: AnsweringGuard,
 }
 
@@ -50,18 +50,18 @@ pub(crate) struct NoAnswer(pub(crate) BoxError);
 
 impl<B: Body> AnswerBody<B> {
     /// Wraps the body of an answer whose head promises this length, if it promises one. The server stops after this
-    /// many bytes, and does not ask for the end of the body.
+    /// many bytes, and does not request the end of the body.
     pub(crate) fn new(
         body: B,
         length: Option<u64>,
         answering: AnsweringGuard,
         log_line: LogLine,
-        answer_guard: AnswerGuard,
+        answer_check: AnswerCheck,
     ) -> Self {
-        // The server never asks for the body of an answer to HEAD or of a 304.
+        // The server never requests the body of an answer to HEAD or of a 304.
         let has_body = log_line.method != Method::HEAD && log_line.status != StatusCode::NOT_MODIFIED;
         let remaining = if has_body { body.size_hint().exact().or(length) } else { Some(0) };
-        AnswerBody { body: Box::pin(body), remaining, log_line, answer_guard, _answering: answering }
+        AnswerBody { body: Box::pin(body), remaining, log_line, answer_check, _answering: answering }
     }
 }
 
@@ -77,7 +77,7 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>>> Body for AnswerBody<B> {
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> PolledFrame<NoAnswer> {
         let frame = self.body.as_mut().poll_frame(context);
-        if matches!(&frame, Poll::Ready(Some(Ok(_)))) && !self.answer_guard.allows() {
+        if matches!(&frame, Poll::Ready(Some(Ok(_)))) && !self.answer_check.allows() {
             self.remaining = None;
             return Poll::Ready(Some(Err(NoAnswer("the right to answer has run out".into()))));
         }
@@ -119,7 +119,7 @@ mod tests {
         };
         let pieces = pieces.iter().map(|piece| Ok::<_, std::io::Error>(Bytes::from_static(piece.as_bytes())));
         let body = axum::body::Body::from_stream(stream::iter(pieces));
-        AnswerBody::new(body, length, ConnectionHandle::new().answering(), log_line, AnswerGuard::default())
+        AnswerBody::new(body, length, ConnectionHandle::new().answering(), log_line, AnswerCheck::default())
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
                 assert!(Pin::new(&mut remaining).poll_frame(&mut context).is_ready());
             }
             assert_eq!(log.text().matches("broken off method=GET").count(), 2, "{}", log.text());
-            // After as many bytes as the head promises, the server does not ask for the end.
+            // After as many bytes as the head promises, the server does not request the end.
             let mut promised = answer(&["one", "two"], Some(6));
             for _ in 0..2 {
                 assert!(Pin::new(&mut promised).poll_frame(&mut context).is_ready());

@@ -21,15 +21,16 @@ pub(crate) struct ConnectionHandle {
 
 #[derive(Clone, Copy, Debug)]
 enum ConnectionState {
-    /// Since this time it negotiates TLS, or waits for the head of its first request. It has answered nothing yet.
+    /// The connection negotiates TLS, or waits for the head of its first request, since this time. It has answered
+    /// nothing yet.
     Connecting(Instant),
-    /// Since this time it waits for the head of another request.
+    /// The connection waits for the head of another request since this time.
     Idle(Instant),
     /// The server answers a request, or the client still receives the answer.
     Answering,
-    /// It must end after the current request.
+    /// The connection must end after the current request.
     Ending,
-    /// It must end, and it has not answered anything.
+    /// The connection must end, and it has not answered anything.
     Discarded,
 }
 
@@ -162,7 +163,7 @@ impl Connections {
         self.handles.iter().filter_map(Weak::upgrade).for_each(|handle| handle.end());
         let all_ended = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(grace, all_ended).await.is_err() {
-            tracing::warn!("running requests were aborted: the time to finish them is over");
+            tracing::warn!("running requests were aborted: their time to finish is over");
         }
         self.tasks.shutdown().await;
     }

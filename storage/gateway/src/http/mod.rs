@@ -3,9 +3,10 @@
 pub mod admin;
 pub(crate) mod admission;
 pub(crate) mod answer_body;
-pub(crate) mod answer_guard;
+pub(crate) mod answer_check;
 pub(crate) mod body_timeout;
 pub(crate) mod connections;
+pub(crate) mod fair_permits;
 pub mod listener;
 pub mod loopback;
 pub(crate) mod pace;
@@ -14,5 +15,4 @@ pub(crate) mod parse_budget;
 pub(crate) mod percent;
 pub mod protocol;
 pub mod server;
-pub(crate) mod shares;
 pub(crate) mod tls;

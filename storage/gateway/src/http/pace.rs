@@ -1,4 +1,4 @@
-//! The minimum rate of the other end of a connection: it may be slow, but not without end.
+//! The minimum rate of the other end of a connection: it may be slow, but must finish.
 //!
 //! Waiting uses up the time that is left, and bytes give some of it back. A peer that moves a byte now and then, below
 //! the minimum rate on average, is cut off like one that moves nothing.

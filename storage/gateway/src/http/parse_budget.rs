@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Enough for every head, and for the data that arrives in one piece with it.
+/// The limit in bytes: enough for every head, and for the data that arrives in one piece with it.
 const LIMIT: u64 = 1 << 20;
 
 /// The bytes that may still be read. Clones share them.

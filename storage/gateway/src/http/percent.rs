@@ -4,7 +4,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// All bytes except for letters, digits and `-_.~`.
 pub(crate) const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// The same without the slash, which paths keep.
+/// The reserved characters without the slash, which paths keep.
 pub(crate) const RESERVED_IN_PATH: &AsciiSet = &RESERVED.remove(b'/');
 
 /// Encodes a path, except for its slashes.

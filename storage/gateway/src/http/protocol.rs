@@ -48,7 +48,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 pub struct RequestContext {
     /// The request's number in the log.
     pub id: RequestId,
-    /// The address of the other end of the connection: a proxy's, if there is one.
+    /// The address of the other end of the connection: the address of the proxy, if there is one.
     pub peer: Option<IpAddr>,
     /// True if the server speaks TLS.
     pub tls: bool,

@@ -5,13 +5,13 @@
 
 use crate::http::admission::{Admission, RequestAdmission};
 use crate::http::answer_body::{AnswerBody, LogLine, NoAnswer};
-use crate::http::answer_guard::AnswerGuard;
+use crate::http::answer_check::AnswerCheck;
 use crate::http::body_timeout::RequestBody;
 use crate::http::connections::{AnsweringGuard, ConnectionHandle, Connections};
+use crate::http::fair_permits::FairPermits;
 use crate::http::listener::Listener;
 use crate::http::paced_stream::PacedStream;
 use crate::http::protocol::{Protocol, RequestContext, RequestId, Verb};
-use crate::http::shares::Shares;
 use crate::http::tls::Tls;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
@@ -39,13 +39,13 @@ const UNKNOWN_OUTCOME: &str = "Another gateway may have taken over the vault. Th
 pub struct Options {
     /// The limits on a client.
     pub limits: Limits,
-    /// Permits for concurrent requests. Listeners of one process share them by cloning.
+    /// The permits for concurrent requests. Listeners of one process share them by cloning.
     pub admission: Admission,
     /// TLS for the connections; without it they are plain HTTP.
     pub tls: Option<Tls>,
     /// The guard of answers. When it does not allow an answer, the server refuses the request for now, even if it was
     /// carried out.
-    pub answer_guard: AnswerGuard,
+    pub answer_check: AnswerCheck,
 }
 
 /// The limits on a client's use of the server.
@@ -97,9 +97,13 @@ pub async fn serve<D: Protocol>(
     shutdown: impl Future<Output = ()>,
 ) {
     let limits = options.limits;
-    let shares = Shares::new(limits.connections);
-    let server =
-        Arc::new(Server { protocol, options, shares, requests: AtomicU64::new(random_request_number()) });
+    let connection_permits = FairPermits::new(limits.connections);
+    let server = Arc::new(Server {
+        protocol,
+        options,
+        connection_permits,
+        requests: AtomicU64::new(random_request_number()),
+    });
     let mut connections = Connections::new(limits.connections);
     let mut shutdown = pin!(shutdown);
     loop {
@@ -129,8 +133,8 @@ pub async fn serve<D: Protocol>(
 
 /// The rule for requests after which the connection closes, as the answer then says.
 ///
-/// - A refusal may come before the body was read. hyper then closes the connection without notice, and a client that
-///   has sent its next request on it finds it broken.
+/// - A refusal may come before the body was read. hyper then closes the connection without notice. A client that has
+///   sent its next request on this connection finds it broken.
 /// - A client that waits for "100 Continue" and has nothing to send is answered at once, without it. The AWS command
 ///   line misreads every later answer of such a connection.
 struct ClosePolicy {
@@ -159,7 +163,7 @@ struct Server<D> {
     protocol: D,
     options: Options,
     /// The permits for connections of each account.
-    shares: Shares,
+    connection_permits: FairPermits,
     requests: AtomicU64,
 }
 
@@ -226,7 +230,8 @@ impl<D: Protocol> Server<D> {
         let id = RequestId(self.requests.fetch_add(1, Ordering::Relaxed));
         let started = Instant::now();
         let method = request.method().clone();
-        let request_admission = RequestAdmission::new(self.options.admission.clone(), self.shares.clone());
+        let request_admission =
+            RequestAdmission::new(self.options.admission.clone(), self.connection_permits.clone());
         let tls = self.options.tls.is_some();
         let context = RequestContext {
             id,
@@ -242,10 +247,10 @@ impl<D: Protocol> Server<D> {
         let outcome = self.protocol.answer(request, context.clone()).await;
         // A refusal or a failure shows no contents, and goes out without the guard.
         let has_failed = outcome.as_ref().is_ok_and(|response| response.status().is_server_error());
-        let (outcome, answer_guard) = match &self.options.answer_guard {
-            _ if has_failed => (outcome, AnswerGuard::default()),
-            answer_guard if answer_guard.allows() => (outcome, answer_guard.clone()),
-            _ => (Ok(self.protocol.refuse(&context, UNKNOWN_OUTCOME)), AnswerGuard::default()),
+        let (outcome, answer_check) = match &self.options.answer_check {
+            _ if has_failed => (outcome, AnswerCheck::default()),
+            answer_check if answer_check.allows() => (outcome, answer_check.clone()),
+            _ => (Ok(self.protocol.refuse(&context, UNKNOWN_OUTCOME)), AnswerCheck::default()),
         };
         match outcome {
             Ok(mut response) => {
@@ -255,7 +260,7 @@ impl<D: Protocol> Server<D> {
                 let log_line = LogLine { method, verb, status: response.status(), id, started };
                 let length = response.headers().get(header::CONTENT_LENGTH);
                 let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-                Ok(response.map(|body| AnswerBody::new(body, length, answering, log_line, answer_guard)))
+                Ok(response.map(|body| AnswerBody::new(body, length, answering, log_line, answer_check)))
             }
             Err(error) => {
                 let milliseconds = started.elapsed().as_millis() as u64;

@@ -54,13 +54,12 @@ pub enum TlsError {
     Exposed {
         /// The file.
         path: PathBuf,
-        /// Its permission bits.
+        /// The permission bits of the file.
         mode: u32,
     },
     /// The file holds no certificate.
     #[error(
-        "{path} holds no certificate that can be read ({why}): give a PEM file with the server's certificate first, and \
-         those that vouch for it after it",
+        "{path} holds no certificate that can be read ({why}): give a PEM file with the server's certificate first, followed by the certificates of its issuers",
         path = .path.display()
     )]
     NoCertificate {
@@ -94,7 +93,7 @@ pub enum TlsError {
     },
     /// No client would accept the certificate: it has expired, or is not valid yet.
     #[error(
-        "the certificate {path} is valid from {from} to {to}, and now it is {now}: renew it, or set the clock",
+        "the certificate {path} is valid from {from} to {to}, but the time is {now}: renew it, or set the clock",
         path = .path.display()
     )]
     OutOfDate {
@@ -129,7 +128,7 @@ impl Tls {
         Ok(Tls { acceptor: TlsAcceptor::from(Arc::new(config)), current })
     }
 
-    /// Reads both files again. New connections get the new certificate; existing ones keep theirs.
+    /// Reads the certificate and the key again. New connections get the new certificate; existing ones keep theirs.
     ///
     /// # Errors
     /// [`TlsError`]: the certificate in use stays.

@@ -34,7 +34,7 @@ impl std::fmt::Debug for Account {
 }
 
 impl Account {
-    /// Returns its name.
+    /// Returns the name of the account.
     pub fn name(&self) -> &str {
         &self.name
     }

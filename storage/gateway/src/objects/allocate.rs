@@ -25,7 +25,7 @@ pub(crate) struct Allocator {
 
 #[derive(Debug)]
 struct Free {
-    /// Runs by their start; no two are adjacent.
+    /// The runs by their start; no two are adjacent.
     runs: BTreeMap<u64, u64>,
     blocks: u64,
 }

@@ -48,7 +48,7 @@ pub struct Checksum {
     /// The algorithm.
     #[n(0)]
     pub algorithm: Algorithm,
-    /// The bytes that it covers.
+    /// The bytes that the checksum covers.
     #[n(1)]
     pub coverage: Coverage,
     /// Base64 text.
@@ -100,7 +100,7 @@ impl Algorithm {
         }
     }
 
-    /// Returns S3's coverage for an upload in parts that asks for none.
+    /// Returns S3's coverage for an upload in parts that requests none.
     pub fn default_coverage(self) -> Coverage {
         match self {
             Algorithm::Crc64Nvme => Coverage::FullObject,
@@ -157,7 +157,7 @@ pub(crate) struct Digests {
 #[derive(Clone, Debug)]
 pub(crate) struct Digested {
     pub(crate) md5: [u8; 16],
-    /// Computed for every body: an object in parts has it if no client asks for another checksum.
+    /// The CRC64NVME of every body. An object in parts has it if no client requests another checksum.
     pub(crate) crc64nvme: u64,
     /// The requested checksum.
     pub(crate) checksum: Option<Checksum>,

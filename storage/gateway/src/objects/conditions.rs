@@ -12,7 +12,7 @@ pub const HEADERS: [&str; 5] =
 pub enum TagMatch {
     /// `*`: any object.
     Any,
-    /// This ETag, without quotes.
+    /// The ETag must be this one, without quotes.
     Tag(String),
 }
 

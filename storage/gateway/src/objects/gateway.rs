@@ -21,15 +21,15 @@ use tokio_util::task::TaskTracker;
 pub struct Options {
     /// Size classes of new objects and parts. Existing ones keep theirs.
     pub padding: Padding,
-    /// Batches that one reader or writer has in flight, at least 1. A transfer holds at most this many batches and one
-    /// more in memory; a batch has [`Device::max_batch`] blocks.
+    /// The number of batches that one reader or writer has in flight, at least 1. A transfer holds at most this many
+    /// batches and one more in memory; a batch has [`Device::max_batch`] blocks.
     pub window: usize,
     /// True if small objects share blocks. With padding they never do: each takes its class. They also do not if the
     /// table of rows is too small ([`Device::rows_bytes`]).
     pub pack: bool,
     /// The clock for the times of objects and for their expiry.
     pub clock: Clock,
-    /// Bytes of blocks that all readers and writers together hold in memory. More is refused with
+    /// The number of bytes of blocks that all readers and writers together hold in memory. More is refused with
     /// [`Error::Busy`](crate::Error::Busy). A single transfer always fits.
     pub memory: u64,
     /// Counters of the requested objects, if the owner's page shows them.
@@ -70,9 +70,9 @@ pub(crate) struct Inner {
     /// The largest number of bytes of a fragment, if small objects share blocks.
     pub(crate) max_fragment_bytes: Option<u64>,
     pub(crate) next_fragment: AtomicU64,
-    /// Bytes of all fragments that were written since the gateway was opened.
+    /// The number of bytes of all fragments that were written since the gateway was opened.
     pub(crate) fragment_bytes: AtomicU64,
-    /// Locked during a round of packing.
+    /// The lock of a round of packing.
     pub(crate) packing: tokio::sync::Mutex<()>,
     pub(crate) memory: Arc<Memory>,
     flows: AtomicU64,
@@ -81,17 +81,17 @@ pub(crate) struct Inner {
 /// The totals of a gateway. They are as secret as the objects: they change with every put and delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Containers of all accounts.
+    /// The number of containers of all accounts.
     pub containers: u64,
-    /// Objects in all containers, old versions among them.
+    /// The number of objects in all containers, old versions among them.
     pub objects: u64,
     /// Multipart uploads neither completed nor aborted.
     pub uploads: u64,
-    /// Total bytes of all objects and parts, without padding.
+    /// The number of bytes of all objects and parts, without padding.
     pub bytes: u64,
-    /// Free blocks.
+    /// The number of free blocks.
     pub free_blocks: u64,
-    /// Blocks of the device.
+    /// The number of blocks of the device.
     pub blocks: u64,
     /// The use of shared blocks by small objects.
     pub packed: PackedUsage,

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 #[derive(Default)]
 pub(crate) struct Commits {
     pub(super) waiting: Mutex<VecDeque<Box<dyn PlannedChange>>>,
-    /// Locked from the plans of a group until the group is durable and in memory.
+    /// The lock of a group, from its plans until it is durable and in memory.
     pub(super) turn: tokio::sync::Mutex<Option<FailedCommit>>,
 }
 
@@ -106,7 +106,7 @@ impl Group {
     }
 }
 
-/// Returns the largest number of bytes that a changed row adds to the table, whatever the row was before.
+/// Returns the largest number of bytes that a changed row adds to the table, for any earlier contents of the row.
 fn max_bytes((key, value): &RowChange) -> u64 {
     value.as_ref().map_or(0, |value| row_bytes(key, value))
 }

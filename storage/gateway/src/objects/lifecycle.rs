@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Keys that are checked before the catalogue is unlocked for others.
+/// The number of keys that are checked before the catalogue is unlocked for others.
 const KEYS_PER_STEP: usize = 2000;
 
 /// Applies the rules of all containers, and knows the containers that are done for this day.
@@ -33,8 +33,8 @@ impl Lifecycle {
     /// container that was done this day (UTC) with the same rules.
     ///
     /// # Errors
-    /// The first error, [`Error::Device`]. Other containers are processed all the same, and the failed one is tried
-    /// again next time.
+    /// The first error, [`Error::Device`]. The other containers are still processed, and the failed one is tried again
+    /// next time.
     pub async fn carry_out(&mut self, gateway: &Gateway, max: usize) -> Result<usize, Error> {
         let (mut count, mut outcome) = (0, Ok(()));
         for ((account, container), day, settings) in self.pending(gateway) {

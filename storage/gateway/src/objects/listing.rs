@@ -25,9 +25,9 @@ pub struct ListRequest {
 /// A page of a listing.
 #[derive(Clone, Debug, Default)]
 pub struct Listing<T> {
-    /// Keys, in order.
+    /// The keys, in order.
     pub entries: Vec<(String, T)>,
-    /// Groups, in order.
+    /// The groups, in order.
     pub prefixes: Vec<String>,
     /// The `after` of the next request, if there is more.
     pub next: Option<String>,

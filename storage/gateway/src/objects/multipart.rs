@@ -21,26 +21,26 @@ pub const MAX_PART: u16 = 10_000;
 /// S3's minimum size of a part, except for the last one.
 pub const MIN_PART: u64 = 5 << 20;
 
-/// S3's checksum of an object whose upload asked for none.
+/// S3's checksum of an object whose upload requested none.
 const DEFAULT_CHECKSUM: (Algorithm, Coverage) = (Algorithm::Crc64Nvme, Coverage::FullObject);
 
 /// A part in a request to complete an upload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedPart {
-    /// Its number, `1..=10000`.
+    /// The part's number, `1..=10000`.
     pub number: u16,
     /// The ETag that its upload returned, without quotes, if it must be checked.
     pub etag: Option<String>,
-    /// Its checksum in base64, if it must be checked.
+    /// The part's checksum in base64, if it must be checked.
     pub checksum: Option<(Algorithm, String)>,
 }
 
 /// The properties that a completed object must have; each is checked if present.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExpectedObject {
-    /// Its checksum in base64.
+    /// The object's checksum in base64.
     pub checksum: Option<(Algorithm, String)>,
-    /// Its size in bytes.
+    /// The object's size in bytes.
     pub bytes: Option<u64>,
     /// The minimum size of each of its parts, except for the last one.
     pub min_part: Option<u64>,
@@ -49,9 +49,9 @@ pub struct ExpectedObject {
 /// A page of unfinished uploads.
 #[derive(Clone, Debug, Default)]
 pub struct UploadListing {
-    /// Uploads, by key and then by name.
+    /// The uploads, by key and then by name.
     pub entries: Vec<(UploadId, Upload)>,
-    /// Groups of keys, in order.
+    /// The groups of keys, in order.
     pub prefixes: Vec<String>,
     /// The place to continue, if there is more: a key and an upload of it, or a group.
     pub next: Option<(String, Option<UploadId>)>,
@@ -138,8 +138,8 @@ impl Account {
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::NoParts`]; [`Error::InvalidPartOrder`];
-    /// [`Error::InvalidPart`]; [`Error::PartTooSmall`]; [`Error::WrongChecksum`]; [`Error::WrongSize`]; those of the
-    /// conditions; [`Error::OverQuota`]; [`Error::Device`]. The upload stays then.
+    /// [`Error::InvalidPart`]; [`Error::PartTooSmall`]; [`Error::WrongChecksum`]; [`Error::WrongSize`]; the errors of
+    /// the conditions; [`Error::OverQuota`]; [`Error::Device`]. The upload stays then.
     pub async fn complete_upload(
         &self,
         container: &str,

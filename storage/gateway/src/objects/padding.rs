@@ -3,7 +3,7 @@
 /// The rounding of the number of blocks of an object. Padding blocks are allocated, written and read like others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Padding {
-    /// As many blocks as the bytes need; 0 for an empty object.
+    /// An object takes as many blocks as its bytes need, and none if it is empty.
     #[default]
     None,
     /// The next power of two of blocks, at least one block.
@@ -24,11 +24,11 @@ pub enum PaddingError {
         "size class number {place} is {size} bytes, not more than the {before} before it: list them in ascending order"
     )]
     NotAscending {
-        /// Its number, from 1.
+        /// The number of the class, from 1.
         place: usize,
-        /// Its size in bytes.
+        /// The size of the class in bytes.
         size: u64,
-        /// The size before it in bytes, 0 for the first.
+        /// The size of the class before it in bytes, 0 for the first one.
         before: u64,
     },
 }

@@ -8,7 +8,8 @@ use crate::device::DeviceError;
 /// [`DeviceError::Unavailable`] if the system gives none.
 pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], DeviceError> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| DeviceError::Unavailable(format!("the system gave no random numbers: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| {
+        DeviceError::Unavailable(format!("the system returned no random numbers: {error}"))
+    })?;
     Ok(bytes)
 }

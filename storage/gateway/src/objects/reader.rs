@@ -61,7 +61,7 @@ impl Gateway {
     /// have dropped the reader before it.
     ///
     /// # Errors
-    /// As [`read`](Self::read), without [`Error::Busy`].
+    /// The errors of [`read`](Self::read), without [`Error::Busy`].
     pub async fn read_on(&self, object: &Arc<Object>, range: Option<Range<u64>>) -> Result<Reader, Error> {
         let span = self.checked_span(object, range)?;
         let share = self.inner.memory.wait(span.accesses.end - span.accesses.start).await?;

@@ -68,7 +68,7 @@ impl Account {
     /// one after. A reader of the old one reads it to its end.
     ///
     /// # Errors
-    /// [`Error::NoSuchContainer`]; [`Error::MetadataTooLarge`]; those of the conditions; [`Error::OverQuota`];
+    /// [`Error::NoSuchContainer`]; [`Error::MetadataTooLarge`]; the errors of the conditions; [`Error::OverQuota`];
     /// [`Error::NoArchive`]; [`Error::Device`]. The old object is unchanged then.
     pub async fn link(
         &self,

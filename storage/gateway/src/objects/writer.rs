@@ -22,14 +22,14 @@ pub struct Writer {
     declared: Option<u64>,
     /// All leases so far. A write in flight holds the leases too, so that none of its blocks is reused.
     leases: Vec<Arc<Lease>>,
-    /// Blocks of the leases that are not used yet.
+    /// The blocks of the leases that are not used yet.
     unused: VecDeque<u64>,
     partial: BytesMut,
     full: Vec<Bytes>,
     pending_writes: VecDeque<JoinHandle<Result<(), DeviceError>>>,
     bytes: u64,
     digests: Digests,
-    /// Blocks that were not free when the writer was created, and may become free.
+    /// The number of blocks that were not free when the writer was created, and may become free.
     missing: u64,
     /// A push failed or was dropped: bytes are missing, and the writer cannot be finished.
     is_incomplete: bool,

@@ -30,9 +30,9 @@ struct Secrets {
     session: Zeroizing<String>,
 }
 
-/// The system gave no random numbers.
+/// The system returned no random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the system gave no random numbers for the page's token")]
+#[error("the system returned no random numbers for the page's token")]
 pub struct GuardError;
 
 impl std::fmt::Debug for Guard {

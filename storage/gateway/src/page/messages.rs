@@ -7,17 +7,17 @@ use serde::Serialize;
 /// Everything that the page shows, at one time.
 #[derive(Clone, Debug, Serialize)]
 pub struct PageUpdate {
-    /// Milliseconds since the Unix epoch.
+    /// The number of milliseconds since the Unix epoch.
     pub time: u64,
     /// The requests of the applications.
     pub requests: RequestCells,
     /// The view of the provider: the slots touched in the store.
     pub store: StoreView,
-    /// Sums and gauges.
+    /// The sums and gauges.
     pub figures: Figures,
     /// The costs of the same blocks without an ORAM: one request of a block's bytes each.
     pub baseline: Costs,
-    /// Bytes that accesses move for each byte of a block, as stated when the vault is opened.
+    /// The number of bytes that accesses move for each byte of a block, as stated when the vault is opened.
     pub stated_per_byte: f64,
     /// The prices behind the dollars.
     pub prices: PriceSource,
@@ -34,7 +34,7 @@ pub struct PriceSource {
     pub provider: String,
     /// The month of the public price list.
     pub as_of: String,
-    /// True if these prices are an example that nobody asked for, to show the order of magnitude.
+    /// True if these prices are an example that nobody requested, to show the order of magnitude.
     pub by_default: bool,
 }
 
@@ -50,23 +50,23 @@ pub struct StoreView {
 /// Sums since the vault was opened, or since the ORAM of a demonstration was switched; and gauges.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Figures {
-    /// Bytes of the requested blocks.
+    /// The number of bytes of the requested blocks.
     pub asked_bytes: u64,
-    /// Accesses, dummies included.
+    /// The number of accesses, dummies included.
     pub accesses: u64,
-    /// Requests to the store.
+    /// The number of requests to the store.
     pub requests: u64,
-    /// Bytes sent to the store.
+    /// The number of bytes sent to the store.
     pub bytes_up: u64,
-    /// Bytes received from it.
+    /// The bytes that were received from the store.
     pub bytes_down: u64,
-    /// Bytes stored there now.
+    /// The number of bytes stored there now.
     pub stored_bytes: u64,
-    /// Blocks in the stash.
+    /// The number of blocks in the stash.
     pub stash: u64,
     /// The largest number of blocks in the stash so far.
     pub stash_peak: u64,
-    /// Bytes of trusted memory.
+    /// The number of bytes of trusted memory.
     pub trusted_bytes: u64,
     /// The median time of the last batches in milliseconds, if there were any.
     pub latency_p50: Option<f64>,
@@ -79,9 +79,9 @@ pub struct Figures {
 /// The costs of some requests.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Costs {
-    /// Requests.
+    /// The number of requests.
     pub requests: u64,
-    /// Bytes both ways.
+    /// The bytes in both directions.
     pub bytes: u64,
     /// US dollars.
     pub dollars: f64,

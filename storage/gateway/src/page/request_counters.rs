@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Cells of a row.
+/// The number of cells of a row.
 const CELLS: usize = 64;
-/// Batches whose times are kept for the latency figures.
+/// The number of batches whose times are kept for the latency figures.
 const MAX_TIMES: usize = 1024;
 
 /// Counters of requests that only grow. They are as secret as the access pattern: for the owner's page only.
@@ -27,7 +27,7 @@ struct Counters {
     blocks: u64,
     block_cells: [Cell; CELLS],
     name_cells: [Cell; CELLS],
-    /// Blocks read and blocks written.
+    /// The blocks read and blocks written.
     sums: Cell,
     times: Mutex<VecDeque<Duration>>,
 }
@@ -50,7 +50,7 @@ impl Cell {
 pub struct RequestCells {
     /// Blocks, from the first to the last.
     pub blocks: Row,
-    /// Names of objects, spread over the cells by their hash: a repeated request uses the same cell.
+    /// The names of objects, spread over the cells by their hash: a repeated request uses the same cell.
     pub names: Row,
 }
 

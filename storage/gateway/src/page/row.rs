@@ -7,8 +7,8 @@ use serde::Serialize;
 pub struct Row {
     /// The number of buckets.
     pub buckets: u64,
-    /// Reads of each cell.
+    /// The number of reads of each cell.
     pub reads: Vec<u64>,
-    /// Writes of each cell.
+    /// The number of writes of each cell.
     pub writes: Vec<u64>,
 }

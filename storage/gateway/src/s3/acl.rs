@@ -270,7 +270,7 @@ fn requested_grants(
     }
 }
 
-/// Returns whether a request has grants at all: where they do not count, it is refused before they are parsed.
+/// Returns whether a request has grants. If grants do not count, such a request is refused before they are parsed.
 fn sets_grants(headers: &HeaderMap, policy: Option<&AccessControlPolicy>) -> bool {
     let quiet = ["private", "bucket-owner-read", "bucket-owner-full-control"];
     let canned = headers.get("x-amz-acl");

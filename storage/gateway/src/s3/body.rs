@@ -14,7 +14,7 @@ use http::{Extensions, HeaderMap};
 use s3s::dto::StreamingBlob;
 use s3s::{S3Error, S3Result, s3_error};
 
-/// A body with what its request says about it.
+/// A body, and the facts in its request about it.
 pub(super) struct Incoming<'a> {
     pub(super) body: Option<StreamingBlob>,
     pub(super) length: Option<i64>,

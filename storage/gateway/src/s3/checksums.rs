@@ -7,7 +7,7 @@ use http::HeaderMap;
 use s3s::dto::{ChecksumAlgorithm, ChecksumType, CompletedPart};
 use s3s::{S3Error, S3Result, s3_error};
 
-/// The checksum of an object whose put asks for none.
+/// The checksum of an object whose put requests none.
 pub(super) const DEFAULT: Algorithm = Algorithm::Crc64Nvme;
 
 pub(super) const HEADERS: [(&str, Algorithm); 5] = [

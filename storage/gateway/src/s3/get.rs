@@ -165,7 +165,7 @@ fn check_conditions(conditions: &ReadConditions, object: &Object) -> S3Result<()
     Err(answer)
 }
 
-/// Returns the range that a `Range` header or a part number asks for.
+/// Returns the range that a `Range` header or a part number requests.
 fn requested_range(
     object: &Object,
     range: Option<&Range>,

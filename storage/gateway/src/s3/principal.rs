@@ -1,4 +1,4 @@
-//! The principal of an S3 request, and the account of the bucket that it asks for.
+//! The principal of an S3 request, and the account of the bucket that it names.
 
 use super::values;
 use crate::auth::identity::Role;
@@ -22,7 +22,7 @@ pub(super) fn principal(extensions: &Extensions) -> S3Result<&Principal> {
     extensions.get().ok_or_else(|| s3_error!(AccessDenied))
 }
 
-/// The S3 side of principals: the accounts that they ask for, and their refusals.
+/// The S3 side of principals: the accounts that they name, and their refusals.
 impl Principal {
     /// Returns the principal that begins an upload, unless it is the account itself: another account, a member by
     /// account and user, or an anonymous client.

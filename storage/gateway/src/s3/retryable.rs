@@ -13,7 +13,7 @@ pub(super) fn slow_down(text: impl Into<Cow<'static, str>>) -> S3Error {
     with_headers(error, [(RETRY_AFTER, crate::http::protocol::RETRY_AFTER.to_owned())])
 }
 
-/// Returns the error for a body that was not read, if the reason is among the causes of an error.
+/// Returns the S3 error for a body that could not be read, if `error` or one of its causes says why.
 pub(super) fn body_not_read(error: &(dyn std::error::Error + 'static)) -> Option<S3Error> {
     match find_cause(error)? {
         BodyError::Overloaded(_) => Some(slow_down(BUSY)),

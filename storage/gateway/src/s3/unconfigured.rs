@@ -23,7 +23,7 @@ macro_rules! verbs_of_buckets {
     };
 }
 
-/// Verbs that return the error for a bucket without object lock if the object exists.
+/// The verbs of object lock. If the object exists, they return the error for a bucket without object lock.
 macro_rules! verbs_of_locked_objects {
     ($($verb:ident)*) => {
         pastey::paste! {

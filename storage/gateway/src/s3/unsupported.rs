@@ -1,7 +1,7 @@
 //! Parts of a request's head that S3 knows and this gateway does not: each is refused by its name.
 //!
-//! If they were ignored, they would do harm: a `PUT` of `?renameObject` would put an empty object, a `DELETE` of `?acl`
-//! would delete the object, and a conditional copy would replace an object against its condition.
+//! It would do harm to ignore them. A `PUT` of `?renameObject` would put an empty object, a `DELETE` of `?acl` would
+//! delete the object, and a conditional copy would replace an object against its condition.
 
 use super::checksums;
 use super::values::{self, owner_id};
@@ -25,7 +25,7 @@ const PLAIN: [&str; 11] = [
     "PutObject",
 ];
 
-/// Parameters of the query that choose a verb, in S3 or in servers that extend it (`append`, `storageClass`).
+/// The parameters of the query that choose a verb, in S3 or in servers that extend it (`append`, `storageClass`).
 const SUBRESOURCES: [&str; 42] = [
     "abac",
     "accelerate",
@@ -123,7 +123,7 @@ fn not_supported(header: &str, verb: &str) -> S3Error {
     )
 }
 
-/// Refuses headers that ask for unsupported features, or that are about another account.
+/// Refuses headers that request unsupported features, or that are about another account.
 ///
 /// # Errors
 /// `NotImplemented`, which names the header or the feature; `AccessDenied`; `InvalidStorageClass`; `InvalidRequest`.

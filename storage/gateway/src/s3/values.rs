@@ -189,7 +189,7 @@ macro_rules! list_request {
 }
 pub(super) use list_request;
 
-/// Encodes names as the request asks for with `encoding-type`.
+/// Encodes names as the request demands with `encoding-type`.
 #[derive(Clone, Copy)]
 pub(super) struct Encoding {
     url: bool,

@@ -1,5 +1,5 @@
 //! Signatures of version 2 in URLs and forms. `aws s3 presign` of the command line's version 1 and boto3 make them for
-//! every endpoint that is not Amazon's.
+//! every endpoint that does not belong to Amazon.
 //!
 //! They are computed here, because s3s does not compare them in constant time. HMAC with SHA-1 is sound even though
 //! SHA-1 alone is not. All headers that begin with `x-amz-` are signed, but only some parameters of the query. A
@@ -28,7 +28,7 @@ use subtle::ConstantTimeEq;
 /// The parameters that only such a signature has.
 const SIGNATURE_PARAMETERS: [&str; 3] = ["AWSAccessKeyId", "Expires", "Signature"];
 
-/// The parameters that it covers.
+/// The parameters that the signature covers.
 const COVERED: [&str; 33] = [
     "accelerate",
     "acl",
@@ -65,7 +65,7 @@ const COVERED: [&str; 33] = [
     "website",
 ];
 
-/// The parameters that it does not cover and that are accepted all the same: they choose the page of a list.
+/// The parameters that the signature does not cover and that are still accepted: they choose the page of a list.
 const PAGING: [&str; 15] = [
     "continuation-token",
     "delimiter",

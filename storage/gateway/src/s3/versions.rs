@@ -39,7 +39,7 @@ pub(super) fn parse_id(version: Option<&str>) -> S3Result<Option<VersionId>> {
 /// Finds the object that a request names, or the version of it.
 ///
 /// # Errors
-/// `InvalidArgument` for a malformed version; those of [`Account::version`].
+/// `InvalidArgument` for a malformed version; the errors of [`Account::version`].
 pub(super) fn find(
     account: &Account,
     bucket: &str,
@@ -172,7 +172,7 @@ fn marker(listed: ListedVersion, encoding: Encoding, owner: &Owner) -> DeleteMar
     }
 }
 
-/// Returns the answer for a named delete marker as if the request had asked for the key.
+/// Returns the answer for a named delete marker as if the request had named only the key.
 pub(super) fn as_missing_key(refusal: S3Error) -> S3Error {
     match refusal.code() {
         s3s::S3ErrorCode::MethodNotAllowed => {

@@ -33,7 +33,7 @@ pub(super) const MAX_DELETES: usize = 10_000;
 const MAX_FAILURES: usize = 1000;
 /// The largest number of bytes of a list of names.
 const MAX_LIST_BYTES: usize = 8 << 20;
-/// Names that are deleted in one commit.
+/// The number of names that are deleted in one commit.
 const DELETE_BATCH: usize = 500;
 
 /// The kind of a bulk request.

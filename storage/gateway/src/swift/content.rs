@@ -35,7 +35,7 @@ impl Piece {
 #[derive(Clone, Debug)]
 pub(super) struct Content {
     pub(super) pieces: Vec<Piece>,
-    /// The ETag of the content in headers: in quotes if it is not that of the bytes.
+    /// The ETag of the content in headers. It has quotes unless it is the ETag of the bytes.
     pub(super) etag: String,
 }
 
@@ -49,7 +49,7 @@ impl Content {
         self.pieces.iter().map(Piece::bytes).sum()
     }
 
-    /// Returns the pieces with these bytes of it.
+    /// Returns the pieces with these bytes of the content.
     pub(super) fn cut(&self, range: &Range<u64>) -> Vec<Piece> {
         cut(&self.pieces, range)
     }

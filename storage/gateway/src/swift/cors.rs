@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// The methods of objects.
 const METHODS: &str = "HEAD, GET, PUT, POST, COPY, DELETE, OPTIONS";
-/// Headers that pages may see, besides those that the container adds.
+/// The headers that pages may see, besides those that the container adds.
 const EXPOSED: [&str; 8] = [
     "cache-control",
     "content-language",

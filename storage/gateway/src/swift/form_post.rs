@@ -90,7 +90,7 @@ impl Swift {
             budget.remove_limit();
             self.keep_file(context, form, &name, part).await?;
         }
-        // A form without files is checked all the same, so that a foreign client learns nothing else.
+        // A form without files is also checked, so that a foreign client learns nothing else.
         let form = match form {
             Some(form) => form,
             None => self.check_form(context, &fields)?,
@@ -224,8 +224,7 @@ fn answer(redirect: &str, status: StatusCode, message: &str) -> Response<Body> {
             answer.headers_mut().insert(LOCATION, place);
             answer
         }
-        Err(_) => {
-            Refusal::bad_request("FormPost: the redirect is no address").into_response(&http::Method::POST)
-        }
+        Err(_) => Refusal::bad_request("FormPost: the redirect is not an address")
+            .into_response(&http::Method::POST),
     }
 }

@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Reads a body of at most this many bytes, with a share of the memory, which the bytes keep.
 ///
 /// # Errors
-/// 503 if too little memory is free; those of [`whole`].
+/// 503 if too little memory is free; the errors of [`whole`].
 pub(super) async fn read_in_memory_share(gateway: &Gateway, body: Body, max: usize) -> Outcome<Bytes> {
     let bytes = body.size_hint().exact().unwrap_or(u64::MAX).min(max as u64);
     let share = gateway.inner.memory.take_bytes(bytes)?;
@@ -25,7 +25,7 @@ pub(super) async fn read_in_memory_share(gateway: &Gateway, body: Body, max: usi
 /// Reads a body of at most this many bytes.
 ///
 /// # Errors
-/// 413 for a longer one; 408 for one that takes too long; those of reading it.
+/// 413 for a longer body; 408 for a body that takes too long; the errors of reading the body.
 pub(super) async fn whole(body: Body, max: usize) -> Outcome<Bytes> {
     let too_slow = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to come.");
     tokio::time::timeout(TIMEOUT, read_without_timeout(body, max)).await.map_err(too_slow)?

@@ -62,7 +62,7 @@ impl ListingForm {
 #[derive(Clone, Debug)]
 pub(super) struct ListingQuery {
     pub(super) request: ListRequest,
-    /// With `path`, groups are omitted, and the path itself too.
+    /// The value of `path`. With it, the answer omits groups and the path itself.
     pub(super) path: Option<String>,
 }
 

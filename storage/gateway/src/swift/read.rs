@@ -139,7 +139,10 @@ pub(super) async fn with_first_bytes(
 fn boundary() -> Outcome<String> {
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(|_| {
-        super::refusal::Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "The system gave no random numbers.")
+        super::refusal::Refusal::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The system returned no random numbers.",
+        )
     })?;
     Ok(hex(&random))
 }

@@ -21,7 +21,7 @@ pub(super) fn is_temp_url(query: &Query) -> bool {
 /// The rights of a valid temporary URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TempUrlGrant {
-    /// The time at which it expires.
+    /// The time at which the URL expires.
     pub(super) expires: UnixMillis,
     /// True if the key is the container's own: the URL then reaches nothing outside of it.
     pub(super) of_container: bool,
@@ -68,7 +68,7 @@ pub(super) fn check(
         None => String::new(),
     };
     let signed = |method: &str| {
-        // The seconds are signed, in whichever form they are in the URL.
+        // The signature is over the seconds, in any form that the URL may have.
         format!("{range}{method}\n{seconds}\n{path}")
     };
     let keys = |metadata: &BTreeMap<String, String>, of_container| -> Vec<(String, bool)> {

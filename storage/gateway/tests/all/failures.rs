@@ -13,7 +13,7 @@ use std::sync::Arc;
 const BLOCK: usize = 32;
 const BLOCKS: u64 = 100;
 
-/// Without packing: these tests count blocks, and small objects must not share any.
+/// Returns options without packing: these tests count blocks, and small objects must not share any.
 fn blocks_of_their_own() -> Options {
     Options { pack: false, ..Options::default() }
 }

@@ -2,12 +2,12 @@
 
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
-mod accesses;
+mod accesses_per_verb;
 mod admin;
 mod edge;
 mod expiry;
 mod failures;
-mod groups;
+mod group_commit;
 mod histories;
 mod http;
 mod logs;

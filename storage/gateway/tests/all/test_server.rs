@@ -24,7 +24,7 @@ pub const BLOCK: usize = 4096;
 pub const BLOCKS: u64 = 8192;
 pub const BATCH: usize = 8;
 
-/// Nothing in these tests takes as long: a test that hangs fails after it.
+/// The time after which a test that hangs fails. Nothing in these tests takes as long.
 pub const TIMEOUT: Duration = Duration::from_secs(300);
 
 pub struct TestServer {

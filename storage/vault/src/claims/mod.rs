@@ -1,9 +1,9 @@
 //! A single gateway at a time: each opening claims an epoch in the store by creating its claim object.
 //!
-//! A claim belongs to one opening for good. It is noted on the trusted disk before it is sent to the store, with a
+//! A claim belongs to one opening forever. It is noted on the trusted disk before it is sent to the store, with a
 //! random token. If an opening finds a claim that the disk has noted, an earlier opening was cut off after that claim.
-//! It then claims the next epoch. An opening never goes on under a claim that it has not made itself, because a copy of
-//! the trusted folder may be about to do the same.
+//! It then claims the next epoch. An opening never continues under a claim that it has not made itself, because a copy
+//! of the trusted folder may be about to do the same.
 
 pub(crate) mod end_marker;
 pub(crate) mod notes;
@@ -34,9 +34,9 @@ impl<B: Blobs> Claims<'_, B> {
     /// The newest epoch above `known` that was claimed with this vault's key, or `known` if there is none.
     ///
     /// # Errors
-    /// [`VaultError::Tampered`] if an object with the name of such a claim is not a claim: a planted one must not pass
-    /// for another gateway, and a damaged one must not pass for none. Also if the claim of `known` is missing (unless
-    /// `known` is 0): then the claim of a gateway that has displaced this one may be missing, too.
+    /// [`VaultError::Tampered`] if an object with the name of such a claim is not a claim. A planted object must not
+    /// count as another gateway, and a damaged one must not count as no gateway. Also if the claim of `known` is
+    /// missing (unless `known` is 0): then the claim of a gateway that has displaced this one may be missing, too.
     pub(crate) async fn newest(&self, known: u32) -> Result<u32, VaultError> {
         Ok(self.claims_above(known).await?.into_iter().map(|(epoch, _)| epoch).fold(known, u32::max))
     }
@@ -44,7 +44,7 @@ impl<B: Blobs> Claims<'_, B> {
     /// The claims above `known` that were made with this vault's key.
     ///
     /// # Errors
-    /// As [`newest`](Self::newest).
+    /// The errors of [`newest`](Self::newest).
     async fn claims_above(&self, known: u32) -> Result<Vec<(u32, Vec<u8>)>, VaultError> {
         let claims = self.blobs.list(PREFIX).await?;
         if known > 0 && !claims.iter().any(|claim| epoch_of(&claim.name) == Some(known)) {
@@ -98,7 +98,7 @@ impl<B: Blobs> Claims<'_, B> {
     /// opening recognises it, and claims the next epoch.
     ///
     /// # Errors
-    /// [`VaultError::Displaced`] if another gateway was first, tampering, and those of disk and store.
+    /// [`VaultError::Displaced`] if another gateway was first, tampering, and the errors of disk and store.
     pub(crate) async fn claim(
         &self,
         disk: &TrustedDisk,
@@ -135,7 +135,7 @@ impl<B: Blobs> Claims<'_, B> {
     /// newer claim implies this one. It is one request of one size, however many claims there are.
     ///
     /// # Errors
-    /// [`VaultError::Displaced`] if it is claimed; tampering, and those of the store.
+    /// [`VaultError::Displaced`] if it is claimed; tampering, and the errors of the store.
     pub(crate) async fn check_next_epoch(&self, ours: u32) -> Result<(), VaultError> {
         // No epoch follows the last one.
         let Some(theirs) = ours.checked_add(1) else { return Ok(()) };
@@ -181,7 +181,7 @@ impl<B: Blobs> Claims<'_, B> {
                 Some(theirs) if matches!(self.read(&claim.name).await?, ClaimObject::Claim(_)) => {
                     return Err(VaultError::Displaced { ours, theirs });
                 }
-                _ => faults.push(format!("{} is no claim made with this vault's key", claim.name)),
+                _ => faults.push(format!("{} is not a claim made with this vault's key", claim.name)),
             }
         }
         Ok(faults)
@@ -271,7 +271,7 @@ fn changed_claim(epoch: u32) -> VaultError {
 
 fn not_a_claim(name: &str) -> VaultError {
     let wrong = format!(
-        "{name} in the store is no claim made with this vault's key: it was planted, or is another gateway's and \
+        "{name} in the store is not a claim made with this vault's key: it was planted, or is another gateway's and \
          was damaged; delete nothing by hand"
     );
     VaultError::Tampered(wrong.into())

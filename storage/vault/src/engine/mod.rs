@@ -42,11 +42,11 @@ pub(crate) struct Engine<U> {
     rewriting: Option<Running<()>>,
     answered: Option<Answers>,
     refusal: Option<VaultError>,
-    /// Versions that were replaced since they were last taken.
+    /// The versions that were replaced since they were last taken.
     superseded: Vec<BucketVersion>,
-    /// Buckets that got a new version since they were last taken.
+    /// The buckets that got a new version since they were last taken.
     rewritten: Vec<Bucket>,
-    /// Operations that the store has not finished, with what is needed to repeat them.
+    /// The operations that the store has not finished, with what is needed to repeat them.
     unfinished: BTreeMap<OperationId, Unfinished>,
     /// True if the plaintext of unfinished writes is kept, so that they can be repeated. Only a replay needs it.
     replaying: bool,
@@ -113,7 +113,7 @@ impl<U: Untrusted> Engine<U> {
         self.rewriting.is_some()
     }
 
-    /// Accesses since the vault was created, dummies included.
+    /// Returns the number of accesses since the vault was created, dummies included.
     pub(crate) fn accesses(&self) -> u64 {
         self.accesses
     }

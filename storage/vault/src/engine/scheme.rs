@@ -129,8 +129,8 @@ impl SchemeParameters {
         }
     }
 
-    /// The number of accesses that are still possible when the store has no room for another bucket. As a rule it is
-    /// the lower end, and it never exceeds the upper end. Then an eviction must come first.
+    /// The number of accesses that are still possible when the store has no room for another bucket. Usually it is the
+    /// lower end, and it never exceeds the upper end. Then an eviction must come first.
     pub fn reads_on_a_full_store(&self) -> RangeInclusive<u64> {
         match self {
             // Two evictions may be in flight, a third may be due, and a fourth not yet late.
@@ -174,7 +174,7 @@ impl SchemeParameters {
         self.common().capacity
     }
 
-    /// Bytes of a block.
+    /// Returns the size of a block in bytes.
     pub fn block_bytes(&self) -> u32 {
         self.common().block_bytes
     }
@@ -189,8 +189,9 @@ impl SchemeParameters {
         self.common().stash_bound.into()
     }
 
-    /// The maximum number of stash payloads that arrive or change in so many accesses and a batch, and in the evictions
-    /// that these cause. An eviction may leave as many blocks in the stash that it has read as it takes from there.
+    /// The maximum number of stash payloads that arrive or change in this many accesses and a batch, and in the
+    /// evictions that these cause. An eviction may leave as many blocks in the stash that it has read as it takes from
+    /// there.
     pub(crate) fn max_resident(&self, accesses: u64) -> u64 {
         let accesses = accesses + u64::from(self.common().max_batch);
         match self {
@@ -207,7 +208,7 @@ impl SchemeParameters {
         }
     }
 
-    /// Bytes of position map and metadata in a checkpoint.
+    /// Returns the number of bytes of position map and metadata in a checkpoint.
     pub(crate) fn map_bytes(&self) -> u64 {
         4 * self.capacity()
             + 4 * self.layout().slots()

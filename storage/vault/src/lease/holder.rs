@@ -2,8 +2,8 @@
 //!
 //! A process that has the trusted disk open holds its lock. So an opening on the same machine and disk as the last one
 //! knows that its predecessor is dead. It recognises machine and disk by a mark that the last opening has left on the
-//! disk. A copy of the disk finds another mark, and so does an opening after a reboot; these two cases cannot be told
-//! apart. In both, the mark in the store decides, which a gateway leaves when it stops in an orderly way.
+//! disk. A copy of the disk finds another mark, and so does an opening after a reboot; these two cases cannot be
+//! distinguished. In both, the mark in the store decides, which a gateway leaves when it stops in an orderly way.
 
 use super::Host;
 use crate::claims::Claims;

@@ -9,9 +9,9 @@ use ameles_seal::blob;
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 
-/// Bytes of the head.
+/// The number of bytes of the head.
 const HEAD_BYTES: usize = 21;
-/// Bytes of a field without the payload: whether it is a write, and of which block.
+/// The number of bytes of a field without the payload: whether it is a write, and of which block.
 const PLACE_BYTES: usize = 9;
 
 /// A log object.
@@ -46,19 +46,19 @@ const BATCH: u8 = 1;
 const OPENING: u8 = 2;
 const END: u8 = 3;
 
-/// Bytes for changes of rows in the object of a batch. A row of the gateway has a few hundred.
+/// Returns the number of bytes for changes of rows in the object of a batch. A row of the gateway has a few hundred.
 pub(crate) fn row_bytes(calls: usize) -> usize {
     2048 + 512 * calls
 }
 
 impl VaultParameters {
-    /// Bytes of the log object of a batch with this many accesses.
+    /// Returns the number of bytes of the log object of a batch with this many accesses.
     pub fn journal_object_bytes(&self, calls: u64) -> u64 {
         blob::sealed_bytes(text_bytes(self, calls as usize)) as u64
     }
 }
 
-/// Bytes of an object's text for this many accesses.
+/// Returns the number of bytes of an object's text for this many accesses.
 pub(crate) fn text_bytes(parameters: &VaultParameters, calls: usize) -> usize {
     let place = PLACE_BYTES + parameters.scheme.block_bytes() as usize;
     HEAD_BYTES + calls * place + row_bytes(calls)

@@ -20,7 +20,7 @@ use crate::error_reason::ErrorReason;
 use crate::trusted::disk::TrustedDisk;
 use borsh::BorshDeserialize;
 
-/// The name of the note on the trusted disk of the position after the last object that was started.
+/// The name of a note on the trusted disk. The note holds the position after the last object that was started.
 pub(crate) const NEXT_OBJECT_NOTE: &str = "log";
 /// The name of the note of the first object that the shipped checkpoint does not hold.
 pub(crate) const FIRST_NEEDED_NOTE: &str = "log-from";

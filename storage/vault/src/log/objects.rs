@@ -53,7 +53,7 @@ pub(crate) fn open(
         let why = ErrorReason::of(error).about(format_args!("{name} in the store"));
         VaultError::Tampered(why.followed_by("it was planted or damaged"))
     })?;
-    let none = || VaultError::Tampered(format!("{name} in the store is no object of the journal").into());
+    let none = || VaultError::Tampered(format!("{name} in the store is not an object of the journal").into());
     Object::decode(&text, &header.parameters).ok_or_else(none)
 }
 
@@ -63,7 +63,7 @@ impl<B: Blobs> LogObjects<'_, B> {
     ///
     /// # Errors
     /// [`VaultError::Displaced`] if a later opening has ended this journal, [`VaultError::Copied`] if another machine
-    /// has written the object, tampering, and those of the store.
+    /// has written the object, tampering, and the errors of the store.
     pub(crate) async fn create(&self, at: Position, sealed: &[u8]) -> Result<(), VaultError> {
         if self.blobs.put_if_absent(&at.name(), sealed).await? {
             return Ok(());
@@ -83,7 +83,7 @@ impl<B: Blobs> LogObjects<'_, B> {
     /// Reads the object at a position.
     ///
     /// # Errors
-    /// [`VaultError::Tampered`] if it was not made with this vault's key, and those of the store.
+    /// [`VaultError::Tampered`] if the object was not made with this vault's key; the errors of the store.
     pub(crate) async fn read(&self, at: Position) -> Result<Option<Object>, VaultError> {
         let held = self.get(at).await?;
         held.map(|held| open((self.header, self.ring), at, &held)).transpose()
@@ -133,7 +133,8 @@ impl<B: Blobs> LogObjects<'_, B> {
     /// objects that were in the store when this opening had claimed its epoch, or before.
     ///
     /// # Errors
-    /// [`VaultError::Tampered`] if an object is missing before others, those of `each`, and those of the store.
+    /// [`VaultError::Tampered`] if an object is missing before others, the errors of `each`, and the errors of the
+    /// store.
     pub(crate) async fn end_earlier_journals(
         &self,
         from: Position,

@@ -69,7 +69,7 @@ impl VaultParameters {
         if self.journal == JournalPlace::Disk {
             return JournalShare::default();
         }
-        /// Names in a page of a list.
+        /// The number of names in a page of a list.
         const PAGE: f64 = 1000.0;
         let each = self.journal_object_bytes(self.scheme.max_batch().into()) as f64;
         let between = self.recovery_point() as f64 / f64::from(self.scheme.max_batch());

@@ -42,7 +42,7 @@ use tokio::sync::RwLock;
 
 /// The row of the successor with the progress of the copier. The gateway's keys have other prefixes.
 const PROGRESS: &[u8] = b"\xffsuccession";
-/// The copier records its progress after this many batches. After a crash it copies at most so many again.
+/// The copier records its progress after this many batches. After a crash it copies at most this many again.
 const NOTED_EVERY: u64 = 16;
 
 /// The stage of a migration.
@@ -59,9 +59,9 @@ pub enum MigrationStage {
 /// The number of copied blocks, and of all blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyProgress {
-    /// Blocks that are in both vaults.
+    /// The number of blocks that are in both vaults.
     pub blocks: u64,
-    /// Blocks of the previous vault.
+    /// The number of blocks of the previous vault.
     pub of: u64,
 }
 
@@ -77,7 +77,8 @@ impl CopyProgress {
 pub struct MirroredVaults {
     old: Vault,
     new: Vault,
-    /// Held shared by every call, and exclusively by a batch of the copier, in the order of arrival.
+    /// The lock between calls and the copier, in the order of arrival. Every call holds it shared, a batch of the
+    /// copier exclusively.
     turns: Arc<RwLock<()>>,
     copied: Arc<AtomicU64>,
 }
@@ -94,7 +95,7 @@ impl MirroredVaults {
     ///
     /// # Errors
     /// [`VaultError::Parameters`] if the successor is smaller, has blocks of another size, was created for another
-    /// vault, or has been cut over to already; those of its rows.
+    /// vault, or has been cut over to already; the errors of its rows.
     pub async fn new(old: Vault, new: Vault) -> Result<(MirroredVaults, Copier), VaultError> {
         let (one, other) = (&old.header().parameters, &new.header().parameters);
         if old.block_bytes() != new.block_bytes() {
@@ -145,7 +146,7 @@ impl MirroredVaults {
     /// If the caller drops this future, a call that has started is still carried out in both vaults.
     ///
     /// # Errors
-    /// As [`Vault::access_in`], of either vault.
+    /// The errors of [`Vault::access_in`], of either vault.
     pub async fn access_in(&self, flow: Flow, calls: Vec<Call>) -> Result<Answers, VaultError> {
         for call in &calls {
             self.old.check_call(call)?;
@@ -174,7 +175,7 @@ impl MirroredVaults {
 }
 
 impl Copier {
-    /// The vaults between which it copies.
+    /// The vaults between which blocks are copied.
     pub fn vaults(&self) -> &MirroredVaults {
         &self.vaults
     }

@@ -50,7 +50,7 @@ pub struct NewKey {
 ///
 /// # Errors
 /// [`VaultError::KeyChanging`] while an earlier change is not complete, [`VaultError::Parameters`] if the key is the
-/// same, and those of an opening.
+/// same, and the errors of an opening.
 pub async fn change_key<U: VaultStore>(setup: Setup<U>, new: NewKey) -> Result<(), VaultError> {
     change(setup.erase_store(), new).await
 }
@@ -86,7 +86,7 @@ async fn change_unboxed(setup: Setup<AnyStore>, new: NewKey) -> Result<(), Vault
     if lease_term.waits_until.is_none() {
         let claims = Claims { blobs: &store, ring, vault };
         if let Err(error) = claims.mark_end(until, entropy.salt()).await {
-            tracing::warn!(%error, "the end could not be marked in the store: a takeover will wait");
+            tracing::warn!(%error, "cannot mark the end of this session in the store: a takeover will have to wait");
         }
     }
     Ok(())
@@ -96,7 +96,7 @@ async fn change_unboxed(setup: Setup<AnyStore>, new: NewKey) -> Result<(), Vault
 /// Does nothing if nothing is left to complete.
 ///
 /// # Errors
-/// [`VaultError::WrongKey`] if the vault does not have this key, and those of an opening.
+/// [`VaultError::WrongKey`] if the vault does not have this key, and the errors of an opening.
 pub async fn complete_change<U: VaultStore>(setup: &Setup<U>) -> Result<(), VaultError> {
     read_header(&setup.disk, &setup.master)?;
     agree_on_header(&setup.disk, &setup.store, &setup.master).await

@@ -3,9 +3,9 @@
 //!
 //! The trusted disk lists what is needed: the checkpoint's buckets, older ones that a recovery or a restore may read,
 //! and those that the journal has announced since. A bucket version that it does not list is dead if this vault may
-//! have written it: it is of a bucket of its tree, and not newer than the newest version that the vault knows. A newer
-//! version is planted if its epoch was never claimed, or if it is of the last epoch and none of its slots opens. The
-//! watcher sees lists, and deletions of objects that it could have listed itself.
+//! have written it. Such a version is of a bucket of the vault's tree, and not newer than the newest version that the
+//! vault knows. A newer version is planted if its epoch was never claimed, or if it is of the last epoch and none of
+//! its slots opens. The watcher sees lists, and deletions of objects that it could have listed itself.
 
 use crate::claims::end_marker::END_MARKER;
 use crate::claims::{self, Claims};
@@ -39,9 +39,9 @@ const AT_ONCE: usize = 1000;
 /// The number and the size of objects, as the store reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Objects.
+    /// The number of objects.
     pub objects: u64,
-    /// Their bytes.
+    /// The bytes of these objects.
     pub bytes: u64,
 }
 
@@ -66,11 +66,11 @@ pub struct Orphans {
     pub dead_checkpoints: Tally,
     /// Buckets newer than the newest state that no gateway of this vault has written.
     pub planted: Tally,
-    /// Buckets of the wrong size among those in use or kept. Never removed.
+    /// The buckets of the wrong size among those in use or kept. Never removed.
     pub spoilt: Vec<String>,
-    /// Objects newer than the newest state that may be another gateway's. Never removed.
+    /// Objects newer than the newest state that may belong to another gateway. Never removed.
     pub newer: Vec<String>,
-    /// Objects with names that this vault has never used. Never removed.
+    /// The objects with names that this vault has never used. Never removed.
     pub foreign: Vec<String>,
     vault: VaultHeader,
     earlier: Option<EarlierKey>,
@@ -85,11 +85,11 @@ pub struct Orphans {
 pub struct Removed {
     /// Bucket versions, planted ones included.
     pub buckets: u64,
-    /// Checkpoints.
+    /// The number of checkpoints.
     pub checkpoints: u64,
-    /// Remains of interrupted writes, which have no name.
+    /// The number of remains of interrupted writes, which have no name.
     pub unfinished: u64,
-    /// Objects with the name of an older checkpoint that do not open with this vault's key. They stay.
+    /// The number of objects with the name of an older checkpoint that do not open with this vault's key. They stay.
     pub not_ours: u64,
 }
 
@@ -97,7 +97,7 @@ pub struct Removed {
 ///
 /// # Errors
 /// [`VaultError::Displaced`] or [`VaultError::StaleTrustedState`] if another gateway has the vault and the trusted disk
-/// is an earlier copy; [`VaultError::NoVault`], [`VaultError::Damaged`], and those of the store.
+/// is an earlier copy; [`VaultError::NoVault`], [`VaultError::Damaged`], and the errors of the store.
 pub async fn find_orphans<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
@@ -244,7 +244,7 @@ impl Orphans {
     /// Removes dead objects. It may be cut off at any time and run again.
     ///
     /// # Errors
-    /// [`VaultError::Displaced`] if another gateway has opened the vault since, and those of the store.
+    /// [`VaultError::Displaced`] if another gateway has opened the vault since, and the errors of the store.
     pub async fn remove<U: VaultStore>(self, store: &U, master: &MasterKey) -> Result<Removed, VaultError> {
         let ring = KeyRing::new(master.clone(), self.earlier.clone());
         let claims = Claims { blobs: store, ring: ring.clone(), vault: self.vault.vault };

@@ -21,10 +21,10 @@ pub fn draw_header(
     VaultHeader { vault: VaultId::draw(entropy.source()), parameters, passphrase }
 }
 
-/// Creates an empty vault. Only its header is written to the store, whatever its size.
+/// Creates an empty vault. Only the vault's header is written to the store, for a vault of any size.
 ///
 /// # Errors
-/// [`VaultError::AlreadyExists`] if the disk or the store holds a vault; those of disk and store.
+/// [`VaultError::AlreadyExists`] if the disk or the store holds a vault; the errors of disk and store.
 pub(crate) async fn create<U: VaultStore>(
     setup: &mut Setup<U>,
     header: &VaultHeader,

@@ -30,7 +30,7 @@ pub(crate) struct ClaimedEpoch {
 /// Claims an epoch for this opening.
 ///
 /// # Errors
-/// [`VaultError::Displaced`], [`VaultError::StaleTrustedState`], tampering, and those of disk and store.
+/// [`VaultError::Displaced`], [`VaultError::StaleTrustedState`], tampering, and the errors of disk and store.
 pub(crate) async fn fence<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
@@ -97,6 +97,6 @@ async fn free_store_space<U: VaultStore>(
     if replaced > 0 {
         Untrusted::delete(store, &held).await?;
     }
-    tracing::info!(replaced, unfinished, "the store has no room for a claim: what nothing needs was deleted");
+    tracing::info!(replaced, unfinished, "the store had no room for a claim: unneeded objects were deleted");
     Ok(())
 }

@@ -19,7 +19,7 @@ const ANOTHER_HEADER: &str = "the vault's header in the store is not the one tha
 /// Reads the header on a trusted disk.
 ///
 /// # Errors
-/// [`VaultError::NoVault`], and those of [`VaultHeader::decode`].
+/// [`VaultError::NoVault`], and the errors of [`VaultHeader::decode`].
 pub fn read_header(disk: &TrustedDisk, master: &MasterKey) -> Result<VaultHeader, VaultError> {
     VaultHeader::decode(&raw_header(disk)?, master)
 }
@@ -27,7 +27,7 @@ pub fn read_header(disk: &TrustedDisk, master: &MasterKey) -> Result<VaultHeader
 /// Reads the header on a trusted disk, with the keys of the vault.
 ///
 /// # Errors
-/// As [`read_header`].
+/// The errors of [`read_header`].
 pub(crate) fn read_header_with_ring(
     disk: &TrustedDisk,
     master: &MasterKey,
@@ -60,7 +60,7 @@ pub async fn raw_header_of_store(store: &impl Blobs) -> Result<Vec<u8>, VaultErr
 ///
 /// # Errors
 /// [`VaultError::OtherVault`], [`VaultError::HeaderVanished`], [`VaultError::Tampered`], [`VaultError::Displaced`] if
-/// another gateway took over between the two steps of a change, and those of disk and store.
+/// another gateway took over between the two steps of a change, and the errors of disk and store.
 pub(crate) async fn agree_on_header<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
@@ -90,8 +90,8 @@ pub(crate) async fn agree_on_header<U: VaultStore>(
     }
 }
 
-/// Checks that no other gateway has taken the vault over with the earlier key since a change of the key was cut off
-/// here: the new header would lock that gateway out. A change claims the last epoch of the earlier key.
+/// Checks that no other gateway has taken the vault over with the earlier key since a change of the key was interrupted
+/// here. The new header would lock that gateway out. A change claims the last epoch of the earlier key.
 async fn check_not_displaced<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,

@@ -117,7 +117,7 @@ pub(crate) fn find_unneeded<U: VaultStore>(
     })?;
     for kept in garbage.iter().map(|garbage| garbage.written()) {
         if let Err(error) = inventory.check_size(layout, kept) {
-            // The vault can go on without it, and need not keep it after the next checkpoint is shipped.
+            // The vault can continue without it, and need not keep it after the next checkpoint is shipped.
             tracing::warn!(%error, "a replaced bucket that a restore may need is damaged");
         }
     }

@@ -1,8 +1,9 @@
-//! The journal in the store, at an opening. Nothing in it may be newer than what the trusted disk knows. The opening
-//! ends the journals of earlier openings. Its own journal starts with what the store may lack of them.
+//! The work of an opening on the journal in the store. Nothing in the journal may be newer than the state of the
+//! trusted disk. The opening ends the journals of earlier openings. Its own journal starts with the records of those
+//! that the store may lack.
 //!
-//! An opening that was cut off may have left a batch and changes of rows on the trusted disk whose log object has never
-//! arrived. Callers can see them from now on, so the store must have them first.
+//! An interrupted opening may have left a batch and changes of rows on the trusted disk without their log object in the
+//! store. Callers can see these from now on, so the store must have them first.
 
 use super::persisted_state::PersistedState;
 use crate::engine::record::{Call, Input};
@@ -32,8 +33,8 @@ pub(super) struct KnownLog {
 /// Checks that the store holds the required objects of the journal, and nothing newer. Called before the claim.
 ///
 /// # Errors
-/// [`VaultError::StaleTrustedState`] if another gateway has gone on with this vault, tampering, and those of disk and
-/// store.
+/// [`VaultError::StaleTrustedState`] if another gateway has continued with this vault, tampering, and the errors of
+/// disk and store.
 pub(super) async fn check_log<B: Blobs>(
     disk: &TrustedDisk,
     blobs: &B,
@@ -84,7 +85,7 @@ fn last_batch(persisted: &PersistedState) -> (Vec<Call>, Option<u32>) {
     last
 }
 
-/// Refuses an object that this trusted disk has not started. The first objects of an opening are no evidence: that
+/// Refuses an object that this trusted disk has not started. The first objects of an opening are not evidence: that
 /// opening may have been cut off before it had written anything.
 fn refuse_newer(next: Position, at: Position, entry: &Entry) -> Result<(), VaultError> {
     if at < next || entry.opening.is_some() {
@@ -100,7 +101,7 @@ impl KnownLog {
     /// object.
     ///
     /// # Errors
-    /// As [`check_log`], and [`VaultError::Displaced`].
+    /// The errors of [`check_log`], and [`VaultError::Displaced`].
     pub(super) async fn begin<B: Blobs>(
         self,
         disk: &TrustedDisk,

@@ -1,8 +1,8 @@
 //! The check of a bucket version in the store that is newer than all versions that the trusted disk knows.
 //!
-//! Most likely another gateway has gone on with the vault, and the trusted disk is an earlier copy. There are two signs
-//! of that, which only a holder of the key can make: a claim of the version's epoch, or a slot that opens. A version
-//! with neither sign was planted by somebody who can write to the store.
+//! Most likely another gateway has continued with the vault, and the trusted disk is an earlier copy. There are two
+//! signs of that, which only a holder of the key can make: a claim of the version's epoch, or a slot that opens. A
+//! version with neither sign was planted by somebody who can write to the store.
 
 use super::persisted_state::PersistedState;
 use crate::claims::Claims;
@@ -20,10 +20,11 @@ use ameles_seal::sealed::{Sealed, VersionedSlot};
 /// The origin of a newer version without a sign of another gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Written by somebody without the key, for this reason.
+    /// The version was written by somebody without the key, for this reason.
     Planted(&'static str),
-    /// A version of an epoch that this disk has claimed and written nothing in. It was planted; or the disk is a copy
-    /// from between the claim and the first record, and the original went on. No known key can tell the two apart.
+    /// A version of an epoch in which this disk has claimed but not written. Either it was planted, or the disk is a
+    /// copy that was made between the claim and the first record, and the original continued. No known key can
+    /// distinguish the two cases.
     Unclear,
 }
 

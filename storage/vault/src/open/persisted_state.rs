@@ -38,7 +38,7 @@ impl PersistedState {
     /// Reads the state of a vault that is not being restored, and whose store holds the same header.
     ///
     /// # Errors
-    /// [`VaultError::RestoreUnfinished`], and those of [`read_during_restore`](Self::read_during_restore).
+    /// [`VaultError::RestoreUnfinished`], and the errors of [`read_during_restore`](Self::read_during_restore).
     pub(crate) async fn read<U: VaultStore>(
         disk: &TrustedDisk,
         store: &U,
@@ -54,7 +54,7 @@ impl PersistedState {
     /// Reads the state that a restore has just written.
     ///
     /// # Errors
-    /// [`VaultError::NoVault`], [`VaultError::Damaged`], and those of the header.
+    /// [`VaultError::NoVault`], [`VaultError::Damaged`], and the errors of the header.
     pub(crate) async fn read_during_restore<U: VaultStore>(
         disk: &TrustedDisk,
         store: &U,

@@ -34,7 +34,7 @@ pub(super) struct PreviousVault<'a, L> {
     entropy: Entropy,
     /// The stash on the scratch disk.
     stash: RestoredStash,
-    /// Accesses since the stash on the scratch disk was updated.
+    /// The number of accesses since the stash on the scratch disk was updated.
     since: u64,
     /// Later payloads of blocks, from the journal in the store.
     later: HashMap<BlockId, Bytes>,

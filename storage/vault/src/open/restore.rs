@@ -4,7 +4,7 @@
 //! restore reads nothing by position. It fetches the buckets of the checkpoint in the order of their numbers into a
 //! local copy, takes the blocks from there, and draws every position again. With Ring ORAM it writes a full tree, every
 //! bucket once in the order of their numbers. With the other schemes it writes each block into an empty vault by an
-//! access. The watcher sees one scan, and then another scan or `capacity` accesses, whatever the vault holds.
+//! access. The watcher sees one scan, and then another scan or `capacity` accesses, for any contents of the vault.
 
 use super::create::write_initial_state;
 use super::header::{raw_header, raw_header_of_store, read_header};
@@ -73,7 +73,7 @@ pub struct Restore<L> {
 ///
 /// # Errors
 /// [`VaultError::AlreadyExists`], [`VaultError::TakeoverNeeded`], [`VaultError::NoCheckpoint`],
-/// [`VaultError::Receipt`], [`VaultError::WrongKey`], [`VaultError::LocalCopy`], tampering, and those of disk and
+/// [`VaultError::Receipt`], [`VaultError::WrongKey`], [`VaultError::LocalCopy`], tampering, and the errors of disk and
 /// store.
 pub async fn restore<U: VaultStore, L: VaultStore>(
     setup: Setup<U>,
@@ -117,7 +117,7 @@ async fn restore_unboxed(
             // This restore has answered no request in its epoch: the next restore need not wait for it.
             let claims = Claims { blobs: &setup.store, ring: ring.clone(), vault: header.vault };
             if let Err(error) = claims.mark_end(next, setup.entropy.salt()).await {
-                tracing::warn!(%error, "the end could not be marked in the store: the next restore will wait");
+                tracing::warn!(%error, "cannot mark the end of this restore in the store: the next restore will have to wait");
             }
             return Err(error);
         }
@@ -189,7 +189,7 @@ async fn fetch_and_rewrite<'a, U: VaultStore, L: Untrusted + 'static>(
 /// The receipt of the last checkpoint in the store, if the vault on this disk is the result of a complete restore.
 ///
 /// # Errors
-/// [`VaultError::WrongKey`], [`VaultError::Damaged`], and those of the disk.
+/// [`VaultError::WrongKey`], [`VaultError::Damaged`], and the errors of the disk.
 pub fn restored(disk: &TrustedDisk, master: &MasterKey) -> Result<Option<Receipt>, VaultError> {
     if !restore_notes::is_complete(disk)? {
         return Ok(None);
@@ -335,7 +335,7 @@ async fn choose_from<U: VaultStore>(
         match chosen {
             Ok(chosen) => return Ok(chosen),
             Err(VaultError::Tampered(why)) if expect.is_some() => {
-                tracing::warn!(%why, "skipped: an older checkpoint may be the receipt's");
+                tracing::warn!(%why, "skipped this checkpoint: the receipt may be for an older one");
                 refused.get_or_insert_with(|| VaultError::Tampered(why.followed_by(NONE_OTHER)));
             }
             Err(VaultError::Tampered(why)) => {

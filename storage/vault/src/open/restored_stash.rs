@@ -85,7 +85,7 @@ impl RestoredStash {
     /// wherever the served vault keeps its tree top.
     ///
     /// # Errors
-    /// [`VaultError::Damaged`], and those of the disk.
+    /// [`VaultError::Damaged`], and the errors of the disk.
     pub(super) fn resume(
         &self,
         scheme: PersistedScheme,

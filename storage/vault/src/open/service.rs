@@ -17,7 +17,7 @@ impl Vault {
     /// Creates an empty vault. It must be opened afterwards.
     ///
     /// # Errors
-    /// [`VaultError::AlreadyExists`], [`VaultError::Parameters`], those of disk and store.
+    /// [`VaultError::AlreadyExists`], [`VaultError::Parameters`], the errors of disk and store.
     pub async fn create<U: VaultStore>(setup: &mut Setup<U>, header: &VaultHeader) -> Result<(), VaultError> {
         create::create(setup, header).await
     }
@@ -55,7 +55,7 @@ impl Vault {
     /// that cannot leave their thread.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub async fn start<U: VaultStore>(
         setup: Setup<U>,
     ) -> Result<(Vault, impl Future<Output = ()>), VaultError> {

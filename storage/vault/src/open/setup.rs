@@ -30,7 +30,7 @@ pub struct Setup<U> {
 }
 
 impl<U: VaultStore> Setup<U> {
-    /// The same setup, with the store behind the type for which vaults are compiled.
+    /// This setup, with the store behind the type for which vaults are compiled.
     pub(crate) fn erase_store(self) -> Setup<AnyStore> {
         let Setup { disk, store, master, entropy, workers, pace, host } = self;
         Setup { disk, store: AnyStore::new(store), master, entropy, workers, pace, host }

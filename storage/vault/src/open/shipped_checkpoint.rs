@@ -30,7 +30,7 @@ pub(crate) struct FoundCheckpoint {
     pub(crate) scheme: ShippedScheme,
     pub(crate) versions: TrustedVersions,
     pub(crate) rows: Vec<Row>,
-    /// Receipts of earlier checkpoints.
+    /// The receipts of earlier checkpoints.
     pub(crate) history: Vec<(u64, [u8; 32])>,
     /// The first object of the journal in the store that the checkpoint does not hold, if the vault has such a journal.
     pub(crate) from: Option<Position>,
@@ -86,7 +86,7 @@ pub(super) fn empty_checkpoint(
 /// Fetches the checkpoint of this epoch and number, with its receipt. Its stash goes to the scratch disk.
 ///
 /// # Errors
-/// [`VaultError::Tampered`], and those of the store.
+/// [`VaultError::Tampered`], and the errors of the store.
 pub(crate) async fn fetch_checkpoint<U: VaultStore>(
     (store, scratch): (&U, &TrustedDisk),
     (header, ring): (&VaultHeader, &KeyRing),
@@ -112,7 +112,7 @@ async fn fetch<U: VaultStore>(store: &U, name: &str, max: usize) -> Result<Vec<u
 }
 
 fn not_a_checkpoint(name: &str) -> VaultError {
-    VaultError::Tampered(format!("{name} in the store is no checkpoint").into())
+    VaultError::Tampered(format!("{name} in the store is not a checkpoint").into())
 }
 
 /// Fetches the pieces one by one, and builds the state. The stash is sealed with the key `newest`.

@@ -41,7 +41,7 @@ pub(crate) struct State {
 
 /// The state of a scheme without its stash, which is in the directory.
 pub(crate) struct PersistedScheme {
-    /// Tables of words.
+    /// The tables of words.
     pub(crate) tables: Vec<Vec<u32>>,
     pub(crate) rest: Vec<u8>,
 }
@@ -50,7 +50,7 @@ impl State {
     /// Reads the state.
     ///
     /// # Errors
-    /// [`VaultError::Damaged`], and those of the disk.
+    /// [`VaultError::Damaged`], and the errors of the disk.
     pub(crate) fn read(
         disk: &TrustedDisk,
         header: &VaultHeader,
@@ -71,7 +71,7 @@ impl State {
     /// Resumes the scheme, and starts to track its changes. With a payload reader, no payloads are read into memory.
     ///
     /// # Errors
-    /// [`VaultError::Damaged`], and those of the disk.
+    /// [`VaultError::Damaged`], and the errors of the disk.
     pub(crate) fn resume(
         scheme: PersistedScheme,
         with: (Rc<DeferredStore>, Seed),
@@ -82,10 +82,10 @@ impl State {
         State::try_resume(scheme, with, side, stash)?.ok_or_else(contradiction)
     }
 
-    /// The same as [`resume`](Self::resume), but `None` if the state contradicts itself.
+    /// Does the same as [`resume`](Self::resume), but returns `None` if the state contradicts itself.
     ///
     /// # Errors
-    /// As [`resume`](Self::resume).
+    /// The errors of [`resume`](Self::resume).
     pub(crate) fn try_resume(
         scheme: PersistedScheme,
         (deferred_store, seed): (Rc<DeferredStore>, Seed),
@@ -227,7 +227,7 @@ impl Reader<'_> {
 }
 
 impl SchemeParameters {
-    /// Words of the scheme's state.
+    /// Returns the number of words of the scheme's state.
     pub(crate) fn words(&self) -> u64 {
         self.tables().iter().sum()
     }

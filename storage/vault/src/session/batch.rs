@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 impl<U: VaultStore> Session<U> {
     /// Returns whether a batch may start although a checkpoint is due. The checkpoint may wait for evictions that take
-    /// long, and reads can go on in parallel with them. So the checkpoint is late by at most a share of the interval
+    /// long, and reads can continue in parallel with them. So the checkpoint is late by at most a share of the interval
     /// between two.
     pub(super) fn may_overlap_checkpoint(&self) -> bool {
         let max = self.identity.header.parameters.latest_checkpoint();
@@ -28,7 +28,7 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Returns whether a batch must start as soon as it can. Under a pace this does not depend on what callers ask. At
-    /// the end, turns go on until every waiting caller is served.
+    /// the end, turns continue until every waiting caller is served.
     pub(super) fn is_turn(&self) -> bool {
         match self.dispatcher.pacer() {
             Some(pacer) => pacer.is_due(Instant::now()) && !self.is_closing(),
@@ -73,7 +73,7 @@ impl<U: VaultStore> Session<U> {
     }
 
     pub(super) fn answer(&mut self, answers: Result<Answers, VaultError>) {
-        // A caller that has gone away needs no answer. Its access was carried out all the same.
+        // A caller that has gone away needs no answer. Its access was still carried out.
         match answers {
             Ok(answers) => {
                 for (reply, answers) in self.waiting.answer(answers) {

@@ -24,11 +24,11 @@ use std::collections::BTreeSet;
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Buckets that were ever written; the check reads all of them.
+    /// The number of buckets that were ever written; the check reads all of them.
     pub buckets: u64,
-    /// Slots in these buckets.
+    /// The number of slots in these buckets.
     pub slots: u64,
-    /// Sealed bytes read.
+    /// The number of sealed bytes read.
     pub bytes: u64,
     /// The faults, one line for each bucket or other object. A check reports at most a hundred buckets.
     pub faults: Vec<String>,
@@ -80,8 +80,8 @@ pub(crate) struct ExpectedObjects {
     pub(crate) shipped: ShippedCheckpoint,
     /// The maximum number of bytes of a shipped checkpoint's manifest.
     pub(crate) max: usize,
-    /// The range of the journal in the store, if there is one: the first object that the shipped checkpoint does not
-    /// hold, and the position after the last object.
+    /// The range of the journal in the store, if there is one. It is from the first object that the shipped checkpoint
+    /// does not include to the position after the last object.
     pub(crate) log: Option<(Position, Position)>,
     /// The vault's header.
     pub(crate) of: VaultHeader,

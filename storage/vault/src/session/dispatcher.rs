@@ -126,7 +126,7 @@ impl Dispatcher {
         }
     }
 
-    /// Adds a task that does not touch the store as a step does, and so needs no instant of the pace.
+    /// Adds a task that needs no instant of the pace, because it makes no request of a step.
     pub(super) fn push_unpaced(&mut self, task: Task) {
         self.in_flight.push(task);
     }
@@ -138,7 +138,7 @@ impl Dispatcher {
         }
     }
 
-    /// Runs work on the disk. Meanwhile requests in flight go on, and requests that are due leave.
+    /// Runs work on the disk. Meanwhile requests in flight continue, and requests that are due leave.
     pub(super) async fn run_on_disk<T: Send + 'static>(
         &mut self,
         disk: &TrustedDisk,

@@ -83,7 +83,7 @@ impl Journal {
         is_kept.then(|| self.log.as_ref().map_or(Position::first_of(epoch), Log::next))
     }
 
-    /// Bytes of the sealed records so far.
+    /// Returns the number of bytes of the sealed records so far.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -81,7 +81,7 @@ impl LeaseRenewer {
     }
 }
 
-/// Checks for a newer claim. Renews the lease as soon as the answer comes, whatever else is running.
+/// Checks for a newer claim. Renews the lease as soon as the answer comes, even if other work is running.
 fn renew_lease<U: VaultStore>(sealed: Rc<Sealed<U>>, identity: Rc<Identity>, lease: Lease) -> Task {
     Box::pin(async move {
         let since = lease.now();

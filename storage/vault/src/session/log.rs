@@ -2,8 +2,8 @@
 //! own requests. The batch is answered when the store has the object, and the next batch does not start before. So at
 //! most the last object is in doubt.
 //!
-//! A change of rows waits for a log object, too. It goes with the next batch. If no call waits for a batch, the session
-//! makes a batch of dummies, which looks like any other.
+//! A change of rows waits for a log object, too. It is sent with the next batch. If no call waits for a batch, the
+//! session makes a batch of dummies, which looks like any other.
 
 use super::command::Reply;
 use super::identity::Identity;

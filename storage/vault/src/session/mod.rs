@@ -89,7 +89,7 @@ pub(crate) struct Session<U> {
     figures: Figures,
     startup: Startup,
     lease: Lease,
-    /// The caller that asked for the end, and the number of the checkpoint before it. The session always ships another
+    /// The caller that requested the end, and the number of the checkpoint before it. The session always ships another
     /// one, because rows may have changed since.
     closing: Option<(u64, Reply<Receipt>)>,
 }
@@ -116,7 +116,7 @@ pub(crate) struct RecoveredState<U> {
     pub(crate) garbage: Vec<Garbage>,
     /// Bucket versions in the store that nothing needs.
     pub(crate) orphans: Vec<BucketVersion>,
-    /// Operations that finished before the crash and whose completion was not journalled, with their answers.
+    /// The operations that finished before the crash and whose completion was not journalled, with their answers.
     pub(crate) finished: Vec<(OperationId, Vec<u8>)>,
     pub(crate) shipping: Shipping,
     pub(crate) pacer: Option<Pacer>,
@@ -194,7 +194,7 @@ impl<U: VaultStore> Session<U> {
         self.rows.clone()
     }
 
-    /// The trusted disk, for callers that ask for its free room.
+    /// The trusted disk, for callers that need its free room.
     pub(crate) fn disk(&self) -> TrustedDisk {
         self.disk.clone()
     }
@@ -204,7 +204,7 @@ impl<U: VaultStore> Session<U> {
         self.lease.clone()
     }
 
-    /// The status, where the session publishes its figures.
+    /// The status, in which the session publishes its figures.
     pub(crate) fn status(&self) -> Arc<Mutex<Status>> {
         self.figures.shown()
     }

@@ -1,9 +1,9 @@
 //! The timing of a paced vault. It follows only from the count of turns and from the store's answers.
 //!
 //! Every turn starts a full batch, whether or not a caller has asked. Requests leave only at *instants*, eight to a
-//! turn. So the work between two instants on this machine does not show, as long as it fits: for example how long a
-//! record takes to become durable, or how many names a checkpoint holds. Work that does not fit gets twice the time,
-//! and keeps it. So a watcher learns how slow this machine has been, to a power of two, but not what it was doing.
+//! turn. So the work between two instants on this machine does not show, if it fits. Examples are the time in which a
+//! record becomes durable, and the number of names in a checkpoint. Work that does not fit gets twice the time, and
+//! keeps it. So a watcher learns how slow this machine has been, to a power of two, but not what it was doing.
 //!
 //! The module is pure arithmetic; the caller passes the time.
 
@@ -11,7 +11,7 @@ use crate::error::VaultError;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Instants in a turn.
+/// The number of instants in a turn.
 const INSTANTS: u32 = 8;
 /// The rate at which batches are sent: the length of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,21 +41,21 @@ impl Pace {
     }
 }
 
-/// The figures of a paced vault since it was opened. The number of requested accesses is for the owner alone.
+/// The figures of a paced vault since it was opened. Only the owner may see the number of requested accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PaceFigures {
     /// The length of a turn.
     pub turn: Duration,
-    /// Turns so far, each a full batch.
+    /// The number of turns so far, each a full batch.
     pub turns: u64,
-    /// Accesses that callers requested.
+    /// The number of accesses that callers requested.
     pub asked: u64,
     /// Dummy accesses that filled up batches.
     pub dummies: u64,
-    /// Turns that started an eighth of a turn or more after they were due, because the store had not finished the last
-    /// turn, or because of a checkpoint.
+    /// The number of turns that started an eighth of a turn or more after they were due, because the store had not
+    /// finished the last turn, or because of a checkpoint.
     pub late: u64,
-    /// Turns that were skipped because they were due while another one was late.
+    /// The number of turns that were skipped because they were due while another one was late.
     pub left_out: u64,
     /// The sum of the lateness of all turns.
     pub lateness: Duration,
@@ -72,7 +72,7 @@ pub(crate) enum LocalWork {
     Step,
     /// A checkpoint on the disk.
     Checkpoint,
-    /// Sealing a checkpoint for the store, with all rows. Turns go on in parallel.
+    /// Sealing a checkpoint for the store, with all rows. Turns continue in parallel.
     Upload,
 }
 
@@ -97,8 +97,8 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// A pacer for a vault whose opening started at `origin`, before its first request, and ended at `now`. The
-    /// duration of the opening on this machine shows to a power of two of turns.
+    /// A pacer for a vault whose opening started at `origin`, before its first request, and ended at `now`. The watcher
+    /// learns the duration of the opening on this machine, rounded up to a power of two of turns.
     pub(crate) fn new(pace: Pace, origin: Instant, now: Instant) -> Self {
         let turns = (now - origin).as_nanos() / pace.0.as_nanos() + 1;
         let first_turn = u32::try_from(turns.next_power_of_two()).unwrap_or(u32::MAX);
@@ -122,7 +122,7 @@ impl Pacer {
         now < self.quiet_until
     }
 
-    /// Returns whether a turn must start as soon as it can.
+    /// Returns whether a turn must start as soon as possible.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         now >= self.due
     }
@@ -148,7 +148,7 @@ impl Pacer {
     /// Returns when requests may leave that follow from work which started at `began` and ended `now`.
     pub(crate) fn schedule(&mut self, local: LocalWork, began: Instant, now: Instant) -> Instant {
         let mut at = self.instants.after(began, self.leads[local as usize]);
-        // A step gets at most one turn: a single stall of the disk must not slow the vault down for good.
+        // A step gets at most one turn: a single stall of the disk must not slow the vault down permanently.
         while at < now && (local != LocalWork::Step || self.leads[LocalWork::Step as usize] < INSTANTS) {
             let lead = &mut self.leads[local as usize];
             *lead = lead.saturating_mul(2);

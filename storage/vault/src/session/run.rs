@@ -280,7 +280,7 @@ impl<U: VaultStore> Session<U> {
         let (epoch, salt) = (self.identity.epoch, self.entropy.salt());
         let claims = self.identity.claims(self.engine.sealed.untrusted());
         if let Err(error) = claims.mark_end(epoch, salt).await {
-            tracing::warn!(%error, "the end could not be marked in the store: a takeover will wait");
+            tracing::warn!(%error, "cannot mark the end of this session in the store: a takeover will have to wait");
         }
     }
 
@@ -315,13 +315,13 @@ impl<U: VaultStore> Session<U> {
         Ok(())
     }
 
-    /// Handles the result of a lease check. If the store could not be reached, the session goes on, and answers nothing
-    /// until it can be reached again.
+    /// Handles the result of a lease check. If the store could not be reached, the session continues, and answers
+    /// nothing until it can be reached again.
     fn on_lease_checked(&self, result: Result<(), VaultError>) -> Result<(), VaultError> {
         match result {
             Err(error @ VaultError::Unavailable(_)) if self.closing.is_none() => {
                 let answers = self.lease.is_valid();
-                tracing::warn!(%error, answers, "could not check whether another gateway has taken over the vault");
+                tracing::warn!(%error, answers, "cannot check whether another gateway has taken over the vault");
                 Ok(())
             }
             result => result,

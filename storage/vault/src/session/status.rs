@@ -1,4 +1,5 @@
-//! The figures of a served vault, for its owner. Some of them are hidden from the provider and are for the owner alone.
+//! The figures of a served vault, for its owner. Some of them are hidden from the provider: only the owner may see
+//! them.
 
 use super::pace::PaceFigures;
 use crate::store_space::StoreFigures;
@@ -11,18 +12,18 @@ use std::time::Duration;
 pub struct Status {
     /// The epoch of this opening.
     pub epoch: u32,
-    /// Accesses since the vault was made, dummies included. Public.
+    /// The number of accesses since the vault was made, dummies included. Public.
     pub accesses: u64,
     /// Off-line steps that are pending or in flight. A step that has started and waits for its turn counts as both. It
     /// is 0 if and only if there are none. Public.
     pub evictions_pending: u64,
-    /// Evictions outside of the schedule. Expected to stay 0.
+    /// The number of evictions outside of the schedule. Expected to stay 0.
     pub emergencies: u64,
-    /// The blocks on the trusted side. For the owner alone.
+    /// The blocks on the trusted side. Only the owner may see them.
     pub stash: StashFigures,
-    /// Bytes of trusted memory: position map, stash and tree top, metadata, versions.
+    /// The number of bytes of trusted memory: position map, stash and tree top, metadata, versions.
     pub trusted_bytes: u64,
-    /// Bytes written to the journal on the trusted disk since the vault was opened.
+    /// The number of bytes written to the journal on the trusted disk since the vault was opened.
     pub journal_bytes: u64,
     /// The times of this opening.
     pub opening: OpeningFigures,
@@ -32,17 +33,17 @@ pub struct Status {
     pub old_versions: u64,
     /// The table of rows.
     pub rows: RowFigures,
-    /// The reserve of the trusted disk, for when it is full.
+    /// The reserve of the trusted disk, for a full disk.
     pub reserve: ReserveFigures,
     /// The space of the store. Public.
     pub store: StoreFigures,
     /// The change of the vault's key, while it runs. Public.
     pub key_change: Option<KeyChangeFigures>,
-    /// The figures of the pace, if there is one. The number of requested accesses is for the owner alone.
+    /// The figures of the pace, if there is one. Only the owner may see the number of requested accesses.
     pub pace: Option<PaceFigures>,
 }
 
-/// The blocks in stash and tree top. For the owner alone.
+/// The blocks in stash and tree top. Only the owner may see them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StashFigures {
     /// The current number of blocks.
@@ -81,9 +82,9 @@ pub struct CheckpointFigures {
     /// journal is in the store. It is an upper bound until this opening has shipped a checkpoint, and exact from then
     /// on.
     pub unshipped: u64,
-    /// Bytes that checkpoints have written to the trusted disk since the vault was opened.
+    /// The number of bytes that checkpoints have written to the trusted disk since the vault was opened.
     pub bytes: u64,
-    /// The same bytes by kind.
+    /// The bytes of the checkpoint by kind.
     pub by_kind: CheckpointBytes,
     /// The number of pieces in which the words of the state are written.
     pub pieces: u64,
@@ -101,7 +102,7 @@ pub struct KeyChangeFigures {
 /// The bytes of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowFigures {
-    /// The bytes used. For the owner alone.
+    /// The bytes used. Only the owner may see them.
     pub used: u64,
     /// The bytes reserved.
     pub reserved: u64,

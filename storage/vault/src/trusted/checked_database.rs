@@ -95,8 +95,8 @@ mod tests {
         Ok((disk.meta("note")?, disk.journal()?, disk.snapshot()?.rows()?))
     }
 
-    /// The file of a database after some commits, the last of them small: as a kill leaves it, and as a close leaves
-    /// it.
+    /// The file of a database after some commits, of which the last is small. The first result is the file after a
+    /// kill, the second the file after a close.
     fn files() -> [Vec<u8>; 2] {
         let file = File::default();
         let disk = TrustedDisk::with_backends(file.clone(), InMemoryBackend::new()).unwrap();

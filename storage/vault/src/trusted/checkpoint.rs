@@ -46,7 +46,7 @@ impl Garbage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct ShippedCheckpoint {
     pub(crate) number: u64,
-    /// The epoch in which it was shipped.
+    /// The epoch in which the checkpoint was shipped.
     pub(crate) epoch: u32,
     /// The newest bucket version that the checkpoint knows. The checkpoint needs every version up to it that was
     /// current then.
@@ -75,7 +75,7 @@ pub struct Receipt {
     pub epoch: u32,
     /// The checkpoint's number.
     pub checkpoint: u64,
-    /// SHA-256 of the shipped checkpoint.
+    /// The SHA-256 of the shipped checkpoint.
     pub digest: [u8; 32],
 }
 
@@ -92,7 +92,7 @@ impl FromStr for Receipt {
     fn from_str(text: &str) -> Result<Self, VaultError> {
         let bad = || {
             VaultError::NotAReceipt(format!(
-                "{text:?} is no receipt: it looks like ameles1-VAULT-EPOCH-NUMBER-DIGEST"
+                "{text:?} is not a receipt: it looks like ameles1-VAULT-EPOCH-NUMBER-DIGEST"
             ))
         };
         let parts: Vec<&str> = text.trim().split('-').collect();
@@ -112,7 +112,7 @@ impl FromStr for Receipt {
     }
 }
 
-/// SHA-256 of a shipped checkpoint as stored.
+/// Returns the SHA-256 of a shipped checkpoint as stored.
 pub(crate) fn digest(sealed: &[u8]) -> [u8; 32] {
     Sha256::digest(sealed).into()
 }

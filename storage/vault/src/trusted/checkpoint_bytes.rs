@@ -3,7 +3,7 @@
 use std::ops::{AddAssign, Sub};
 
 /// The sealed bytes that checkpoints have written to the trusted disk, by kind. The database's overhead is not counted.
-/// For the owner alone.
+/// Only the owner may see them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointBytes {
     /// The payloads of blocks that came into the stash or were written there.

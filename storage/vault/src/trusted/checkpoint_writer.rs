@@ -21,23 +21,23 @@ use ameles_seal::versions::TrustedVersions;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Words of a piece: 32 KiB.
+/// The number of words of a piece: 32 KiB.
 pub(crate) const PIECE_WORDS: u64 = 8192;
-/// Bytes of pieces that are written for each access: about as many as an access adds to a delta. So deltas never hold
-/// more bytes than pieces.
+/// The number of bytes of pieces that are written for each access: about as many as an access adds to a delta. So
+/// deltas never hold more bytes than pieces.
 const PIECE_BYTES_PER_ACCESS: u64 = 128;
 
 /// Builds the checkpoints of a trusted disk.
 pub(crate) struct CheckpointWriter {
     pub(crate) directory: StashDirectory,
-    /// For each piece, the checkpoint that its words are at least as new as.
+    /// The oldest checkpoint that the words of each piece may come from.
     pieces: Vec<u64>,
     next_piece: u64,
-    /// Bytes of pieces that are due and not written yet.
+    /// The number of bytes of pieces that are due and not written yet.
     due: u64,
     /// True if the disk holds no state: the next checkpoint writes everything.
     is_new: bool,
-    /// True if the disk holds the payloads of the stash even so.
+    /// True if the disk holds the payloads of the stash, but no state.
     has_payloads: bool,
 }
 
@@ -50,9 +50,9 @@ pub(crate) struct TrustedState<'a> {
 /// The facts of a checkpoint besides the state.
 pub(crate) struct CheckpointInfo<'a> {
     pub(crate) head: CheckpointHead,
-    /// Accesses since the last checkpoint.
+    /// The number of accesses since the last checkpoint.
     pub(crate) since: u64,
-    /// Buckets whose versions have changed since the last checkpoint.
+    /// The buckets whose versions have changed since the last checkpoint.
     pub(crate) rewritten: Vec<Bucket>,
     pub(crate) garbage: &'a [Garbage],
 }
@@ -66,7 +66,7 @@ pub(crate) struct CheckpointWrite {
     pub(crate) pieces: Vec<(u64, Vec<u8>)>,
     /// Deltas up to this one are no longer needed.
     pub(crate) oldest: u64,
-    /// Versions that were replaced since the last checkpoint.
+    /// The versions that were replaced since the last checkpoint.
     pub(crate) garbage: Option<Vec<u8>>,
     /// The number of the checkpoint after which the oldest remaining version was replaced.
     pub(crate) garbage_from: u64,
@@ -119,8 +119,8 @@ impl CheckpointWriter {
         self.has_payloads = true;
     }
 
-    /// Adds payloads of zeros in slots that stay vacant, up to so many payloads in all. So the duration of a checkpoint
-    /// does not show how many blocks came into the stash.
+    /// Adds payloads of zeros in slots that stay vacant, up to this many payloads in all. So the duration of a
+    /// checkpoint does not show how many blocks came into the stash.
     pub(crate) fn pad_payloads(&mut self, change: &mut CheckpointWrite, payloads: usize, block: Bytes) {
         let more = payloads.saturating_sub(change.writes.len());
         let spare = self.directory.spare_slots(more).into_iter();
@@ -195,8 +195,8 @@ impl CheckpointWriter {
         })
     }
 
-    /// The number of pieces that are due after so many more accesses. Starts and stops make checkpoints with hardly an
-    /// access. If their deltas outnumber the pieces, one piece is due.
+    /// The number of pieces that are due after this many more accesses. Starts and stops make checkpoints with hardly
+    /// an access. If their deltas outnumber the pieces, one piece is due.
     fn turn(&mut self, number: u64, since: u64) -> u64 {
         let oldest = self.pieces.iter().copied().min().unwrap_or(number);
         let are_many = number - oldest > 64 + 4 * self.pieces.len() as u64;

@@ -7,7 +7,7 @@ use redb::{ReadableTable, Table, TableDefinition};
 
 /// The smallest page.
 const PAGE: usize = 4096;
-/// Bytes in each page for the key and the database's metadata.
+/// The number of bytes in each page for the key and the database's metadata.
 const OVERHEAD: usize = 64;
 /// The largest chunk, so that the database need not find a long run of free pages.
 const LARGEST: usize = 1 << 20;
@@ -53,7 +53,7 @@ pub(super) fn read_values(
     Ok(values)
 }
 
-/// Bytes of the next chunk.
+/// Returns the number of bytes of the next chunk.
 fn next(remaining: usize) -> usize {
     if remaining < PAGE - OVERHEAD {
         return remaining;

@@ -25,7 +25,7 @@ pub(crate) enum Change {
 #[derive(Default)]
 pub(crate) struct CommitGroup {
     waiting: Mutex<(Vec<Change>, Vec<Outcome>)>,
-    /// Held by the caller that runs a transaction.
+    /// The lock of the caller that runs a transaction.
     turn: Mutex<()>,
 }
 

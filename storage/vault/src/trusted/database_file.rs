@@ -2,7 +2,7 @@
 //! some of the [reserve](super::disk_reserve), and the first failure is recorded.
 //!
 //! redb first sets the length of a new file, then writes a header, and writes its magic number last. If a process dies
-//! before that, redb refuses the file for good. Such a file has zeros in place of the magic number and only zeros after
+//! before that, redb always refuses the file. Such a file has zeros in place of the magic number and only zeros after
 //! the header: it never held any data.
 
 use crate::trusted::disk_reserve::DiskReserve;
@@ -13,9 +13,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of redb's magic number at the start of a file.
+/// The number of bytes of redb's magic number at the start of a file.
 const MARK: u64 = 9;
-/// Bytes of the header's page.
+/// The number of bytes of the header's page.
 const HEADER: u64 = 4096;
 
 /// A backend that is emptied before it is opened, if its database was never completed.
@@ -57,7 +57,7 @@ impl<B: StorageBackend> DatabaseFile<B> {
 }
 
 impl<B: StorageBackend> StorageBackend for DatabaseFile<B> {
-    /// At the first call, redb has locked the file: no other process is creating it.
+    /// The first call shows that redb has locked the file: no other process is creating it.
     fn len(&self) -> io::Result<u64> {
         if !self.was_checked.swap(true, Ordering::Relaxed) && self.was_never_completed()? {
             self.backend.set_len(0)?;

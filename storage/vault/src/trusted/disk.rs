@@ -43,7 +43,7 @@ const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 /// The number of times that other tasks run before work starts that has no thread of its own.
 const TURNS: u32 = 3;
 
-/// Bytes of the database's cache.
+/// The number of bytes of the database's cache.
 pub const DATABASE_CACHE: u64 = 64 << 20;
 
 /// The trusted disk. Clones share it.
@@ -85,7 +85,7 @@ impl TrustedDisk {
     /// slots.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn with_backends(
         backend: impl StorageBackend,
         slot_file: impl StorageBackend,
@@ -93,10 +93,10 @@ impl TrustedDisk {
         Self::from_backends(backend, slot_file, DiskReserve::default())
     }
 
-    /// The same, with a reserve for when the disk is full.
+    /// Does the same as `with_backends`, with a reserve for a full disk.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn with_backends_and_reserve(
         backend: impl StorageBackend,
         slot_file: impl StorageBackend,
@@ -107,8 +107,8 @@ impl TrustedDisk {
         Self::from_backends(backend, slot_file, disk_reserve)
     }
 
-    /// The same disk, but other tasks run before its work starts. So a test sees whether a caller is answered before
-    /// its change is durable.
+    /// This disk, but other tasks run before its work starts. So a test sees whether a caller is answered before its
+    /// change is durable.
     pub fn yielding(self) -> Self {
         TrustedDisk { yields_first: true, ..self }
     }
@@ -127,7 +127,7 @@ impl TrustedDisk {
     /// `cache` is the memory for the database.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn with_shared_backends(
         backend: impl StorageBackend,
         slot_file: impl StorageBackend,

@@ -1,10 +1,10 @@
 //! The reserve of the trusted disk for when it is full: a file without contents, which is given up piece by piece.
 //!
 //! A write that finds the disk full takes a piece of the reserve and is repeated. So neither the database nor the slot
-//! file notices a full disk while a piece is left. From the first piece on, [writes are refused](DiskReserve::refuses_writes).
-//! Reads go on; each needs a record, and may bring a block into the stash. They stop when the rest is needed for
-//! pending work: evictions and batches in flight, a checkpoint, deletions of rows, another opening. When the disk has
-//! room again, the file is filled up, and writes are accepted.
+//! file notices a full disk while a piece is left. From the first piece on, [writes are
+//! refused](DiskReserve::refuses_writes). Reads continue; each needs a record, and may bring a block into the stash.
+//! They stop when the rest is needed for pending work: evictions and batches in flight, a checkpoint, deletions of
+//! rows, another opening. When the disk has room again, the file is filled up, and writes are accepted.
 
 use super::failure::is_full;
 use super::header::VaultParameters;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 /// The smallest piece that is given up, in bytes.
 const PIECE: u64 = 32 << 10;
-/// Bytes of an access besides payloads: its record, and the database's pages around it.
+/// The number of bytes of an access besides payloads: its record, and the database's pages around it.
 const ACCESS: u64 = 4096;
 /// The allocation unit of disks, in bytes.
 const PAGE: u64 = 4096;
@@ -110,7 +110,7 @@ pub(crate) struct DiskReserve {
     sizes: OnceLock<ReserveSizes>,
     held: AtomicU64,
     is_full: AtomicBool,
-    /// Held while the reserve changes.
+    /// The lock that is held while the reserve changes.
     turn: Mutex<()>,
     /// The time of the next check for room.
     next_check: Mutex<Option<Instant>>,

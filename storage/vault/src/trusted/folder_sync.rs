@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 /// It does so for all names, however they were created: their creator may have been cut off before it synced them.
 ///
 /// # Errors
-/// The errors of the folder that holds the file, and disk failures of folders above it. A folder further up that this
-/// user may not open, or that lies on a file system which syncs no folders, was not created by Ameles and is skipped.
+/// The errors of the folder that holds the file, and disk failures of folders above it. A folder further up is skipped
+/// if this user may not open it, or if its file system syncs no folders. Ameles did not create it.
 pub(crate) fn make_durable(file: &Path, sync: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
     let folder = folder_of(file).canonicalize()?;
     sync(&folder)?;

@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 /// The format of vaults.
 pub const FORMAT: u16 = 1;
-/// Bytes of a piece of a shipped checkpoint before it is sealed. The last piece may be shorter.
+/// The number of bytes of a piece of a shipped checkpoint before it is sealed. The last piece may be shorter.
 pub(crate) const PIECE_BYTES: usize = 16 << 20;
 /// The size of the largest checkpoint that is shipped at a stop.
 const MAX_SHIPPED_AT_STOP: u64 = 256 << 20;
@@ -34,7 +34,7 @@ const CHANGED: &str = "the vault's header in the store was changed, or cut off";
 #[borsh(use_discriminant = true)]
 #[repr(u8)]
 pub enum JournalPlace {
-    /// The trusted disk alone. A lost machine loses the writes since the last shipped checkpoint.
+    /// Only the trusted disk. A lost machine loses the writes since the last shipped checkpoint.
     #[default]
     Disk = 1,
     /// The store as well. Each batch makes an object there before it is answered, and a lost machine loses no
@@ -47,10 +47,11 @@ pub enum JournalPlace {
 #[borsh(use_discriminant = true)]
 #[repr(u8)]
 pub enum TreeTopPlace {
-    /// In memory, and on the trusted disk for the next opening.
+    /// The tree top is in memory, and on the trusted disk for the next opening.
     #[default]
     Memory = 1,
-    /// On the trusted disk alone, except for payloads that came or were requested since the last checkpoint.
+    /// The tree top is only on the trusted disk, except for payloads that came or were requested since the last
+    /// checkpoint.
     Disk = 2,
 }
 
@@ -61,11 +62,11 @@ pub struct VaultParameters {
     pub scheme: SchemeParameters,
     /// The number of the cipher ([`Cipher::number`]).
     pub cipher: u8,
-    /// Accesses between two checkpoints on the trusted disk.
+    /// The number of accesses between two checkpoints on the trusted disk.
     pub checkpoint_every: u64,
     /// The number of checkpoints on the trusted disk for each one that is shipped to the store.
     pub ship_every: u64,
-    /// Bytes reserved for the gateway's rows in every shipped checkpoint.
+    /// The number of bytes reserved for the gateway's rows in every shipped checkpoint.
     pub rows_bytes: u64,
     /// True if every batch is padded with dummy accesses to the maximum size, so that its length does not show.
     pub pad_batches: bool,
@@ -75,8 +76,8 @@ pub struct VaultParameters {
     pub tree_top: TreeTopPlace,
 }
 
-/// Bytes of memory for a block of the stash besides its payload: its entries in lists, in the index, and in the
-/// directory.
+/// The number of bytes of memory for a block of the stash besides its payload: its entries in lists, in the index, and
+/// in the directory.
 pub const STASH_ENTRY: u64 = 128;
 
 /// A vault's header.
@@ -169,7 +170,7 @@ impl VaultParameters {
         tables
     }
 
-    /// Plaintext bytes of a shipped checkpoint. They follow from the parameters alone.
+    /// Returns the number of plaintext bytes of a shipped checkpoint. They follow from the parameters alone.
     pub fn shipped_bytes(&self) -> u64 {
         let stash = self.scheme.stash_bound() * (u64::from(self.scheme.block_bytes()) + 16);
         // The rest is small and of fixed size: parameters, epochs, receipts.
@@ -187,8 +188,8 @@ impl VaultParameters {
         self.checkpoint_every + self.checkpoint_every / 4
     }
 
-    /// Accesses between two shipped checkpoints. A lost machine loses at most these, those during an upload, and a
-    /// quarter of `checkpoint_every` if a checkpoint was late.
+    /// Returns the number of accesses between two shipped checkpoints. A lost machine loses at most these, those during
+    /// an upload, and a quarter of `checkpoint_every` if a checkpoint was late.
     pub fn recovery_point(&self) -> u64 {
         self.checkpoint_every * self.ship_every
     }
@@ -210,10 +211,11 @@ impl VaultParameters {
         buckets + for_restore + for_recovery + 2 * self.shipped_bytes() + journal
     }
 
-    /// Bytes that the trusted disk needs for the next checkpoint besides the last one, and for the journal up to it, if
-    /// every access writes: one payload in the journal, and one in the stash.
+    /// Returns the number of bytes that the trusted disk needs in addition to the last checkpoint: for the next one,
+    /// and for the journal up to it. They assume that every access writes one payload in the journal and one in the
+    /// stash.
     pub fn trusted_disk_bytes(&self) -> u64 {
-        /// Bytes of an access besides its payloads: the slots of its requests, its words, pieces.
+        /// The number of bytes of an access besides its payloads: the slots of its requests, its words, pieces.
         const ACCESS: u64 = 2048;
         self.latest_checkpoint() * (2 * u64::from(self.scheme.block_bytes()) + ACCESS) + (1 << 20)
     }
@@ -315,7 +317,7 @@ impl VaultHeader {
     /// Decodes a stored header, and the earlier key in it, if the vault's key is being changed.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode).
+    /// The errors of [`decode`](Self::decode).
     pub(crate) fn decode_with_ring(bytes: &[u8], master: &MasterKey) -> Result<(Self, KeyRing), VaultError> {
         let outer = outer(bytes).map_err(|error| match behind_label(bytes) {
             Some(outer) if is_sealed_with(master, &outer) => VaultError::Tampered(CHANGED.into()),
@@ -356,13 +358,13 @@ fn open(master: &MasterKey, outer: &Outer) -> Result<Zeroizing<Vec<u8>>, BlobErr
     blob::open(master, Purpose::HEADER, NAME, &outer.sealed).map(Zeroizing::new)
 }
 
-/// Returns whether a header was sealed with this key in this format, whatever its magic number and format are.
+/// Returns whether a header was sealed with this key in this format. Ignores the header's magic number and format.
 fn is_sealed_with(master: &MasterKey, outer: &Outer) -> bool {
     let text = open(master, outer);
     text.is_ok_and(|text| decode_text(&text).is_some())
 }
 
-/// Decodes the part after the magic number and the format, whatever these are.
+/// Decodes the part after the magic number and the format, which it ignores.
 fn behind_label(bytes: &[u8]) -> Option<Outer> {
     borsh::from_slice(bytes.get(MAGIC.len() + size_of::<u16>()..)?).ok()
 }

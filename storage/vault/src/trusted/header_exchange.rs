@@ -13,7 +13,7 @@ const BEFORE: &str = "header-before";
 /// The values on the disk that start an exchange.
 ///
 /// # Errors
-/// [`VaultError::NoVault`], and those of the disk.
+/// [`VaultError::NoVault`], and the errors of the disk.
 pub(crate) fn begin_exchange(
     disk: &TrustedDisk,
     encoded: Vec<u8>,

@@ -36,7 +36,7 @@ struct Inner {
     placeholder: (PayloadOpener, Entry, Vec<u8>),
     sealed: Vec<u8>,
     opened: Vec<u8>,
-    /// Reads since the counter was last reset.
+    /// The number of reads since the counter was last reset.
     reads: usize,
     failure: Option<VaultError>,
 }
@@ -117,7 +117,7 @@ impl PayloadReader {
     /// Returns an error if a payload could not be read. Then the payloads that were read since are wrong.
     ///
     /// # Errors
-    /// [`VaultError::Damaged`], and those of the disk.
+    /// [`VaultError::Damaged`], and the errors of the disk.
     pub(crate) fn check(&self) -> Result<(), VaultError> {
         self.reader().failure.clone().map_or(Ok(()), Err)
     }

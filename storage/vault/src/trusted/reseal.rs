@@ -11,7 +11,7 @@ use ameles_core::types::{BlockId, Bytes};
 use ameles_seal::master_key::MasterKey;
 use std::collections::HashMap;
 
-/// Bytes of a stash that are in memory while it is resealed.
+/// The number of bytes of a stash that are in memory while it is resealed.
 const BYTES_AT_ONCE: u64 = 4 << 20;
 
 /// The number of blocks of a stash that are in memory while it is resealed.
@@ -24,7 +24,7 @@ impl StashDirectory {
     /// this returns. The checkpoint on the disk stays valid until another one names those slots.
     ///
     /// # Errors
-    /// [`VaultError::Damaged`], and those of the disk.
+    /// [`VaultError::Damaged`], and the errors of the disk.
     pub(crate) fn reseal(
         &mut self,
         (disk, header): (&TrustedDisk, &VaultHeader),

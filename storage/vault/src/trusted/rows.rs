@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Bytes of a row besides its key and value: their lengths, as a checkpoint stores them.
+/// The number of bytes of a row besides its key and value: their lengths, as a checkpoint stores them.
 const ROW_OVERHEAD: u64 = 8;
 
 /// The table. Its sizes are in memory, and the rows on the disk.
@@ -150,8 +150,8 @@ impl Rows {
         self.apply(changes, commit, salt)
     }
 
-    /// As [`commit`](Self::commit), but without the journal in the store: a checkpoint must be shipped before the next
-    /// commit.
+    /// Does the same as [`commit`](Self::commit), but without the journal in the store: a checkpoint must be shipped
+    /// before the next commit.
     pub(crate) fn commit_without_log(
         &self,
         changes: Vec<RowChange>,

@@ -33,9 +33,9 @@ const ZEROS_AT_ONCE: u64 = 64 << 10;
 pub(crate) struct ShippedPoint {
     /// The number of the checkpoint.
     pub(crate) number: u64,
-    /// The epoch of the session that shipped it.
+    /// The epoch of the session that shipped the checkpoint.
     pub(crate) epoch: u32,
-    /// Accesses since the vault was created.
+    /// The number of accesses since the vault was created.
     pub(crate) accesses: u64,
 }
 
@@ -46,11 +46,11 @@ pub(crate) struct ShippedStateHeader {
     /// The rest of the scheme's state.
     pub(crate) rest: Vec<u8>,
     pub(crate) versions: VersionsHead,
-    /// Receipts of earlier checkpoints.
+    /// The receipts of earlier checkpoints.
     pub(crate) history: Vec<(u64, [u8; 32])>,
     /// The number of blocks in the stash.
     pub(crate) stash: u64,
-    /// Bytes of the rows.
+    /// The number of bytes of the rows.
     pub(crate) rows: u64,
 }
 
@@ -97,7 +97,8 @@ pub(crate) fn parse_piece_name(name: &str) -> Option<(u32, u64)> {
 }
 
 impl VaultParameters {
-    /// Bytes of the stream with its padding. They are more than usual only if very many epochs are in use.
+    /// Returns the number of bytes of the stream with its padding. They are more than usual only if very many epochs
+    /// are in use.
     fn stream_bytes(&self, needed: u64) -> u64 {
         let usual = self.shipped_bytes();
         if needed <= usual { usual } else { needed.next_multiple_of(1 << 20) }
@@ -112,9 +113,9 @@ impl VaultParameters {
 /// Writes a state to its stream, as it was at one time.
 pub(crate) struct ShippedStateWriter {
     head: Option<ShippedStateHeader>,
-    /// Words that were supplied and are not in the stream yet.
+    /// The words that were supplied and are not in the stream yet.
     words: VecDeque<u32>,
-    /// Words that must still be supplied.
+    /// The words that must still be supplied.
     wanted: Range<u64>,
     order: VecDeque<BlockId>,
     entries: VecDeque<(StashSlot, Entry)>,
@@ -122,9 +123,9 @@ pub(crate) struct ShippedStateWriter {
     disk: TrustedDisk,
     block_bytes: usize,
     rows: VecDeque<Row>,
-    /// Zeros at the end of the stream.
+    /// The number of zeros at the end of the stream.
     zeros: u64,
-    /// Bytes that wait for the next piece.
+    /// The bytes that wait for the next piece.
     waiting: Vec<u8>,
     sealed: Vec<u8>,
 }
@@ -184,7 +185,7 @@ impl ShippedStateWriter {
     /// The next piece of the stream; `None` after the last one. The wanted words must have been supplied.
     ///
     /// # Errors
-    /// [`VaultError::Damaged`], and those of the disk.
+    /// [`VaultError::Damaged`], and the errors of the disk.
     pub(crate) fn next_piece(&mut self) -> Result<Option<Vec<u8>>, VaultError> {
         while self.waiting.len() < PIECE_BYTES && self.put_more()? {}
         if self.waiting.is_empty() {
@@ -194,7 +195,7 @@ impl ShippedStateWriter {
         Ok(Some(std::mem::replace(&mut self.waiting, rest)))
     }
 
-    /// Adds some bytes to the stream. Returns `false` at its end.
+    /// Adds some bytes to the stream. Returns `false` at the end of the stream.
     fn put_more(&mut self) -> Result<bool, VaultError> {
         let put = |what: &dyn Fn(&mut Vec<u8>) -> std::io::Result<()>, into: &mut Vec<u8>| {
             what(into).expect("a write to memory does not fail");
@@ -235,7 +236,7 @@ pub(crate) struct ShippedStateReader {
     order: Vec<BlockId>,
     /// The number of payloads that were returned.
     payloads: u64,
-    /// The bytes after them so far.
+    /// The bytes after these payloads so far.
     bytes: Vec<u8>,
 }
 

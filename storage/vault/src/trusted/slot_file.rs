@@ -20,14 +20,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Bytes that the operating system caches together.
+/// The number of bytes that the operating system caches together.
 const PAGE: u64 = 4096;
 
 /// The file of the stash's slots.
 #[derive(Default)]
 pub(super) struct SlotFile {
     file: OnceLock<Box<dyn StorageBackend>>,
-    /// The same file, for advice to the operating system; none for a backend that was given.
+    /// The file, for advice to the operating system, or none for a backend that was given.
     advised: OnceLock<File>,
     /// True if the operating system must cache nothing of the file.
     uncached: AtomicBool,
@@ -151,7 +151,7 @@ enum Advice {
     DisableReadAhead,
 }
 
-/// Gives the operating system advice on a file, where there is such a call.
+/// Gives the operating system advice on a file, if there is such a call.
 #[cfg(target_os = "linux")]
 fn advise(file: &File, offset: u64, bytes: Option<NonZeroU64>, advice: Advice) {
     let advice = match advice {

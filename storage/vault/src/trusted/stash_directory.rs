@@ -13,7 +13,7 @@ use ameles_seal::record::{RecordOpener, RecordSealer};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Words of an entry in the trusted state.
+/// The number of words of an entry in the trusted state.
 pub(crate) const ENTRY_WORDS: u64 = 10;
 
 /// The words of an entry; all zeros for a vacant slot.
@@ -123,11 +123,11 @@ impl SlotMap {
 /// The directory of a stash.
 pub(crate) struct StashDirectory {
     map: Arc<Mutex<SlotMap>>,
-    /// Slots that no checkpoint names.
+    /// The slots that no checkpoint names.
     free_slots: BTreeSet<StashSlot>,
-    /// Slots that only the last checkpoint names.
+    /// The slots that only the last checkpoint names.
     vacated: Vec<StashSlot>,
-    /// Slots that only an uploading checkpoint names, while there is one.
+    /// The slots that only an uploading checkpoint names, while there is one.
     pinned: Option<Vec<StashSlot>>,
     link_count: u64,
     sealing: Option<Sealing>,
@@ -293,13 +293,13 @@ impl StashDirectory {
         self.sealing = None;
     }
 
-    /// Slots that no checkpoint names. After [`on_committed`](Self::on_committed), no slot is named by only the last
-    /// one.
+    /// Returns the slots that no checkpoint names. After [`on_committed`](Self::on_committed), no slot is named by only
+    /// the last one.
     pub(crate) fn free_slots(&self) -> Vec<StashSlot> {
         self.free_slots.iter().copied().collect()
     }
 
-    /// So many slots that no checkpoint names. Adds slots if there are too few.
+    /// Returns this many slots that no checkpoint names. Adds slots if there are too few.
     pub(crate) fn spare_slots(&mut self, count: usize) -> Vec<StashSlot> {
         while self.free_slots.len() < count {
             let slot = self.map().push();
@@ -308,7 +308,7 @@ impl StashDirectory {
         self.free_slots.iter().take(count).copied().collect()
     }
 
-    /// Bytes of the directory in memory.
+    /// Returns the number of bytes of the directory in memory.
     pub(crate) fn bytes(&self) -> u64 {
         let map = self.map();
         // Bytes of a slot in the map: key, value, and the map's spare room, as it is at most seven eighths full.

@@ -14,14 +14,14 @@ use std::ops::RangeBounds;
 
 /// Everything on a trusted disk, sealed with another key.
 pub(crate) struct Resealed {
-    /// The state of the last checkpoint as a full checkpoint, which is the next one.
+    /// The state of the last checkpoint. The next checkpoint writes it in full.
     pub(crate) state: CheckpointWrite,
     /// The records after the checkpoint.
     pub(crate) journal: Vec<(u64, Vec<u8>)>,
     pub(crate) rows: Vec<Row>,
     /// The changes of rows that the journal in the store may not hold yet.
     pub(crate) unlogged: Vec<(CommitId, Vec<u8>)>,
-    /// Values by name: the headers of an exchange.
+    /// The values by name: the headers of an exchange.
     pub(crate) metas: Vec<(&'static str, Vec<u8>)>,
 }
 

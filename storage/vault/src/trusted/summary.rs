@@ -12,7 +12,7 @@ pub(crate) struct CheckpointHead {
     pub(crate) number: u64,
     /// The number of the first journal record after the checkpoint.
     pub(crate) sequence: u64,
-    /// Accesses since the vault was created.
+    /// The number of accesses since the vault was created.
     pub(crate) accesses: u64,
     /// The seed of the scheme's randomness from there on.
     pub(crate) seed: Seed,
@@ -25,7 +25,7 @@ pub(crate) struct Summary {
     /// The rest of the scheme's state.
     pub(crate) rest: Vec<u8>,
     pub(crate) versions: VersionsHead,
-    /// Slots of the stash.
+    /// The number of slots of the stash.
     pub(crate) slots: u64,
     pub(crate) keys: Vec<StashKey>,
     /// Every piece holds the words of this checkpoint or of a later one. The deltas after it are needed.

@@ -11,7 +11,7 @@ pub(crate) type CommitId = u64;
 /// Bytes of the stream in one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RowBytes {
-    /// Bytes at the start that continue a commit from earlier objects.
+    /// The number of bytes at the start that continue a commit from earlier objects.
     pub(crate) continued: u32,
     pub(crate) bytes: Vec<u8>,
 }
@@ -20,7 +20,7 @@ pub(crate) struct RowBytes {
 #[derive(Debug, Default)]
 pub(crate) struct UnloggedCommits {
     commits: VecDeque<(CommitId, Bytes)>,
-    /// Bytes of the first commit that objects already hold.
+    /// The number of bytes of the first commit that objects already hold.
     begun: usize,
     last: CommitId,
     /// The last commit that the store is known to hold.

@@ -8,7 +8,7 @@ use ameles_core::types::BlockId;
 use ameles_vault::{Call, VaultError};
 use redb::{ReadableDatabase, ReadableTable, TableDefinition};
 
-/// Bytes of checkpoints on the trusted disk for each access, after every block was written.
+/// Returns the number of bytes of checkpoints on the trusted disk for each access, after every block was written.
 async fn checkpoint_bytes_per_access(capacity: u64) -> f64 {
     const BLOCK: u32 = 256;
     const ACCESSES: u64 = 4096;
@@ -60,7 +60,7 @@ async fn used() -> VaultFixture {
 /// Opens a copy of the vault whose disk was corrupted. Returns whether that was detected.
 ///
 /// # Panics
-/// If a block has other contents than before, or the error is not that of a damaged folder.
+/// If a block has other contents than before, or the error is not the one for a damaged folder.
 async fn is_noticed(copy: &VaultFixture) -> bool {
     match copy.open_and_crash(async |vault| read_all(vault, 30).await).await {
         Ok((read, _)) => {
@@ -115,7 +115,7 @@ async fn a_part_of_the_state_that_was_changed_or_removed_is_noticed() {
             assert!(is_noticed(&copy).await, "{name} {key:?} was changed");
         }
     }
-    // The newest delta, where there is one: without it the state would be an older one.
+    // The newest delta, if there is one: without it the state would be an older one.
     let copy = fixture.copy(&fixture.store.snapshot());
     let deltas: Part = TableDefinition::new("deltas");
     change(&copy, |transaction| {

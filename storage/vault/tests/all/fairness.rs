@@ -1,4 +1,4 @@
-//! The time that a caller waits for others depends on how many there are, and not on how much they ask for.
+//! The time that a caller waits for others depends on how many there are, and not on how much they request.
 
 use crate::support::{new_vault, parameters, setup};
 use ameles_core::types::BlockId;
@@ -11,7 +11,7 @@ use std::time::Duration;
 const BATCH: u64 = 4;
 const LONG: u64 = 12;
 const SHORT: u64 = 12;
-/// Batches that a long transfer has in flight at a time.
+/// The number of batches that a long transfer has in flight at a time.
 const WINDOW: u64 = 4;
 
 fn reads(blocks: std::ops::Range<u64>) -> Vec<Call> {
@@ -21,7 +21,7 @@ fn reads(blocks: std::ops::Range<u64>) -> Vec<Call> {
 #[tokio::test(start_paused = true)]
 async fn a_short_read_waits_for_one_call_of_each_other_flow_however_long_their_transfers_are() {
     let (_header, store, disk) = new_vault(parameters(64, 32, BATCH as u32, 40)).await;
-    // In virtual time a batch takes a while, in which callers hear of the previous one.
+    // In virtual time a batch takes so long that callers get the answers of the previous one meanwhile.
     let unlimited = BitsPerSecond(0);
     let speed = LinkSpeed { round_trip: Duration::from_millis(10), up: unlimited, down: unlimited };
     let (vault, running) = Vault::start(setup(&disk, Link::new(store, speed), 3)).await.unwrap();

@@ -44,7 +44,7 @@ impl Kind {
         }
     }
 
-    /// The key that opens it.
+    /// The key that opens the vault.
     fn key(self) -> MasterKey {
         match self {
             Kind::ChangingKey => MasterKey::take(&mut [9; 32]),

@@ -30,7 +30,7 @@ impl Cells {
         let hardware = root.join(folder);
         let mut sources = BTreeMap::new();
         for path in verilog(&hardware.join("rtl"))? {
-            let name = path.file_stem().context("a cell without a file name")?.to_string_lossy().into_owned();
+            let name = path.file_stem().context("a cell has no file name")?.to_string_lossy().into_owned();
             let source = Source::parse(&name, &fs::read_to_string(&path)?)?;
             sources.insert(name, source);
         }
@@ -38,7 +38,7 @@ impl Cells {
         for folder in ["formal", "tests"] {
             for path in verilog(&hardware.join(folder))? {
                 let name =
-                    path.file_name().context("a bench without a file name")?.to_string_lossy().into_owned();
+                    path.file_name().context("a bench has no file name")?.to_string_lossy().into_owned();
                 let text = fs::read_to_string(&path)?;
                 let promise = source::first_sentence(&source::comment(&text));
                 checks.push(Check { path: format!("{folder}/{name}"), text, promise });

@@ -1,5 +1,5 @@
-//! The parser of source files of the controller. It reads what a page needs, and expects the regular style of these files:
-//! anything else is an error.
+//! The parser of source files of the controller. It reads what a page needs, and expects the regular style of these
+//! files: anything else is an error.
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -41,9 +41,9 @@ pub(super) struct Source {
     pub(super) header: Vec<String>,
     pub(super) parameters: Vec<Item>,
     pub(super) ports: Vec<Group>,
-    /// The modules that it instantiates, without repeats.
+    /// The modules that the cell instantiates, without repeats.
     pub(super) instances: Vec<String>,
-    /// The packages that it imports.
+    /// The packages that the cell imports.
     pub(super) packages: Vec<String>,
     pub(super) types: Vec<Type>,
     pub(super) constants: Vec<Item>,
@@ -208,8 +208,8 @@ pub(super) fn first_sentence(header: &[String]) -> String {
     text[..end].to_owned()
 }
 
-/// Returns the modules that lines instantiate, without repeats: names that begin with `ameles_`, before parameters or the
-/// name of the instance.
+/// Returns the modules that lines instantiate, without repeats: names that begin with `ameles_`, before parameters or
+/// the name of the instance.
 pub(super) fn instances<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for line in lines.map(str::trim_start).filter(|line| line.starts_with("ameles_")) {
@@ -250,7 +250,8 @@ mod tests {
     const CELL: &str = "// A queue.\n//\n// Interface: two sides. Timing: a cycle. Keeps: words.\nmodule a\n  \
         import ameles_pkg::*;\n#(\n  parameter int unsigned Width = 8,  // of a word\n  \
         localparam int unsigned Bits = $clog2(Width)\n) (\n  input  logic             clk_i,\n  \
-        // The way out.\n  output logic [Width-1:0] data_o,  // a word\n  ameles_b_if.source       b\n);\n\n  ameles_ram #(\n    .Depth(4)\n  \
+        // The way out.\n  output logic [Width-1:0] data_o,  // a word\n  ameles_b_if.source       b\n);\n\n  ameles_ram
+        // #(\n    .Depth(4)\n  \
         ) u_ram (.clk_i);\n  ameles_ram u_other (.clk_i);\n  ameles_pkg::job_t job;\nendmodule\n";
 
     #[test]

@@ -29,13 +29,15 @@
 //! the small stash over buckets of two stays. The reading up to the answer is on-line work ([`access`](Oram::access)),
 //! the evictions are off-line work ([`step`](Oram::step)). In between the path is **held** on the trusted side.
 //!
-//! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, the buckets of n paths,
-//! independent and uniform as in Path ORAM, but for those that are held. `step` reads the buckets that are not held of
-//! the next paths in order, two for each access, and writes all that are held then, each in one operation. Accesses and
-//! steps wait for one another. The filling of the stash shows only by an [emergency](Oram::emergencies).
+//! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, the buckets of n paths
+//! that are not held. The paths are independent and uniform, as in Path ORAM. `step` reads those buckets of the next
+//! paths that are not held, two paths for each access, in one operation. Then it writes all held buckets in one
+//! operation. Accesses and steps wait for one another. The filling of the stash shows only by an
+//! [emergency](Oram::emergencies).
 //!
-//! **Costs** of a batch of n, with K = L + 1 - top buckets of one slot a path: on-line one round trip of at most n·K
-//! slots; off-line one that reads at most 2n·K and one that writes at most 3n·K. **Parameters**: [`CircuitParameters`].
+//! **Costs** of a batch of n, with K = L + 1 - top buckets of one slot on each path. On-line: one round trip of at most
+//! n·K slots. Off-line: one that reads at most 2n·K slots, and one that writes at most 3n·K. **Parameters**:
+//! [`CircuitParameters`].
 //!
 //! **Errors**: those of [`OramError`], never `StashFull`. After any but a refusal, and after a future that was dropped
 //! half-way, it answers [`OramError::Poisoned`] only.
@@ -131,7 +133,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
         Ok(())
     }
 
-    /// Does Evict so many times: reads the next paths, takes blocks down one after the other, and writes all that is
+    /// Does Evict this many times: reads the next paths, takes blocks down one after the other, and writes all that is
     /// held.
     async fn evict(&self, evictions: u64) -> Result<(), OramError<S::Error>> {
         let mut work = mem::take(&mut self.state.borrow_mut().work);
@@ -188,7 +190,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOra
         due >= 2 * u64::from(self.parameters.max_batch) || !self.has_room() || self.positions.must_step()
     }
 
-    /// Does all evictions that are due; when no eviction is due, one to make room, or a step of the position map's.
+    /// Does all evictions that are due; when no eviction is due, one to make room, or a step of the position map.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
         let work = async || {
             let due = self.state.borrow().schedule.behind(PACE);

@@ -13,7 +13,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct CircuitParameters {
     /// N, blocks that the user can address: 1 to 2^32 - 1, and no more than Z · 2^L: half of the tree.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// L, the level of the leaves: 0 to 31. The tree has 2^L leaves.
     pub leaf_level: Level,
@@ -66,11 +66,11 @@ impl CircuitParameters {
         Ok(best)
     }
 
-    /// The number of blocks that wait above the untrusted levels after the evictions that are due, but for a
-    /// probability below 2^-80, with Z = 2 and a tree that is half full. It extrapolates the measurements of
-    /// `tests/all/circuit/stash.rs`: 0.02 blocks with one subtree; 0.5 to 0.76 a subtree with more, a deviation of 0.65
-    /// times the square root of the subtrees; and beyond that each further block at least halves the probability while
-    /// subtrees are few.
+    /// The number of blocks that wait above the untrusted levels after the due evictions, exceeded with a probability
+    /// below 2^-80. It is for Z = 2 and a tree that is half full. It extrapolates the measurements of
+    /// `tests/all/circuit/stash.rs`: 0.02 blocks with one subtree; 0.5 to 0.76 a subtree with more, with a deviation of
+    /// 0.65 times the square root of the subtrees. Beyond that, each further block at least halves the probability
+    /// while subtrees are few.
     pub fn waiting_bound(&self) -> u32 {
         let subtrees = libm::exp2(self.top.0.into());
         libm::ceil(WAITING * subtrees + 8.0 * libm::sqrt(subtrees)) as u32 + 110
@@ -94,7 +94,7 @@ impl CircuitParameters {
         Geometry::of_whole_buckets(self.leaf_level, self.top, bucket, Bucket(0))
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
@@ -110,7 +110,7 @@ impl CircuitParameters {
     }
 }
 
-/// At least the blocks that wait for a subtree on average, with Z = 2 and a tree that is half full.
+/// An upper bound of the blocks that wait for a subtree on average, with Z = 2 and a tree that is half full.
 const WAITING: f64 = 0.8;
 
 #[cfg(test)]

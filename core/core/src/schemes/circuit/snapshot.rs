@@ -24,7 +24,7 @@ pub struct CircuitSnapshot {
     schedule: EvictionSchedule,
 }
 
-/// The reason why there is no snapshot of a Circuit ORAM now, or it cannot go on from one.
+/// The reason why there is no snapshot of a Circuit ORAM now, or it cannot continue from one.
 pub type CircuitSnapshotError = SnapshotError<HalfFullTreeError>;
 
 impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R> {
@@ -48,7 +48,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
         Ok(CircuitOram { parameters, tree, store, positions, exclusive, state })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &CircuitParameters {
         &self.parameters
     }
@@ -71,8 +71,8 @@ impl<S: Store, R: RngCore> FullSnapshot<R> for CircuitOram<S, FlatPositionMap<S:
         })
     }
 
-    /// Refuses a snapshot that contradicts itself: every block in the stash or in a held bucket must have the leaf that
-    /// it is mapped to, and stand in one place.
+    /// Refuses a snapshot that contradicts itself. Every block in the stash or in a held bucket must have the leaf that
+    /// it is mapped to, and be in one place.
     fn restore(snapshot: CircuitSnapshot, store: S, random: R) -> Result<Self, CircuitSnapshotError> {
         let CircuitSnapshot { parameters, positions, stash, held, schedule } = snapshot;
         let oram = CircuitOram::new(parameters, store, FlatPositionMap::new(positions.clone()), random)?;

@@ -17,7 +17,7 @@ use futures_util::future::try_join;
 /// A scheme whose accesses are logged: each writes one slot, a dummy too.
 ///
 /// The slots of a batch are written in parallel with the work of the next batch or step, so that they cost no round
-/// trip. An answer does not wait for its slot: what was acknowledged last may be missing from the log, as in the
+/// trip. An answer does not wait for its slot. So the last acknowledged accesses may be missing from the log, as in the
 /// paper.
 ///
 /// **What the trace shows**: how many accesses there were, as without the log. Slot after slot is written; after the
@@ -29,20 +29,21 @@ pub struct Logged<O, S> {
     slots: u64,
     lock: FifoLock,
     poison_flag: PoisonFlag,
-    /// Accesses that were logged, those whose slots were written, and the slots of the others.
+    /// The accesses that were logged, those whose slots were written, and the slots of the others.
     logged: Cell<u64>,
     written: Cell<u64>,
     waiting: RefCell<Vec<u8>>,
 }
 
-/// The untrusted memory of a log of so many slots for blocks of so many bytes, in plaintext bytes: buckets of one slot.
+/// The untrusted memory of a log of this many slots for blocks of this many bytes, in plaintext bytes: buckets of one
+/// slot.
 pub fn log_layout(slots: u64, block_bytes: usize) -> Layout {
     let slot_bytes = (HEADER_BYTES + block_bytes) as u32;
     Layout::new(alloc::vec![Extent { buckets: slots, slots: 1, slot_bytes }])
 }
 
 impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
-    /// A log of so many slots: 1 to 2^31. Its buckets are numbered from `first_bucket`.
+    /// A log of this many slots: 1 to 2^31. Its buckets are numbered from `first_bucket`.
     ///
     /// # Errors
     /// [`OutOfRange`] for a log of another length.
@@ -61,7 +62,7 @@ impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
     /// with what the access left in them.
     ///
     /// # Errors
-    /// The store's.
+    /// The errors of the store.
     pub async fn read(&self) -> Result<Vec<(BlockId, Vec<u8>)>, S::Error> {
         let slots: Vec<Slot> =
             (0..self.slots).map(|slot| Slot::only(Bucket(self.first_bucket.0 + slot))).collect();
@@ -79,8 +80,8 @@ impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
         Ok(found.into_iter().map(|(_, block, payload)| (block, payload.to_vec())).collect())
     }
 
-    /// Writes the slots that wait, as many at a time as the log has. One write ends before another begins: a slot is
-    /// not written twice at a time.
+    /// Writes the slots that wait. A write has at most as many slots as the log. The next write begins after it, so
+    /// that no two writes of a slot are in flight.
     async fn write(&self) -> Result<(), OramError<S::Error>> {
         let _guard = self.lock.acquire().await;
         let slot_bytes = HEADER_BYTES + self.oram.block_bytes();

@@ -8,9 +8,9 @@
 //!     write the path, with up to Z cached blocks of p, each with a random leaf
 //! ```
 //!
-//! [`partitions`](crate::partitions) has what all schemes of partitions share, and what the trace shows. The paper
-//! was at hand as its authors' code and as others describe it. There a cached block is looked for in a fresh random
-//! partition: its own may have been written since or not, so that two accesses of a block show the same partition
+//! [`partitions`](crate::partitions) has the common parts of such schemes, and says what the trace shows. The paper was
+//! at hand as its authors' code and as others describe it. There a cached block is looked for in a fresh random
+//! partition. Its own partition may have been written since or not, so two accesses of a block show the same partition
 //! about twice as often as they should. It is looked for in its own partition here. Blocks that find no room on their
 //! path wait in the stash of the tree; there they go back to the cache. The paper's log, which is optional there too,
 //! is a scheme around it: [`Logged`].
@@ -18,8 +18,8 @@
 //! **What the trace shows** (adversary `Full`): how many accesses there were. Partitions and paths are uniform and
 //! independent.
 //!
-//! **Costs** of an access to a tree of L levels: L slots of Z blocks read on line, in one round trip for a batch, and
-//! as many written off line. Two accesses of a batch to one partition take their turns.
+//! **Costs** of an access to a tree of L levels: L slots of Z blocks are read on line, in one round trip for a batch,
+//! and L slots are written off line. Two accesses of a batch to one partition take their turns.
 //!
 //! **Errors**: those of [`partitions`](crate::partitions).
 

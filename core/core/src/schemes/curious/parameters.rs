@@ -20,7 +20,7 @@ pub struct CuriousParameters {
 }
 
 impl CuriousParameters {
-    /// The authors' parameters for so many blocks: √N partitions, k = 3, Z = 5, the least trees with twice as many
+    /// The authors' parameters for this many blocks: √N partitions, k = 3, Z = 5, the least trees with twice as many
     /// slots as blocks. The trusted side may hold twice the [least cache](PartitionsParameters::min_cache) and two
     /// batches.
     pub fn for_capacity(capacity: u64, block_bytes: u32, max_batch: u32) -> Self {

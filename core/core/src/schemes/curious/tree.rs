@@ -23,13 +23,13 @@ use rand_core::RngCore;
 pub struct TreeShape {
     /// k, children of a node: 2 to 16.
     pub arity: u32,
-    /// Levels, the root and the leaves among them: 1 to 16. At most 2^31 leaves.
+    /// The number of levels, the root and the leaves among them: 1 to 16. At most 2^31 leaves.
     pub levels: u32,
     /// Z, blocks of a bucket, and the most blocks of a put: 1 to 255.
     pub blocks_per_bucket: u32,
-    /// Blocks that may stand in the tree: 1 to as many as its buckets hold.
+    /// The maximum number of blocks in the tree: from 1 to the number that its buckets hold.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24.
+    /// The size of a block in bytes: 0 to 2^24.
     pub block_bytes: u32,
 }
 
@@ -49,12 +49,12 @@ impl TreeShape {
         range::check(&[("capacity", self.capacity, 1, slots)])
     }
 
-    /// Leaves of the tree.
+    /// Returns the number of leaves of the tree.
     pub fn leaves(&self) -> u64 {
         u64::from(self.arity).saturating_pow(self.levels - 1)
     }
 
-    /// Buckets of the tree.
+    /// Returns the number of buckets of the tree.
     pub fn buckets(&self) -> u64 {
         self.above(self.levels)
     }
@@ -65,12 +65,12 @@ impl TreeShape {
         Layout::new(alloc::vec![Extent { buckets: self.buckets(), slots: 1, slot_bytes }])
     }
 
-    /// Blocks of a path, dummies with them.
+    /// The number of blocks of a path, including dummies.
     pub fn path_blocks(&self) -> u64 {
         u64::from(self.levels) * u64::from(self.blocks_per_bucket)
     }
 
-    /// Buckets above a level.
+    /// Returns the number of buckets above a level.
     fn above(&self, level: u32) -> u64 {
         let arity = u64::from(self.arity);
         (arity.pow(level) - 1) / (arity - 1)
@@ -107,7 +107,7 @@ pub struct Tree<S, R> {
 struct State<R> {
     random: R,
     leaves: BTreeMap<BlockId, Leaf>,
-    /// Blocks of the path that was read, and such as found no room in theirs.
+    /// The blocks of the path that was read, and blocks that found no room in their paths.
     stash: Stash,
     /// The path that was read and not yet written.
     held: Option<Leaf>,
@@ -161,7 +161,7 @@ impl<S: Store, R: RngCore> Tree<S, R> {
         Ok(())
     }
 
-    /// Lays the held path out, its blocks as deep as they may stand.
+    /// Places the blocks of the held path, each as deep as possible.
     fn fill_buckets(&self, path: Leaf) -> Vec<u8> {
         let stash = &mut self.state.borrow_mut().stash;
         let depth = |handle| self.shape.deepest_common(stash.leaf(handle), path);

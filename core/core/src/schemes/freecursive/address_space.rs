@@ -22,8 +22,8 @@ pub enum PositionEntry {
 }
 
 impl AddressSpace {
-    /// The space of `capacity` blocks, with X = `labels` positions in a PosMap block, and with as many levels of
-    /// PosMap blocks as leave at most `trusted` positions for the trusted side.
+    /// The space of `capacity` blocks, with X = `labels` positions in a PosMap block. It has so many levels of PosMap
+    /// blocks that at most `trusted` positions are left for the trusted side.
     ///
     /// # Panics
     /// If X is below 2, or `trusted` is 0.
@@ -39,12 +39,12 @@ impl AddressSpace {
         AddressSpace { firsts, labels }
     }
 
-    /// Blocks in it, those of the PosMaps included.
+    /// The number of blocks, including those of the PosMaps.
     pub fn blocks(&self) -> u64 {
         self.firsts[self.firsts.len() - 1]
     }
 
-    /// The blocks of a level: 0 for the user's, i for PosMap i.
+    /// The blocks of a level: 0 is the level of the user's blocks, and i is PosMap i.
     ///
     /// # Panics
     /// If there is no such level.
@@ -52,17 +52,17 @@ impl AddressSpace {
         self.firsts[level as usize]..self.firsts[level as usize + 1]
     }
 
-    /// Levels of PosMap blocks in the tree: 0 if all positions are on the trusted side.
+    /// Returns the number of levels of PosMap blocks in the tree: 0 if all positions are on the trusted side.
     pub fn maps(&self) -> u32 {
         self.firsts.len() as u32 - 2
     }
 
-    /// Positions that the trusted side keeps.
+    /// Returns the number of positions that the trusted side keeps.
     pub fn trusted(&self) -> u64 {
         self.blocks() - self.firsts[self.firsts.len() - 2]
     }
 
-    /// The level of a block: 0 for the user's, i for PosMap i.
+    /// The level of a block: 0 for a block of the user, i for a block of PosMap i.
     pub fn level(&self, block: BlockId) -> u32 {
         self.firsts[1..].iter().take_while(|end| **end <= block.0).count() as u32
     }

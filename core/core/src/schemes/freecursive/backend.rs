@@ -1,4 +1,4 @@
-//! The tree beneath the front end: a scheme whose positions are [handed in](crate::position_map::external).
+//! The tree below the front end: a scheme whose positions [come from outside](crate::position_map::external).
 //!
 //! In Freecursive ORAM it is Path ORAM. Tiny ORAM puts [RAW ORAM](crate::schemes::raw) there (FCCM 2015, section
 //! V-E). With [Ring ORAM](crate::schemes::ring) a path is a slot of each bucket.
@@ -27,7 +27,7 @@ pub enum Backend<S: Store, R> {
     Ring(RingOram<S, ExternalPositions<S::Error>, R>),
 }
 
-/// Does the same with whichever scheme it is.
+/// Evaluates the same expression for each of the schemes.
 macro_rules! with_tree {
     ($backend:expr, $tree:ident => $work:expr) => {
         match $backend {
@@ -39,7 +39,7 @@ macro_rules! with_tree {
 }
 
 impl<S: Store, R: RngCore> Backend<S, R> {
-    /// An empty tree over a store that was never written, or, but for Ring ORAM, one that a simulation has filled.
+    /// An empty tree over a store that was never written, or, except for Ring ORAM, one that a simulation has filled.
     /// Its buckets are numbered from `first_bucket`, which is 0 for Ring ORAM.
     ///
     /// # Errors
@@ -70,7 +70,8 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     /// A Ring ORAM over a store that a simulation has filled for it.
     ///
     /// # Errors
-    /// [`FreecursiveParametersError::Ring`]; [`FreecursiveParametersError::Filled`], if the parameters are for another tree.
+    /// [`FreecursiveParametersError::Ring`]; [`FreecursiveParametersError::Filled`], if the parameters are for another
+    /// tree.
     pub(super) fn over_filled_ring(
         parameters: &BackendParameters,
         filled: FilledRing,
@@ -121,7 +122,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     /// Reads the path of a block, and takes the block out. A block that was never mapped is zeros.
     ///
     /// # Errors
-    /// As [`access_at`](Self::access_at).
+    /// The errors of [`access_at`](Self::access_at).
     pub async fn take_out(
         &self,
         block: BlockId,
@@ -134,22 +135,22 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     /// Puts a block in that is not there: it waits in the stash.
     ///
     /// # Errors
-    /// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf is none of
-    /// the tree's.
+    /// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf
+    /// is none of the tree's.
     pub fn put_in(&self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Result<(), OramError<S::Error>> {
         with_tree!(self, tree => tree.put_in(block, leaf, payload))
     }
 
-    /// Puts a block of zeros into the tree top, if there is one and it has room. For simulations that begin with a
-    /// filled tree.
+    /// Puts a block of zeros into the tree top, if there is one and it has room. Simulations that begin with a filled
+    /// tree need this.
     ///
     /// # Errors
-    /// As [`put_in`](Self::put_in).
+    /// The errors of [`put_in`](Self::put_in).
     pub fn put_in_tree_top(&self, block: BlockId, leaf: Leaf) -> Result<bool, OramError<S::Error>> {
         self.as_path().map_or(Ok(false), |tree| tree.put_in_tree_top(block, leaf))
     }
 
-    /// Reads a path that was drawn for nothing else.
+    /// Reads a path that was drawn only for this.
     ///
     /// # Errors
     /// The errors of [`Oram::access`].
@@ -157,25 +158,25 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.dummy().await)
     }
 
-    /// Merges consecutive paths from now on. Path ORAM alone does.
+    /// Merges consecutive paths from now on. Only Path ORAM does this.
     pub fn merge_paths(&self) {
         self.as_path().into_iter().for_each(PathOram::merge_paths);
     }
 
-    /// Reads and writes the siblings of a path's buckets from now on. Path ORAM alone does.
+    /// Reads and writes the siblings of a path's buckets from now on. Only Path ORAM does this.
     pub fn evict_to_siblings(&self) {
         self.as_path().into_iter().for_each(PathOram::evict_to_siblings);
     }
 
-    /// The path that was read last, if it is held. Path ORAM alone holds one.
+    /// The path that was read last, if it is held. Only Path ORAM holds one.
     pub fn held_path(&self) -> Option<Leaf> {
         self.as_path().and_then(PathOram::held_path)
     }
 
-    /// Reads the path to a leaf for nothing; over another scheme than Path ORAM, one that was drawn.
+    /// Reads the path to a leaf for no block. Only Path ORAM reads the given path; the other schemes read a drawn one.
     ///
     /// # Errors
-    /// The errors of [`Oram::access`]; [`OramError::Contradiction`] if it is no leaf.
+    /// The errors of [`Oram::access`]; [`OramError::Contradiction`] if it is not a leaf.
     pub async fn dummy_at(&self, leaf: Leaf) -> Result<(), OramError<S::Error>> {
         match self.as_path() {
             Some(tree) => tree.dummy_at(leaf).await,
@@ -191,7 +192,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.step().await)
     }
 
-    /// Pending steps of [`step`](Self::step).
+    /// Returns the number of pending steps of [`step`](Self::step).
     pub fn pending_steps(&self) -> u64 {
         with_tree!(self, tree => tree.pending_steps())
     }
@@ -201,7 +202,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.must_step())
     }
 
-    /// Work outside of the schedule so far, because the stash was too full.
+    /// Returns the work outside of the schedule so far, because the stash was too full.
     pub fn emergencies(&self) -> u64 {
         with_tree!(self, tree => tree.emergencies())
     }
@@ -258,7 +259,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         }
     }
 
-    /// Blocks in the stash now. Secret.
+    /// Returns the number of blocks in the stash now. Secret.
     pub fn stash_blocks(&self) -> usize {
         with_tree!(self, tree => tree.stash_blocks())
     }
@@ -269,7 +270,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         self.as_path().map_or(0, PathOram::index_refusals)
     }
 
-    /// Bytes on the trusted side.
+    /// Returns the number of bytes on the trusted side.
     pub fn trusted_bytes(&self) -> usize {
         with_tree!(self, tree => tree.trusted_bytes())
     }
@@ -284,7 +285,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.geometry())
     }
 
-    /// Returns whether the blocks of the top levels stand apart from the stash.
+    /// Returns whether the blocks of the top levels are outside of the stash.
     pub(super) fn has_tree_top(&self) -> bool {
         self.as_path().is_some()
     }

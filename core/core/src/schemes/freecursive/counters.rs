@@ -10,10 +10,10 @@
 //! IC, or lifts a straggler to IC = 1 under GC. The access for which IC has no room left adds 1 to GC, and all other
 //! blocks of the group become stragglers.
 
-/// Bytes of the group counter.
+/// The number of bytes of the group counter.
 const GROUP_COUNTER_BYTES: usize = 8;
 
-/// The maximum number of bits of an entry: with the bits before it in its first byte it lies in 5 bytes.
+/// The maximum number of bits of an entry. An entry may begin within a byte, and must fit into 5 bytes.
 pub(super) const MAX_BITS: u32 = 32;
 
 /// The counter of a block that was never mapped.
@@ -32,7 +32,7 @@ impl Groups {
         Groups { labels, bits }
     }
 
-    /// The maximum number of entries that a PosMap block of so many bytes can hold.
+    /// The maximum number of entries that a PosMap block of this many bytes can hold.
     pub(super) fn max_labels(block_bytes: u64, bits: u32) -> u64 {
         block_bytes.saturating_sub(GROUP_COUNTER_BYTES as u64) * 8 / u64::from(bits.max(1))
     }
@@ -163,8 +163,7 @@ mod tests {
     }
 
     proptest! {
-        /// Counters only grow, and no other entry changes, whatever blocks are accessed and whenever stragglers have
-        /// their turn.
+        /// Counters only grow, and no other entry changes, for any accessed blocks and any turns of stragglers.
         #[test]
         fn no_counter_is_given_twice_and_none_runs_over(
             labels in 2u32..9,

@@ -13,7 +13,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Bytes of a position in a PosMap block: leaf + 1, or 0 for a block that was never mapped.
+/// The number of bytes of a position in a PosMap block: leaf + 1, or 0 for a block that was never mapped.
 const LABEL_BYTES: usize = 4;
 
 /// The table on the trusted side, and the way to the positions in PosMap blocks.
@@ -54,7 +54,7 @@ impl Labels {
         }
     }
 
-    /// Bytes of the table.
+    /// Returns the number of bytes of the table.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Labels::InBlocks(table) | Labels::Separate(table) => size_of_val(table.words()),
@@ -99,7 +99,7 @@ impl Labels {
     }
 
     /// Gives a block, whose PosMap block is in the buffer, a new position: one that is drawn, if positions are kept.
-    /// `None` if its counter must not go on before a straggler of its group has moved; nothing is changed then.
+    /// `None` if its counter must not continue before a straggler of its group has moved; nothing is changed then.
     pub(super) fn assign_position(
         &mut self,
         space: &AddressSpace,

@@ -14,10 +14,10 @@ pub struct LeafFunction {
 }
 
 impl LeafFunction {
-    /// The function under a key, for a tree of so many leaves: a power of two.
+    /// The function under a key, for a tree of this many leaves: a power of two.
     ///
     /// # Panics
-    /// If the leaves are no power of two.
+    /// If the leaves are not a power of two.
     pub fn new(key: &[u8; 16], leaves: u64) -> Self {
         assert!(leaves.is_power_of_two(), "{leaves} leaves");
         LeafFunction { cipher: Aes128::new(key.into()), leaves }

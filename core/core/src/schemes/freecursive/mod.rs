@@ -15,7 +15,7 @@
 //! ```
 //!
 //! A block of the PLB is nowhere else. The tree is a [`Backend`]: a Path ORAM as in the paper, a RAW ORAM as in Tiny
-//! ORAM (FCCM 2015, section V-E), or a Ring ORAM, whose positions are [handed in](crate::position_map::external).
+//! ORAM (FCCM 2015, section V-E), or a Ring ORAM. Its positions [come from outside](crate::position_map::external).
 //!
 //! A simulated processor drives the lines one by one ([`NextPath`]), and paces the paths itself. As an [`Oram`] it
 //! shows as many paths for each access as there are levels: dummies stand in for those that the PLB saves.
@@ -40,15 +40,15 @@
 //! ```
 //!
 //! The paper remaps a group at once, by X' paths; how many an access then shows depends on secrets. Here a group is
-//! remapped a straggler at a time. An access has **one turn**, with a path that a dummy stands in for. It belongs to
-//! a level of PosMap blocks that is drawn; if that group has no straggler, to the lowest level's.
-//! [`min_bits`](FreecursiveParameters::min_bits) are enough for all stragglers to have moved when IC is used up
-//! again, but for a probability below 2^-80 a group remap. Should it happen, the others move at once, and count as
+//! remapped a straggler at a time. An access has **one turn**, with a path that a dummy stands in for. It belongs to a
+//! level of PosMap blocks that is drawn; if that group has no straggler, to the group of the lowest level.
+//! [`min_bits`](FreecursiveParameters::min_bits) are enough for all stragglers to have moved when IC is used up again,
+//! except with a probability below 2^-80 for each group remap. Should it happen, the others move at once, and count as
 //! [emergencies](Oram::emergencies). No block ever gets a counter twice.
 //!
-//! A caller that drives the lines calls [`remap_straggler`](FreecursiveOram::remap_straggler) before each of them. Every group
-//! has its turn then, and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without turns, line 11 ends in
-//! [`OramError::Backlogged`].
+//! A caller that drives the lines calls [`remap_straggler`](FreecursiveOram::remap_straggler) before each of them.
+//! Every group has its turn then, and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without turns, line 11 ends
+//! in [`OramError::Backlogged`].
 //!
 //! # Tags (PMMAC, section 6)
 //!
@@ -60,35 +60,35 @@
 //! 16  serve d;  h <- MAC_K(d || a || c');  a PosMap block gets its tag when it leaves the PLB
 //! ```
 //!
-//! The counters of the last level are on the trusted side, and a PosMap block is checked when it comes into the PLB.
-//! So each counter that is used is the one that was written last, and with it no older block fits. A block of
-//! interest that was changed, exchanged, replayed or dropped ends in [`OramError::Contradiction`], and everything
-//! after it in [`OramError::Poisoned`]: no answer is wrong. **What is not found out**, as in the paper: what befalls
-//! other blocks of a path, until they are of interest; headers, but for the block and leaf of a block of interest;
-//! junk that fills the stash. Contents are not hidden. And the moment when it refuses tells a store that lies which
-//! block was of interest. A layer below that seals whole buckets prevents both.
+//! The counters of the last level are on the trusted side, and a PosMap block is checked when it comes into the PLB. So
+//! each counter that is used is the one that was written last, and with it no older block fits. A block of interest
+//! that was changed, exchanged, replayed or dropped ends in [`OramError::Contradiction`], and everything after it in
+//! [`OramError::Poisoned`]: no answer is wrong. **What is not detected**, as in the paper: changes of other blocks of a
+//! path, until one of them is the block of interest; changes of headers, except for the block and leaf of a block of
+//! interest; junk that fills the stash. Contents are not hidden. And the moment when it refuses tells a store that lies
+//! which block was of interest. A layer below that seals whole buckets prevents both.
 //!
 //! The bound: with q tags over payloads of ℓ blocks of AES, a forgery in v attempts succeeds with a probability of at
-//! most about 5·(ℓ + 1)·q²/2^128 + v/2^128 and what tells AES from a random permutation. That is 2^-29 after 2^47
-//! accesses with 64 bytes. The paper's tags have 80 bits.
+//! most about 5·(ℓ + 1)·q²/2^128 + v/2^128, plus the advantage of telling AES from a random permutation. That is 2^-29
+//! after 2^47 accesses with 64 bytes. The paper's tags have 80 bits.
 //!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses shows n·H paths one after the other, with H =
 //! [`paths_per_access`](FreecursiveParameters::paths_per_access). All pending steps of the tree are done before the
-//! next is read: over Path ORAM the path is written back; over RAW ORAM its headers are; over RAW and Ring ORAM
-//! evictions follow the count of paths, and over Ring ORAM reshuffles the count of reads of a bucket. So what else
-//! shows follows from the paths. All are independent and uniform, if [every path is read](TrustedHits::ReadThePath);
-//! with the other options they are not. Computed positions are as good as the PRF. Driven line by line, the number of
-//! paths shows what the PLB held and which groups have stragglers: the caller must hide that, with paths at a fixed
-//! rate. Evictions because the stash is too full show, as with the tree alone.
+//! next path is read. Path ORAM writes the path back, RAW ORAM its headers. In RAW and Ring ORAM, evictions follow the
+//! count of paths. In Ring ORAM, reshuffles follow the count of reads of a bucket. So what else shows follows from the
+//! paths. All are independent and uniform, if [every path is read](TrustedHits::ReadThePath); with the other options
+//! they are not. Computed positions are as good as the PRF. If a caller drives it line by line, the number of paths
+//! shows what the PLB held and which groups have stragglers. The caller must hide that, with paths at a fixed rate.
+//! Evictions because the stash is too full show, as with the tree alone.
 //!
-//! **Costs** of an access: H times those of a batch of one over the tree, of which the last is off-line as far as it
-//! is there. Over Path ORAM that is H round trips of a path each, and as many for writing them back. Over RAW ORAM
-//! what is written back is headers, over Ring ORAM a path is a slot a bucket; every A paths there is an eviction. H
-//! is the number of levels, and one more with counters. Driven line by line, group remaps take at most X' - 1 paths
-//! in 2^(β-1) - 1 accesses to a group: 0.4 % with β = 14. A path computes two positions, of one block of AES each,
-//! and two tags of ℓ + 1.
+//! **Costs** of an access: H times those of a batch of one access over the tree. The last one is off-line to the same
+//! extent. Over Path ORAM that is H round trips of a path each, and as many for writing them back. RAW ORAM writes only
+//! headers back. In Ring ORAM a path is one slot of each bucket. Both have an eviction every A paths. H is the number
+//! of levels, and one more with counters. Driven line by line, group remaps take at most X' - 1 paths in 2^(β-1)
+//! - 1 accesses to a group: 0.4 % with β = 14. A path computes two positions, of one block of AES each, and two tags of
+//! ℓ + 1.
 //!
-//! **Errors**: those of [`OramError`], as Path ORAM has them, and those above.
+//! **Errors**: those of [`OramError`], as in Path ORAM, and those above.
 
 mod address_space;
 mod backend;
@@ -139,7 +139,7 @@ pub struct FreecursiveOram<S: Store, R> {
     poison_flag: PoisonFlag,
     /// The tags of blocks, if they have any.
     tags: Option<Tags>,
-    /// Paths of group remaps outside of the schedule.
+    /// The paths of group remaps outside of the schedule.
     emergencies: Cell<u64>,
     state: RefCell<State<R>>,
 }
@@ -169,11 +169,11 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Self::over(parameters, None, tree, random)
     }
 
-    /// Like [`new`](Self::new), but accepts counters with too few bits, so that group remaps show as
+    /// Does the same as [`new`](Self::new), but accepts counters with too few bits, so that group remaps show as
     /// [emergencies](Oram::emergencies).
     ///
     /// # Errors
-    /// As [`new`](Self::new), but for [`FreecursiveParametersError::CounterBits`].
+    /// The errors of [`new`](Self::new), except [`FreecursiveParametersError::CounterBits`].
     #[cfg(any(test, feature = "testing"))]
     pub fn with_any_bits(
         parameters: FreecursiveParameters,
@@ -189,8 +189,9 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// may [put in](Backend::put_in) those that found no bucket. All PosMap blocks are in the tree.
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`FreecursiveParametersError::Positions`], if there is not one for each block, kept aside;
-    /// [`FreecursiveParametersError::Filled`] over Ring ORAM, whose metadata [`over_filled_ring`](Self::over_filled_ring) takes.
+    /// The errors of [`new`](Self::new); [`FreecursiveParametersError::Positions`], if there is not one for each block,
+    /// in a separate table; [`FreecursiveParametersError::Filled`] over Ring ORAM, whose metadata
+    /// [`over_filled_ring`](Self::over_filled_ring) takes.
     pub fn over_filled_store(
         parameters: FreecursiveParameters,
         positions: Positions,
@@ -205,11 +206,12 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Self::with_positions(parameters, positions, tree, random)
     }
 
-    /// The same over Ring ORAM. The blocks of the stash are not taken: the caller that filled the store
-    /// [puts them in](Backend::put_in).
+    /// Does the same as [`over_filled_store`](Self::over_filled_store) over Ring ORAM. The blocks of the stash are not
+    /// taken: the caller that filled the store [puts them in](Backend::put_in).
     ///
     /// # Errors
-    /// As [`over_filled_store`](Self::over_filled_store); [`FreecursiveParametersError::Filled`] over another scheme.
+    /// The errors of [`over_filled_store`](Self::over_filled_store); [`FreecursiveParametersError::Filled`] over
+    /// another scheme.
     pub fn over_filled_ring(
         parameters: FreecursiveParameters,
         mut filled: FilledRing,
@@ -277,13 +279,13 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &FreecursiveParameters {
         &self.parameters
     }
 
-    /// Gives the positions away, if they are kept aside: for simulations that begin with a filled tree. There are no
-    /// positions together with counters.
+    /// Returns the positions, if they are in a separate table: for simulations that begin with a filled tree. There are
+    /// no positions together with counters.
     pub fn into_positions(self) -> Option<Positions> {
         self.state.into_inner().labels.into_positions()
     }
@@ -298,7 +300,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         &self.tree
     }
 
-    /// Bytes on the trusted side.
+    /// Returns the number of bytes on the trusted side.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         self.tree.trusted_bytes() + state.look_aside.bytes() + state.labels.bytes()
@@ -397,7 +399,7 @@ fn draw_key(random: &mut impl RngCore) -> Zeroizing<[u8; 16]> {
     key
 }
 
-/// Refuses a block that is none of the user's.
+/// Refuses a block that is not a block of the user.
 fn check_block<E: core::error::Error + 'static>(block: BlockId, capacity: u64) -> Result<(), OramError<E>> {
     if block.0 < capacity { Ok(()) } else { Err(OramError::OutOfRange { block, capacity }) }
 }

@@ -19,12 +19,12 @@ pub struct FreecursiveParameters {
     /// X, positions in a PosMap block: 2 to 2^20. If they are kept in it, each takes 4 bytes. X' counters take their
     /// bits, and 8 bytes more.
     pub labels: u32,
-    /// The maximum number of positions that the trusted side keeps in a table: at least 1. There are as many levels of
-    /// PosMap blocks as this takes.
+    /// The maximum number of positions that the trusted side keeps in a table: at least 1. The number of levels of
+    /// PosMap blocks follows from it.
     pub trusted_positions: u64,
-    /// PosMap blocks of the look-aside buffer: 1 to 2^20.
+    /// The number of PosMap blocks of the look-aside buffer: 1 to 2^20.
     pub look_aside: u32,
-    /// The ways of its sets: a divisor of its blocks; 1 for a direct-mapped one, as the paper has it.
+    /// The ways of its sets: a divisor of its blocks; 1 for a direct-mapped one, as in the paper.
     pub look_aside_ways: u32,
     /// The place of the positions.
     pub positions: PositionStorage,
@@ -37,7 +37,7 @@ pub struct FreecursiveParameters {
     pub tree: BackendParameters,
 }
 
-/// The parameters of the tree beneath the front end.
+/// The parameters of the tree below the front end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackendParameters {
     /// Path ORAM.
@@ -54,7 +54,7 @@ pub enum BackendParameters {
 }
 
 impl BackendParameters {
-    /// Blocks of the tree.
+    /// Returns the number of blocks of the tree.
     pub fn capacity(&self) -> u64 {
         match self {
             BackendParameters::Path { buckets, .. } => buckets.parameters().capacity,
@@ -63,7 +63,7 @@ impl BackendParameters {
         }
     }
 
-    /// Bytes of a block, with its tag if it has one.
+    /// Returns the size of a block in bytes, including its tag if it has one.
     pub fn block_bytes(&self) -> u32 {
         match self {
             BackendParameters::Path { buckets, .. } => buckets.parameters().block_bytes,
@@ -111,9 +111,10 @@ impl BackendParameters {
 /// The place of the positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PositionStorage {
-    /// In the payloads of the PosMap blocks, where they belong.
+    /// The positions are in the payloads of the PosMap blocks, where they belong.
     InBlocks,
-    /// In a table aside, 4 bytes a block: for simulations, whose blocks have no payload. The trace is the same.
+    /// The positions are in a separate table, 4 bytes a block: for simulations, whose blocks have no payload. The trace
+    /// is the same.
     Separate,
     /// Nowhere: the payloads of the PosMap blocks hold counters, from which the positions are computed (the
     /// compressed PosMap). The table on the trusted side holds counters of 8 bytes.
@@ -129,9 +130,9 @@ pub enum PositionStorage {
 /// The use of blocks that are found on the trusted side.
 ///
 /// Only [`ReadThePath`](Self::ReadThePath) is oblivious. With the others a block that stays on the trusted side keeps
-/// its leaf, and its path is not shown. So a path that is shown says that its block did leave: that the path shares
-/// its beginning with one that was shown since the block's last access. A block that is accessed again soon shows two
-/// paths which share more than two random ones would. Dummies and fixed rates do not hide that. The processors of the
+/// its leaf, and its path is not shown. So a shown path reveals that its block did leave. Then this path shares its
+/// beginning with one that was shown since the block's last access. A block that is accessed again soon shows two paths
+/// which share more than two random ones would. Dummies and fixed rates do not hide that. The processors of the
 /// literature have these options; simulations need them, and nothing else should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrustedHits {
@@ -150,7 +151,7 @@ pub enum TrustedHits {
 /// The reason why the parameters of a Freecursive ORAM are refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FreecursiveParametersError {
-    /// A value outside of its range.
+    /// A value that is out of range.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// The tree is refused.
@@ -163,19 +164,19 @@ pub enum FreecursiveParametersError {
     #[error(transparent)]
     Ring(#[from] RingParametersError),
     /// The buckets of Ring ORAM are numbered from another one than the first of its store.
-    #[error("the buckets of Ring ORAM are numbered from 0, not from {given}: give it a store of its own")]
+    #[error("the buckets of Ring ORAM are numbered from 0, not from {given}: give it a separate store")]
     FirstBucket {
         /// The first bucket that was given.
         given: u64,
     },
     /// A filled store comes without the metadata of Ring ORAM, or with metadata for another scheme.
     #[error(
-        "a filled store has the metadata of Ring ORAM if it is one, and only then: use over_filled_ring, or over_filled_store"
+        "a filled store of Ring ORAM needs its metadata (over_filled_ring); any other filled store has none (over_filled_store)"
     )]
     Filled,
     /// The tree is for another number of blocks.
     #[error(
-        "the tree is for {given} blocks, and there are {needed} with the PosMap blocks: give it that capacity"
+        "the tree is for {given} blocks, but {needed} are needed with the PosMap blocks: give it that capacity"
     )]
     Capacity {
         /// The capacity of the tree.
@@ -184,19 +185,21 @@ pub enum FreecursiveParametersError {
         needed: u64,
     },
     /// The sets of the look-aside buffer are not of equal size.
-    #[error("{blocks} blocks of the look-aside buffer make no sets of {ways} ways: choose a divisor of them")]
+    #[error(
+        "{blocks} blocks of the look-aside buffer cannot be divided into sets of {ways} ways: choose a divisor of {blocks}"
+    )]
     Ways {
-        /// Blocks of the buffer.
+        /// The number of blocks of the buffer.
         blocks: u32,
-        /// Ways of a set.
+        /// The number of ways of a set.
         ways: u32,
     },
-    /// The positions of a filled store are not one for each block, or not kept aside.
+    /// The positions of a filled store are not one for each block, or are not in a separate table.
     #[error(
-        "{given} positions were given for the {needed} blocks of a filled store: give one each, kept aside"
+        "{given} positions were given for the {needed} blocks of a filled store: give one for each, in a separate table"
     )]
     Positions {
-        /// Positions that were given.
+        /// The number of positions that were given.
         given: u64,
         /// The blocks of the unified address space.
         needed: u64,
@@ -204,15 +207,15 @@ pub enum FreecursiveParametersError {
     /// Counters are used up before a group is remapped.
     #[error("counters of {bits} bits are used up before a group is remapped: give them at least {min}")]
     CounterBits {
-        /// Bits that were given.
+        /// The number of bits that were given.
         bits: u32,
-        /// Bits that suffice.
+        /// The number of bits that suffice.
         min: u32,
     },
     /// Blocks with tags are to be served without their paths, and so without a new counter.
     #[error("blocks with tags need a path for each access: choose TrustedHits::ReadThePath, or no tags")]
     Tags,
-    /// The tree top has an index by block that is not used, or none where one is needed.
+    /// The tree top has an index by block that is not used, or none if one is needed.
     #[error("only a tree top with an index answers hits at once: set both, or neither")]
     Index,
 }
@@ -223,29 +226,29 @@ impl FreecursiveParameters {
         AddressSpace::new(self.capacity, self.labels, self.trusted_positions)
     }
 
-    /// Blocks of the tree: the user's, and those of the PosMaps.
+    /// Returns the number of blocks of the tree: the user's blocks and the PosMap blocks.
     pub fn tree_capacity(capacity: u64, labels: u32, trusted_positions: u64) -> u64 {
         AddressSpace::new(capacity, labels, trusted_positions).blocks()
     }
 
-    /// Paths that an access shows: one for each level of PosMap blocks, that of the block, and one for group remaps
-    /// if there are counters in PosMap blocks.
+    /// Returns the number of paths that an access shows: one for each level of PosMap blocks, that of the block, and
+    /// one for group remaps if there are counters in PosMap blocks.
     pub fn paths_per_access(&self) -> u32 {
         let maps = self.address_space().maps();
         let has_turn = maps > 0 && matches!(self.positions, PositionStorage::Counters { .. });
         maps + 1 + u32::from(has_turn)
     }
 
-    /// Bytes of a block that the user has: without its tag.
+    /// The bytes of a block that the user has, without the tag.
     pub fn user_bytes(&self) -> u32 {
         let tree = self.tree.block_bytes();
         if self.has_tags() { tree.saturating_sub(TAG_BYTES as u32) } else { tree }
     }
 
-    /// The least bits of a counter for which no counter is used up before its group is remapped: the least β for
-    /// which 2^(β-1) - 1 turns suffice. With one level of PosMap blocks each of them moves a straggler, and there are
-    /// X' - 1. With M levels, each does so with a probability of 1/M; and of 2·M·(X' + 54) turns fewer than X' - 1 do
-    /// so with a probability below 2^-80 only.
+    /// The minimum bits of a counter so that no counter is used up before its group is remapped. It is the smallest β
+    /// for which 2^(β-1) - 1 turns are enough. With one level of PosMap blocks each of them moves a straggler, and
+    /// there are X' - 1. With M levels, each turn does so with a probability of 1/M. In 2·M·(X' + 54) turns, fewer than
+    /// X' - 1 do so only with a probability below 2^-80.
     pub fn min_bits(maps: u32, labels: u32) -> u32 {
         let (maps, labels) = (u64::from(maps), u64::from(labels));
         let turns = match maps {

@@ -1,12 +1,12 @@
-//! PMMAC, PosMap MAC: Freecursive ORAM, section 6. A tag over a block, its counter and its payload tells a block that
-//! was changed, exchanged or replayed, because the counter on the trusted side says which one was written last.
+//! PMMAC, PosMap MAC: Freecursive ORAM, section 6. A tag over a block, its counter and its payload detects a block that
+//! was changed, exchanged or replayed: the counter on the trusted side says which version was written last.
 
 use super::counters::NEVER;
 use crate::types::BlockId;
 use aes::Aes128;
 use cmac::{Cmac, KeyInit, Mac};
 
-/// Bytes of a tag. The paper's have 80 bits.
+/// The number of bytes of a tag. The paper's have 80 bits.
 pub const TAG_BYTES: usize = 16;
 
 /// Tags by CMAC with AES-128, of the payload, the block's number and its counter, 8 bytes each and the lowest first.
@@ -32,7 +32,7 @@ impl Tags {
         tag.copy_from_slice(&self.mac(block, counter, payload).finalize().into_bytes());
     }
 
-    /// Tells, in constant time, whether a tag fits. A block that was never mapped has none.
+    /// Returns in constant time whether a tag matches. A block that was never mapped has none.
     ///
     /// # Panics
     /// As [`write`](Self::write).

@@ -59,8 +59,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         RemapTurn(has_turn.then(|| 1 + sampling::below(random, maps as usize) as u32))
     }
 
-    /// Gives the turn to the group that holds the counter of a block, if it is that group's. Returns whether it took
-    /// a path.
+    /// Gives the turn to the group that holds the counter of a block, if it is the turn of that group. Returns whether
+    /// it took a path.
     pub(super) async fn take_turn(
         &self,
         turn: &mut RemapTurn,
@@ -73,7 +73,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Ok(true)
     }
 
-    /// Moves all stragglers of a group outside of the schedule, if the counter of a block cannot go on otherwise.
+    /// Moves all stragglers of a group outside of the schedule, if the counter of a block cannot continue otherwise.
     pub(super) async fn remap_all_stragglers(&self, block: BlockId) -> Result<(), OramError<S::Error>> {
         while self.must_wait(block) {
             if self.remap_straggler(block).await? {
@@ -86,7 +86,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Ok(())
     }
 
-    /// Returns whether the counter of a block cannot go on before a straggler of its group has moved.
+    /// Returns whether the counter of a block cannot continue before a straggler of its group has moved.
     fn must_wait(&self, block: BlockId) -> bool {
         let State { look_aside, labels, .. } = &*self.state.borrow();
         match (labels.counted(), self.space.position_entry(block)) {
@@ -167,7 +167,7 @@ mod tests {
         });
     }
 
-    /// Of all counters that were given, none was given to the same block before: they only grow.
+    /// Asserts that no counter was given twice to the same block: counters only grow.
     fn assert_each_given_once(oram: &Subject) {
         let state = oram.state.borrow();
         let mut last = BTreeMap::new();
@@ -206,8 +206,8 @@ mod tests {
         assert_eq!(oram.emergencies(), 0);
     }
 
-    /// An adversary who sees the counters. Once block 3 has used its counter up, it is accessed only while the group
-    /// above its own has a straggler, which would have the turn each time if the highest level came first.
+    /// An adversary who sees the counters. When block 3 has used its counter up, it is accessed only while the group
+    /// above its own has a straggler. If the highest level came first, that straggler would have the turn each time.
     #[test]
     fn no_choice_of_the_moment_keeps_a_group_from_its_turns() {
         let oram = oram(6);

@@ -1,7 +1,7 @@
 //! Paths that are known before they are read: lines 3 and 7 some time before lines 4 and 8.
 //!
-//! A controller that orders the paths of several requests must know them first. A block that is reserved has its new
-//! position already, so the PosMap block that holds it may leave the buffer; the block itself is still at its old
+//! A controller that orders the paths of several requests must know them first. A reserved block already has its new
+//! position, so the PosMap block with this position may leave the buffer. The block itself is still at its old
 //! position. Until it is [accessed](FreecursiveOram::access_reserved) there, nothing else may be done with it.
 
 use super::labels::NewPosition;
@@ -63,7 +63,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// Accesses a block that was reserved, or brings it into the buffer if it is a PosMap block: one path.
     ///
     /// # Errors
-    /// As [`access_block`](Self::access_block) and [`fetch`](Self::fetch).
+    /// The errors of [`access_block`](Self::access_block) and [`fetch`](Self::fetch).
     pub async fn access_reserved(
         &self,
         reservation: &Reservation,

@@ -38,7 +38,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// go into the buffer on the way.
     ///
     /// # Errors
-    /// [`OramError::OutOfRange`], [`OramError::Poisoned`]; [`OramError::StashFull`], if the stash cannot take what leaves the buffer.
+    /// [`OramError::OutOfRange`], [`OramError::Poisoned`]; [`OramError::StashFull`], if the stash cannot take what
+    /// leaves the buffer.
     pub fn next(&self, block: BlockId) -> Result<NextPath, OramError<S::Error>> {
         check_block(block, self.parameters.capacity)?;
         loop {
@@ -105,7 +106,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// [`put_block_in`](Self::put_block_in).
     ///
     /// # Errors
-    /// As [`access_block`](Self::access_block).
+    /// The errors of [`access_block`](Self::access_block).
     pub async fn take_block_out(
         &self,
         block: BlockId,
@@ -126,7 +127,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// was.
     ///
     /// # Errors
-    /// As [`answer`](Self::answer).
+    /// The errors of [`answer`](Self::answer).
     pub fn take_trusted_block_out(
         &self,
         block: BlockId,
@@ -164,12 +165,13 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Ok(())
     }
 
-    /// Gives a block that was taken out the position with which it [comes in](Self::put_block_in_remapped) later, so that
-    /// its PosMap block need not be available then. Nothing may be missing for it now. It shows nothing. A position
-    /// that is computed from a counter cannot be drawn ahead: its group may be remapped meanwhile.
+    /// Gives a block that was taken out the position with which it [comes in](Self::put_block_in_remapped) later, so
+    /// that its PosMap block need not be available then. Nothing may be missing for it now. It shows nothing. A
+    /// position that is computed from a counter cannot be drawn ahead: its group may be remapped meanwhile.
     ///
     /// # Errors
-    /// [`OramError::OutOfRange`]; [`OramError::Contradiction`], if a PosMap block is missing, or positions are computed.
+    /// [`OramError::OutOfRange`]; [`OramError::Contradiction`], if a PosMap block is missing, or positions are
+    /// computed.
     pub fn remap_ahead(&self, block: BlockId) -> Result<Leaf, OramError<S::Error>> {
         check_block(block, self.parameters.capacity)?;
         if matches!(self.parameters.positions, PositionStorage::Counters { .. }) {

@@ -13,7 +13,7 @@ pub(super) struct HashFunction {
 }
 
 impl HashFunction {
-    /// Draws a function to so many buckets, a power of two.
+    /// Draws a function to this many buckets, a power of two.
     pub(super) fn draw(buckets: u64, random: &mut impl RngCore) -> Self {
         HashFunction { key: [random.next_u64(), random.next_u64()], mask: buckets - 1 }
     }

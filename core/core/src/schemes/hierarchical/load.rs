@@ -5,9 +5,9 @@ use core::f64::consts::LN_2;
 /// The probability that a table cannot be built is below 2 to the power of minus this.
 pub(super) const SAFETY_BITS: f64 = 80.0;
 
-/// The exponent of 2 below which lies the probability that of n blocks more than `slots` come into one of so many
-/// buckets: the bound of Chernoff and Hoeffding for a bucket, `e^(-n D(k/n, p))` for k blocks or more of chance p
-/// each, where D is the relative entropy; times the number of buckets.
+/// The log2 of a bound on the probability that more than `slots` of n blocks come into one of this many buckets. The
+/// bound is Chernoff's and Hoeffding's for a bucket, times the number of buckets: `e^(-n D(k/n, p))` for k blocks or
+/// more of chance p each, where D is the relative entropy.
 pub fn overflow_exponent(blocks: u64, buckets: u64, slots: u32) -> f64 {
     if u64::from(slots) >= blocks {
         return f64::NEG_INFINITY;

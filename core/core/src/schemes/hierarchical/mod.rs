@@ -20,20 +20,19 @@
 //! hash table, so that a rebuild sorts fewer records. A copy is appended to the buffer, whose slot is public, instead
 //! of a second pass over all of it. And the accesses of a batch are served together, level by level.
 //!
-//! **What the trace shows** (adversary `Full`): how many accesses there were. The buffer is read from its begin to
-//! the last copy, and written behind it; which levels hold something follows from the number of epochs; the buckets
-//! that are read are uniform, under a pseudorandom function for the blocks that are looked for; a rebuild is copies
-//! and four oblivious sorts (`oblivious_sort.rs`), five for the last level. A table that does not hold its blocks is
-//! hashed again, which shows: with a probability below 2^-80 for each building ([`overflow_exponent`]), whatever was
-//! asked.
+//! **What the trace shows** (adversary `Full`): how many accesses there were. The buffer is read from its begin to the
+//! last copy, and written behind it. The levels that hold something follow from the number of epochs. The buckets that
+//! are read are uniform: for the requested blocks they follow from a pseudorandom function. A rebuild is copies and
+//! four oblivious sorts (`oblivious_sort.rs`), five for the last level. A table that does not hold its blocks is hashed
+//! again, which shows: with a probability below 2^-80 for each building ([`overflow_exponent`]), for any requests.
 //!
-//! **Costs**, S slots of buffer, m_i slots of a bucket of level i. A batch of n after t accesses of its epoch: t + n
-//! Σ m_i slots read, over the levels that hold something, and n written; a round trip for the buffer, one for each of
-//! these levels, and one for the write. A rebuild each S accesses, by [`step`](Oram::step).
+//! **Costs**, S slots of buffer, m_i slots of a bucket of level i. A batch of n after t accesses of its epoch reads t +
+//! n Σ m_i slots, over the levels that hold something, and writes n slots. It takes a round trip for the buffer, one
+//! for each of these levels, and one for the write. A rebuild each S accesses, by [`step`](Oram::step).
 //!
-//! **Spread out**, a rebuild runs in parallel with the accesses of the next epoch: they append to a second buffer,
-//! read both, and use the old levels until the new one is in place. `step` is the rebuild, which may stay in flight
-//! during accesses.
+//! **Spread out**, a rebuild runs in parallel with the accesses of the next epoch. These append to a second buffer,
+//! read both buffers, and use the old levels until the new one is in place. `step` is the rebuild, which may stay in
+//! flight during accesses.
 //!
 //! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room before a
 //! rebuild. After a failure of the store, and after a future that was dropped half-way, it answers
@@ -77,7 +76,7 @@ pub struct HierarchicalOram<S, R> {
     rebuild_lock: FifoLock,
     poison_flag: PoisonFlag,
     random: RefCell<R>,
-    /// Accesses of the epoch, those that still wait for their turn among them.
+    /// The accesses of the epoch, those that still wait for their turn among them.
     accesses: Cell<u64>,
     epoch: RefCell<Epoch>,
     /// The buffers of batches and of rebuilds, unless an operation has taken them.
@@ -87,11 +86,11 @@ pub struct HierarchicalOram<S, R> {
 
 /// The state between batches. All of it is public but the hash functions.
 struct Epoch {
-    /// Epochs so far, this one among them.
+    /// The number of epochs so far, this one among them.
     number: u64,
-    /// Copies in the buffer of this epoch.
+    /// The number of copies in the buffer of this epoch.
     held: u64,
-    /// Copies in the other buffer, which are on their way down.
+    /// The number of copies in the other buffer, which are on their way down.
     merging: u64,
     /// The hash function of each level that holds something.
     hashes: Vec<Option<HashFunction>>,
@@ -140,12 +139,12 @@ impl<S: Store, R: RngCore> HierarchicalOram<S, R> {
         })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &HierarchicalParameters {
         &self.parameters
     }
 
-    /// Trusted memory that outlasts an operation, in bytes: the keys of the hash functions.
+    /// Returns the trusted memory that outlasts an operation, in bytes: the keys of the hash functions.
     pub fn trusted_bytes(&self) -> usize {
         self.levels.len() * size_of::<Option<HashFunction>>()
     }
@@ -331,7 +330,7 @@ impl<S: Store, R: RngCore> Oram for HierarchicalOram<S, R> {
         self.is_full() || !self.parameters.spread && self.epoch.borrow().merging > 0
     }
 
-    /// Carries out the pending rebuild, all of it.
+    /// Carries out the whole pending rebuild.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
         let _rebuild_guard = self.rebuild_lock.acquire().await;
         self.poison_flag.check()?;

@@ -13,7 +13,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct HierarchicalParameters {
     /// N, blocks that the user can address: 1 to 2^32.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// S, slots of the buffer that is read whole, which are the accesses of an epoch: `max_batch` to 2^31.
     pub buffer: u32,
@@ -32,20 +32,20 @@ pub struct HierarchicalParameters {
 pub struct LevelShape {
     /// The maximum number of blocks in the level.
     pub blocks: u64,
-    /// Buckets of its table: a power of two.
+    /// The buckets of the level's table, a power of two.
     pub buckets: u64,
-    /// m, slots of each of them.
+    /// m, the number of slots of each bucket.
     pub slots: u32,
-    /// The numbers of the first bucket of its table: of the one in use, and of the one that is built beside it. Only
-    /// the last level has two, and only if rebuilds are spread out.
+    /// The numbers of the first buckets of its two tables: the one in use, and the one that is being built. Only the
+    /// last level has two, and only if rebuilds are spread out.
     pub(super) tables: [u64; 2],
     /// The number of the bucket with its list's first block.
     pub(super) list: u64,
 }
 
 impl HierarchicalParameters {
-    /// The paper's parameters for so many blocks: one is expected in a bucket, and the smallest table is for as many
-    /// blocks as there are accesses in a batch.
+    /// The paper's parameters for this many blocks. One block is expected in a bucket, and the smallest table is for as
+    /// many blocks as a batch has accesses.
     pub fn for_capacity(capacity: u64, block_bytes: u32, run_blocks: u32, max_batch: u32) -> Self {
         let parameters = HierarchicalParameters {
             capacity,
@@ -63,7 +63,7 @@ impl HierarchicalParameters {
     /// Checks every range.
     ///
     /// # Errors
-    /// [`OutOfRange`] names the parameter, its value and what it may be.
+    /// [`OutOfRange`] names the parameter, its value and its range.
     pub fn validate(&self) -> Result<(), OutOfRange> {
         range::check_bounds(self.bounds(), 1 << 32, 1 << 16)?;
         range::check(&[
@@ -74,7 +74,7 @@ impl HierarchicalParameters {
         range::check(&[("run_blocks", self.run_blocks.into(), slots.into(), 1 << 24)])
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
@@ -115,15 +115,15 @@ impl HierarchicalParameters {
         (epoch.trailing_zeros() as usize).min(self.levels().len() - 1)
     }
 
-    /// Records that come together when a level is rebuilt: those of the buffer and of all smaller levels, and for the
-    /// last one its own.
+    /// Returns the number of records that come together when a level is rebuilt: those of the buffer and of all smaller
+    /// levels, and for the last one its own.
     pub fn incoming(&self, level: usize) -> u64 {
         let comes_in = u64::from(self.buffer) << level;
         let is_last = comes_in >= self.capacity;
         comes_in + if is_last { self.capacity } else { 0 }
     }
 
-    /// Bytes of a slot: a block and its header.
+    /// Returns the number of bytes of a slot: a block and its header.
     pub(super) fn slot_bytes(&self) -> usize {
         HEADER_BYTES + self.block_bytes as usize
     }
@@ -143,9 +143,9 @@ impl HierarchicalParameters {
         last.map_or(0, |level| level.list + level.blocks)
     }
 
-    /// The untrusted memory that the scheme needs, in plaintext bytes: the buffers; for each level its table, a
-    /// bucket for each of its buckets, and its list; and the area in which a level is sorted. All but the tables are
-    /// in buckets of one slot.
+    /// The untrusted memory that the scheme needs, in plaintext bytes: the buffers, the table and the list of each
+    /// level, and the area in which a level is sorted. A bucket of a table is a bucket of the store. All but the tables
+    /// are in buckets of one slot.
     pub fn layout(&self) -> Layout {
         let slot_bytes = self.slot_bytes() as u32;
         let extent = |buckets, slots| Extent { buckets, slots, slot_bytes };

@@ -92,7 +92,7 @@ impl<S: Store> Rebuild<'_, S> {
         Ok(())
     }
 
-    /// Levels whose blocks come to this one: those above it, and for the last one its own.
+    /// Returns the number of levels whose blocks come to this one: those above it, and for the last one its own.
     fn sources(&self) -> usize {
         self.level + usize::from(self.level + 1 == self.levels.len())
     }
@@ -221,7 +221,7 @@ impl<S: Store> Rebuild<'_, S> {
         (level.list..level.list + level.blocks).map(|nth| self.bucket(nth))
     }
 
-    /// The begin of the area, for so many records.
+    /// The begin of the area, for this many records.
     fn area(&self, records: u64) -> Records {
         Records {
             first: self.bucket(self.parameters.area()),
@@ -246,7 +246,7 @@ fn relabel(record: &mut [u8], order: Order) {
     record::label(record, record::block(record), order);
 }
 
-/// The pieces of a range, each of this length but the last.
+/// The pieces of a range, each of this length except the last.
 fn pieces(range: Range<u64>, length: u64) -> impl Iterator<Item = Range<u64>> {
     let next = move |from: u64| (from < range.end).then(|| from..range.end.min(from + length));
     iter::successors(next(range.start), move |piece| next(piece.end))

@@ -20,11 +20,11 @@ use rand_core::RngCore;
 /// The shape of a partition. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct PartitionShape {
-    /// Levels: 1 to 24. Level j has room for 2^j blocks, but for the last one.
+    /// The number of levels: 1 to 24. Level j has room for 2^j blocks, except the last level.
     pub levels: u32,
-    /// Blocks of the last level, and of the partition: 2^(levels - 1) to 2^30.
+    /// The number of blocks of the last level, and of the partition: 2^(levels - 1) to 2^30.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24.
+    /// The size of a block in bytes: 0 to 2^24.
     pub block_bytes: u32,
 }
 
@@ -41,7 +41,7 @@ impl PartitionShape {
         ])
     }
 
-    /// Slots of all levels.
+    /// Returns the number of slots of all levels.
     pub fn slots(&self) -> u64 {
         self.above(self.levels)
     }
@@ -55,7 +55,7 @@ impl PartitionShape {
         }])
     }
 
-    /// Blocks that a level has room for. It has as many slots more, for dummies.
+    /// Returns the number of blocks that a level has room for. It has as many slots more, for dummies.
     pub fn blocks(&self, level: u32) -> u64 {
         if level + 1 == self.levels { self.capacity } else { 1 << level }
     }
@@ -66,7 +66,7 @@ impl PartitionShape {
         3 * self.blocks(level)
     }
 
-    /// Slots of the levels above one.
+    /// Returns the number of slots of the levels above one.
     fn above(&self, level: u32) -> u64 {
         (0..level).map(|level| 2 * self.blocks(level)).sum()
     }
@@ -90,7 +90,7 @@ struct State<R> {
     levels: Vec<Option<Level>>,
 }
 
-/// A level that holds something: its slots that were not read.
+/// A level that holds something: the slots that were not read.
 struct Level {
     /// The slot of each block.
     blocks: BTreeMap<BlockId, u64>,
@@ -112,7 +112,7 @@ impl Level {
 
 impl<S: Store, R: RngCore> Levels<S, R> {
     /// A partition over a store that was never written. Its buckets are numbered from `first_bucket`. It begins as
-    /// if it had taken so many puts, of dummies: less than `2^(levels - 1)`.
+    /// if it had taken this many puts, of dummies: less than `2^(levels - 1)`.
     ///
     /// # Errors
     /// [`OutOfRange`] for a shape that is not valid.
@@ -155,7 +155,8 @@ impl<S: Store, R: RngCore> Levels<S, R> {
         levels.iter().position(Option::is_none).unwrap_or(levels.len() - 1)
     }
 
-    /// The level that a put fills, and those that it empties: all above it, and itself where it holds something.
+    /// The level that a put fills, and the levels that it empties: all above it, and the level itself if it holds
+    /// something.
     fn merged(&self) -> (u32, Vec<(u32, Level)>) {
         let into = self.fills();
         let levels = &mut self.state.borrow_mut().levels;
@@ -264,7 +265,7 @@ impl<S: Store, R: RngCore> SubOram for Levels<S, R> {
             records[begin + HEADER_BYTES..].copy_from_slice(&from[payload]);
             placed.push(*block);
         }
-        // The next buffer is the largest: what was read is not held beside it.
+        // The next buffer is the largest: the blocks that were read are not held at the same time.
         drop(bytes);
         let order = self.permute(into, &placed);
         let mut level = alloc::vec![0; order.len() * slot_bytes];

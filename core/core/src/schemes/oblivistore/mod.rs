@@ -11,15 +11,15 @@
 //! ```
 //!
 //! At the begin the last level holds dummies only: slots that were never written. Between two buildings of a level
-//! there are no more takes than it has dummies: each take is followed by a put. What is common to partitions is in
-//! [`partitions`](crate::partitions), with what the trace shows.
+//! there are no more takes than it has dummies: each take is followed by a put. [`partitions`](crate::partitions) has
+//! the common parts of such schemes, and says what the trace shows.
 //!
-//! It was built from the papers' ideas, from the parameters of the code that the thesis ran, and from its definition
-//! of oblivious scheduling. The semaphores of the original are not there: an operation waits for its partition only,
-//! which is public. A put carries out its rebuild as a whole, beside those of other partitions; the original spreads
-//! it over later accesses. And Bindschaedler et al. (CCS 2015) read of a level, before a rebuild, only as many slots
-//! as it holds blocks where many were read already, as the original did, and noted that this tells how many blocks
-//! there are: here it is always the same number.
+//! It was built from the papers' ideas, from the parameters of the code that the thesis ran, and from its definition of
+//! oblivious scheduling. The semaphores of the original are not there: an operation waits for its partition only, which
+//! is public. A put carries out its rebuild as a whole, in parallel with those of other partitions; the original
+//! spreads it over later accesses. And Bindschaedler et al. (CCS 2015) followed the original: before a rebuild, they
+//! read only as many slots of a level as it holds blocks, if many were read already. They noted that this tells how
+//! many blocks there are. Here it is always the same number.
 //!
 //! **What the trace shows** (adversary `Full`): how many accesses there were. Partitions are uniform and independent;
 //! the slots that are read are uniform among the unread ones; which levels hold something follows from the number of

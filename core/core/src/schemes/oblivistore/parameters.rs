@@ -6,8 +6,8 @@ use crate::range::OutOfRange;
 use crate::tree::layout::Layout;
 use borsh::{BorshDeserialize, BorshSerialize};
 
-/// Room of a partition above the blocks that are expected in it, in hundredths of them, for at most so many
-/// partitions (as a power of two).
+/// The additional room of a partition, in hundredths of the blocks that are expected in it. Each entry is for a maximum
+/// number of partitions, as a power of two.
 const EXTRA: [(u32, u64); 9] =
     [(2, 400), (3, 300), (5, 100), (6, 60), (7, 40), (8, 33), (9, 28), (10, 23), (u32::MAX, 20)];
 
@@ -16,14 +16,15 @@ const EXTRA: [(u32, u64); 9] =
 pub struct ObliviStoreParameters {
     /// The parameters that all schemes of partitions have.
     pub partitions: PartitionsParameters,
-    /// Each partition; `block_bytes` is that of the partitions.
+    /// The parameters of the partitions. `block_bytes` is the size of a partition's blocks.
     pub partition: PartitionShape,
 }
 
 impl ObliviStoreParameters {
-    /// The parameters of the code that the thesis ran, for so many blocks: √N partitions, a level for each power of
-    /// two of the blocks that are expected in one, and 1.25 evictions an access, one of them of the partition that
-    /// was read. The trusted side may hold twice the [least cache](PartitionsParameters::min_cache) and two batches.
+    /// The parameters of the code that the thesis ran, for this many blocks: √N partitions, and a level for each power
+    /// of two of the blocks that are expected in a partition. There are 1.25 evictions for each access. One of these is
+    /// of the partition that was read. The trusted side may hold twice the [least
+    /// cache](PartitionsParameters::min_cache) and two batches.
     pub fn for_capacity(capacity: u64, block_bytes: u32, max_batch: u32) -> Self {
         let root = capacity.isqrt();
         let count = root + u64::from(root * root < capacity);
@@ -48,14 +49,14 @@ impl ObliviStoreParameters {
         ObliviStoreParameters { partitions, partition }
     }
 
-    /// The puts that a partition begins after. They are spread over a cycle, so that the last levels of all
-    /// partitions are not rebuilt at about the same time; in the original they are drawn at random.
+    /// The puts that a partition begins after. They are spread over a cycle, so that the last levels of all partitions
+    /// are not rebuilt at about the same time. The original draws them at random.
     pub fn puts_before(&self, partition: u32) -> u64 {
         (u64::from(partition) << (self.partition.levels - 1)) / u64::from(self.partitions.partitions.max(1))
     }
 
-    /// The maximum number of blocks in buffers while the pending work of a largest batch is done: a put for each access
-    /// and for each eviction of the sweep, each in a partition of its own, if all of them rebuild the last level.
+    /// The maximum number of blocks in buffers while the pending work of a largest batch is done. At worst, each put of
+    /// an access or of the sweep is in a partition of its own, and all of them rebuild the last level.
     pub fn buffer_blocks(&self) -> u64 {
         let PartitionsParameters { partitions, max_batch, .. } = self.partitions;
         let swept = self.partitions.swept_after(max_batch.into()).max(1);

@@ -3,8 +3,9 @@
 /// The probability that any message of a round is too short lies below 2 to the power of minus this.
 const SAFETY_BITS: f64 = 80.0;
 
-/// The exponent of 2 below which lies the probability that of n blocks more than `slots` come, if each comes by itself
-/// with a chance of `2^-chance_bits`: at most the number of sets of one more, times the chance that all of a set come.
+/// The log2 of a bound on the probability that more than `slots` of n blocks come, if each comes independently with a
+/// chance of `2^-chance_bits`. The bound is the number of sets of `slots + 1` blocks, times the chance that all blocks
+/// of a set come.
 fn overflow_exponent(blocks: u64, chance_bits: u32, slots: u64) -> f64 {
     if slots >= blocks {
         return f64::NEG_INFINITY;
@@ -13,10 +14,11 @@ fn overflow_exponent(blocks: u64, chance_bits: u32, slots: u64) -> f64 {
     sets - f64::from(chance_bits) * (slots + 1) as f64
 }
 
-/// The blocks that a message of a step has room for, of `2^bits` processors: the fewest that are enough.
+/// Returns the least number of blocks that a message of a step must have room for, with `2^bits` processors.
 ///
-/// Before step k, counted from 0, a processor has what comes from `2^k` others and goes to those that agree with it
-/// in k bits: of each other one at most a block, with a chance of `2^-k`. Half of these go on in the message.
+/// Before step k, counted from 0, a processor has blocks that come from `2^k` processors and go to those that agree
+/// with it in k bits. It has at most one block of each processor, with a chance of `2^-k`. Half of these continue in
+/// the message.
 pub(super) fn message_blocks(bits: u32, step: u32) -> u64 {
     let messages_of_round = f64::from(bits) + libm::log2(f64::from(bits));
     let others = 1 << step;
@@ -25,8 +27,8 @@ pub(super) fn message_blocks(bits: u32, step: u32) -> u64 {
     (1..others).find(is_enough).unwrap_or(others)
 }
 
-/// The exponent of 2 below which lies the probability that in one round of so many processors, a power of two, any
-/// message is too short for the blocks that go with it. It holds whatever was asked; minus infinity if none can be.
+/// The log2 of a bound on the probability that a message of one round is too short for its blocks. `processors`, their
+/// number, is a power of two. It holds for any requests. It is minus infinity if no message can be too short.
 pub fn routing_overflow_exponent(processors: u32) -> f64 {
     let bits = processors.ilog2();
     let messages = f64::from(processors);
@@ -41,7 +43,7 @@ pub fn routing_overflow_exponent(processors: u32) -> f64 {
 mod tests {
     use super::*;
 
-    /// The binomial law, summed up.
+    /// The binomial distribution, summed up.
     fn exactly(blocks: u64, chance: f64, slots: u64) -> f64 {
         let mut probability = libm::pow(1.0 - chance, blocks as f64);
         let mut above = 1.0 - probability;

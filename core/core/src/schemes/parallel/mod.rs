@@ -1,6 +1,6 @@
-//! An oblivious parallel RAM: m processors share one memory, and each asks for a block in every round.
+//! An oblivious parallel RAM: m processors share one memory, and each requests a block in every round.
 //!
-//! Boyle, Chung, Pass, "Oblivious Parallel RAM and Applications", TCC 2016-A, say what is asked for, and resolve
+//! Boyle, Chung, Pass, "Oblivious Parallel RAM and Applications", TCC 2016-A, say what is requested, and resolve
 //! conflicts by oblivious sorts. Chen, Lin, Tessaro, "Oblivious Parallel RAM: Improved Efficiency and Generic
 //! Constructions", TCC 2016-A, divide the tree: each processor has a subtree and its stash (Subtree-OPRAM). Chan, Shi,
 //! "Circuit OPRAM: Unifying Statistically and Computationally Secure ORAMs and OPRAMs", TCC 2017, evict as Circuit ORAM
@@ -21,31 +21,31 @@
 //! Evict: each processor evicts two paths of its subtree in reverse lexicographic order, as Circuit ORAM does
 //! ```
 //!
-//! **Done otherwise than in the papers.** The position map is flat: each processor has all of it, 4 bytes for each
-//! block, and all are told each change, where the papers recurse. One table stands for theirs here. Requests are sorted
-//! by Batcher's merge exchange. Requests for one block take effect in the order of processors, as everywhere in this
-//! library, where a PRAM lets all read before one of them writes. One trusted thread plays all processors.
+//! **Differences from the papers.** The position map is flat; the papers recurse. Each processor has all of it, 4 bytes
+//! for each block, and is told each change. One table stands for theirs here. Requests are sorted by Batcher's merge
+//! exchange. Requests for one block take effect in the order of processors, as everywhere in this library. A PRAM lets
+//! all read before one of them writes. One trusted thread plays all processors.
 //!
-//! **What the trace shows** (adversary `Full`): every operation of the stores with the processor that asks, and the
-//! two ends and the length of every message. A round shows m requests, however many of them are dummies or for one
-//! block. All is the same in every round, but for the paths x_p: each was drawn when its block was last asked for, or
-//! is drawn now. So they are uniform and independent, and with them who asks whom, and how many paths a processor
-//! reads. The new leaves do not show: messages of the routing are as long whatever they carry. `step` reads what is
-//! not held of the next two paths of each subtree, and writes all that is held. Two things show beyond that, and are
-//! counted as [emergencies](Oram::emergencies): a message of the routing that has no room for its blocks is followed
-//! by another one, with a probability below 2^-80 for each round ([`routing_overflow_exponent`]); and a processor
+//! **What the trace shows** (adversary `Full`): every operation of the stores with the processor that asks, and the two
+//! ends and the length of every message. A round shows m requests, however many of them are dummies or for one block.
+//! Every round is the same, except for the paths x_p. Each of these was drawn at the last request for its block, or is
+//! drawn now. So they are uniform and independent, and with them who asks whom, and how many paths a processor reads.
+//! The new leaves do not show: the length of the routing's messages does not depend on their contents. `step` reads the
+//! buckets of the next two paths of each subtree that are not held, and writes all held buckets. Two more things show,
+//! and are counted as [emergencies](Oram::emergencies). A message of the routing that has no room for its blocks is
+//! followed by another one, with a probability below 2^-80 for each round ([`routing_overflow_exponent`]). A processor
 //! whose stash lacks room for a round evicts one path more.
 //!
-//! **The stash.** The blocks of all processors together come and go as in Circuit ORAM with batches of m: its bound, an
-//! extrapolation of simulations, holds for all stashes together, and so for each.
+//! **The stash.** The blocks of all processors together come and go as in Circuit ORAM with batches of m. So Circuit
+//! ORAM's bound, an extrapolation of simulations, holds for all stashes together, and for each.
 //!
-//! **Costs** of a round, K = L + 1 - top buckets of one slot a path. Memory: on line at most m K slots in one round
-//! trip; off line at most 2 m K read in one, and 3 m K written in another. Messages, in steps: lg m (lg m + 1) / 2
-//! for each of the two sorts, m messages each at most; 1 with the neighbours; 3 lg m for position map, passing on and
-//! routing; 2 for the blocks. [`MessageBytes`] has their lengths.
+//! **Costs** of a round, K = L + 1 - top buckets of one slot a path. Memory: on line, at most m K slots are read in one
+//! round trip. Off line, at most 2 m K are read in one round trip, and 3 m K written in another. Messages, in steps: lg
+//! m (lg m + 1) / 2 for each of the two sorts, with at most m messages each; 1 with the neighbours; 3 lg m for position
+//! map, passing on and routing; 2 for the blocks. [`MessageBytes`] has their lengths.
 //!
-//! **Errors**: those of [`OramError`], never `StashFull`. Those of the network are the store's. After any but a
-//! refusal, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`], never `StashFull`. Errors of the network are errors of the store. After any but
+//! a refusal, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 #[cfg(feature = "inspect")]
 mod inspect;
@@ -72,13 +72,14 @@ use core::cell::{Cell, RefCell};
 use futures_util::future::try_join_all;
 use rand_core::RngCore;
 use routing::Butterfly;
-use steps::{InRun, Places, exchange, message, place, spread};
+use steps::{PlaceInRun, Places, exchange, message, place, spread};
 use sub_oram::SubOram;
 
 /// An oblivious parallel RAM over a store for each processor, a network between them, and a position map and randomness
 /// that stand for those of all.
 ///
-/// A batch is a round: its n-th access is the request of the n-th processor. Processors without one ask for nothing.
+/// A batch is a round: its n-th access is the request of the n-th processor. Processors without an access make no
+/// request.
 pub struct ParallelOram<S, N, P, R> {
     parameters: ParallelParameters,
     stores: Vec<S>,
@@ -107,7 +108,7 @@ where
     R: RngCore,
 {
     /// An empty parallel ORAM: stores that were never written, a position map in which nothing is mapped. Buckets are
-    /// numbered from 0; the n-th store is asked for those of the n-th [subtree](ParallelParameters::subtree) only.
+    /// numbered from 0; the n-th store has only those of the n-th [subtree](ParallelParameters::subtree).
     ///
     /// # Errors
     /// [`ParallelParametersError`].
@@ -138,19 +139,19 @@ where
         })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &ParallelParameters {
         &self.parameters
     }
 
-    /// Blocks in the stash of each processor now; empty while an operation is in flight. Secret.
+    /// Returns the number of blocks in the stash of each processor now; empty while an operation is in flight. Secret.
     pub fn stash_blocks(&self) -> Vec<usize> {
         let state = self.state.borrow();
         state.iter().flat_map(|state| &state.parts).map(SubOram::stash_blocks).collect()
     }
 
-    /// Bytes on the trusted side that outlast an operation, of all processors together: stashes, held buckets, and a
-    /// position map each.
+    /// Returns the number of bytes on the trusted side that outlast an operation, of all processors together: stashes,
+    /// held buckets, and a position map each.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         let parts: usize = state.iter().flat_map(|state| &state.parts).map(SubOram::trusted_bytes).sum();
@@ -179,7 +180,7 @@ where
         Ok(())
     }
 
-    /// The requests as they are asked, one at each processor.
+    /// The requests in their order, one at each processor.
     fn requests(&self, batch: &[Access<'_>]) -> Places {
         let processors = self.parameters.processors as usize;
         let mut places = Places::new(processors, self.parameters.message_bytes().record);
@@ -199,10 +200,10 @@ where
         &self,
         random: &mut R,
         places: &Places,
-        runs: &[InRun],
+        runs: &[PlaceInRun],
     ) -> Result<Vec<Lookup>, OramError<S::Error>> {
         let mut changes = Vec::new();
-        for (place, InRun { is_first, .. }) in runs.iter().enumerate() {
+        for (place, PlaceInRun { is_first, .. }) in runs.iter().enumerate() {
             let block = record::block(places.record(place)).filter(|_| *is_first);
             let mut change = alloc::vec![0; 16];
             record::set_word(&mut change, 0, record::word_of(block));
@@ -219,7 +220,7 @@ where
         Ok(lookups)
     }
 
-    /// Has the processor of each path read it and send the block, and notes at each place what came.
+    /// Lets the processor of each path read it and send the block, and notes at each place what came.
     async fn fetch(
         &self,
         random: &mut R,
@@ -269,12 +270,12 @@ where
         Ok(())
     }
 
-    /// Routes every block that was asked for to its new subtree, from the last place that asked for it.
+    /// Routes every block that was requested to its new subtree, from the last place that requested it.
     async fn put_back(
         &self,
         parts: &mut [SubOram],
         places: &Places,
-        runs: &[InRun],
+        runs: &[PlaceInRun],
     ) -> Result<(), OramError<S::Error>> {
         let butterfly = Butterfly {
             bits: self.parameters.bits(),
@@ -282,7 +283,7 @@ where
             entry_bytes: HEADER_BYTES + self.parameters.block_bytes as usize,
         };
         let mut entries = Vec::new();
-        for (place, InRun { is_last, .. }) in runs.iter().enumerate() {
+        for (place, PlaceInRun { is_last, .. }) in runs.iter().enumerate() {
             let record = places.record(place);
             let known = (record::block(record), record::leaf(record), record::value(record));
             entries.push(match known {

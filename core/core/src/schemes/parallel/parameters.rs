@@ -18,7 +18,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct ParallelParameters {
     /// N, blocks that the user can address: 1 to 2^32 - 1, and no more than Z · 2^L: half of the tree.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// m, processors: a power of two from 1 to 1024. A round serves a request of each, so that it is the longest batch.
     pub processors: u32,
@@ -37,11 +37,11 @@ pub struct ParallelParameters {
 /// The reason why parameters of an oblivious parallel RAM are refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParallelParametersError {
-    /// A value outside of its range.
+    /// A value that is out of range.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// Processors that cannot be paired off.
-    #[error("{0} processors are no power of two; choose 1, 2, 4 or another one up to 1024")]
+    #[error("{0} processors are not a power of two; choose 1, 2, 4 or another one up to 1024")]
     Processors(u32),
     /// The tree is too full for blocks to find their way down.
     #[error(transparent)]
@@ -66,8 +66,8 @@ impl From<HalfFullTreeError> for ParallelParametersError {
 }
 
 impl ParallelParameters {
-    /// Good parameters for so many processors: those of Circuit ORAM with batches of as many, and a tree that is at
-    /// least high enough to be divided.
+    /// Good parameters for this many processors: those of Circuit ORAM with this many accesses in a batch, and a tree
+    /// that is at least high enough to be divided.
     ///
     /// `trusted_blocks` is the number of blocks that all processors together hold on average. Each of them waits for
     /// one subtree at least, so they hold 0.8 m of them or more.
@@ -129,7 +129,7 @@ impl ParallelParameters {
         self.processors.ilog2()
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.processors)
     }

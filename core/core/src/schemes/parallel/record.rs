@@ -1,9 +1,10 @@
-//! The record of a request on its way between processors: in order of blocks, back to where it was asked, and to the
-//! others that ask for its block.
+//! The record of a request on its way between processors. Records go in the order of blocks, to the other processors
+//! that request the same block, and back to the processor that asked.
 
 use crate::types::{BlockId, Leaf};
 
-/// Bytes before the payload: the block, its new leaf, the place where it was asked, and whether the payload is one.
+/// The number of bytes before the payload: the block, its new leaf, the place where it was asked, and whether the
+/// payload is one.
 pub(super) const HEADER: usize = 32;
 
 const BLOCK: usize = 0;
@@ -41,12 +42,12 @@ pub(super) fn write(record: &mut [u8], block: Option<BlockId>, origin: usize, wr
     }
 }
 
-/// The block that is asked for.
+/// The block that is requested.
 pub(super) fn block(record: &[u8]) -> Option<BlockId> {
     block_of(word(record, BLOCK))
 }
 
-/// The place where it was asked.
+/// The place of the processor that asked.
 pub(super) fn origin(record: &[u8]) -> u64 {
     word(record, ORIGIN)
 }

@@ -1,5 +1,5 @@
-//! The routing of blocks to the processors of their new leaves, which must not show: over a butterfly, in messages that
-//! are as long whatever is in them.
+//! The routing of blocks to the processors of their new leaves, which must not show. They go over a butterfly, in
+//! messages whose length does not depend on their contents.
 
 use super::load;
 use super::steps::{exchange, place};
@@ -30,9 +30,9 @@ pub(super) fn contents(entry: &[u8]) -> Option<(BlockId, Leaf, &[u8])> {
 pub(super) struct Butterfly {
     /// lg m.
     pub(super) bits: u32,
-    /// Leaves of a processor's subtree, as a power of two.
+    /// The number of leaves of a processor's subtree, as a power of two.
     pub(super) leaf_bits: u32,
-    /// Bytes of an entry.
+    /// The number of bytes of an entry.
     pub(super) entry_bytes: usize,
 }
 
@@ -73,7 +73,7 @@ impl Butterfly {
         Ok(too_short)
     }
 
-    /// A message of a step: as many of the blocks as there is room for, and whether more are left.
+    /// Takes the blocks that a message of a step has room for. The message also says whether more are left.
     fn message(self, step: u32, from: usize, going: &mut Vec<Entry>) -> Message {
         let room = load::message_blocks(self.bits, step) as usize;
         let mut contents = Vec::with_capacity(room * self.entry_bytes + 1);

@@ -21,7 +21,7 @@ pub(super) async fn exchange<N: Network>(
     Ok(order.iter().filter_map(|is_own| if *is_own { own.next() } else { sent.next() }).collect())
 }
 
-/// A message between places: each processor has one.
+/// A message from one place to another. Each processor is a place.
 pub(super) fn message(from: usize, to: usize, contents: &[u8]) -> Message {
     let [from, to] = [from, to].map(|place| Processor(place as u32));
     Message { from, to, contents: contents.to_vec() }
@@ -40,15 +40,15 @@ pub(super) struct Places {
 
 /// The place of a request among those for the same block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct InRun {
-    /// The first of them: it speaks for all.
+pub(super) struct PlaceInRun {
+    /// True for the first request of the run, which speaks for all.
     pub(super) is_first: bool,
-    /// The last of them: it knows what becomes of the block.
+    /// True for the last request of the run, which has the final contents of the block.
     pub(super) is_last: bool,
 }
 
 impl Places {
-    /// So many records of zeros.
+    /// Returns this many records of zeros.
     pub(super) fn new(places: usize, record_bytes: usize) -> Self {
         Places { record_bytes, bytes: alloc::vec![0; places * record_bytes] }
     }
@@ -96,7 +96,7 @@ impl Places {
 
     /// Finds the runs of requests for one block, of records in the order of blocks: each processor tells both
     /// neighbours its block.
-    pub(super) async fn find_runs<N: Network>(&self, network: &N) -> Result<Vec<InRun>, N::Error> {
+    pub(super) async fn find_runs<N: Network>(&self, network: &N) -> Result<Vec<PlaceInRun>, N::Error> {
         let block_at = |place: usize| record::word_of(record::block(self.record(place))).to_le_bytes();
         let mut messages = Vec::new();
         for after in 1..self.len() {
@@ -105,21 +105,21 @@ impl Places {
         }
         let alone = |place: usize| {
             let is_one = record::block(self.record(place)).is_some();
-            InRun { is_first: is_one, is_last: is_one }
+            PlaceInRun { is_first: is_one, is_last: is_one }
         };
-        let mut runs: Vec<InRun> = (0..self.len()).map(alone).collect();
+        let mut runs: Vec<PlaceInRun> = (0..self.len()).map(alone).collect();
         for came in exchange(network, messages).await? {
             let (from, to) = (place(came.from), place(came.to));
             if came.contents == block_at(to) {
-                let InRun { is_first, is_last } = &mut runs[to];
+                let PlaceInRun { is_first, is_last } = &mut runs[to];
                 *if from < to { is_first } else { is_last } = false;
             }
         }
         Ok(runs)
     }
 
-    /// Lets each request learn from all before it for the same block, of records in the order of blocks: over twice the
-    /// distance in each step.
+    /// Lets each request learn from all earlier requests for the same block. The records are in the order of blocks,
+    /// and each step covers twice the distance of the one before.
     pub(super) async fn pass_on<N: Network>(&mut self, network: &N) -> Result<(), N::Error> {
         let mut distance = 1;
         while distance < self.len() {
@@ -136,7 +136,7 @@ impl Places {
 }
 
 /// Lets every processor know what each of them knows, in the order of processors: twice as much after each step.
-/// Returns what the first one knows then, which is what all know.
+/// Returns the result of the first one, which is the result of all.
 pub(super) async fn spread<N: Network>(network: &N, own: Vec<Vec<u8>>) -> Result<Vec<u8>, N::Error> {
     let mut known = own;
     let mut distance = 1;

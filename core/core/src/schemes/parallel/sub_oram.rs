@@ -50,7 +50,7 @@ impl SubOram {
         self.schedule.accesses += 1;
     }
 
-    /// Reads the paths to leaves in one operation; none if no leaf is asked for.
+    /// Reads the paths to leaves in one operation; none if no leaf is requested.
     pub(super) async fn read<S: Store>(
         &mut self,
         leaves: &[Leaf],
@@ -119,7 +119,7 @@ impl SubOram {
         }
     }
 
-    /// Evicts along the paths that were read for it, and writes all that is held.
+    /// Evicts along the paths that were read for the eviction, and writes all held buckets.
     pub(super) async fn write_evicted<S: Store>(&mut self, store: &S) -> Result<(), OramError<S::Error>> {
         if self.evicted.is_empty() {
             return Ok(());
@@ -131,12 +131,12 @@ impl SubOram {
         Ok(held.write_back(store).await?)
     }
 
-    /// Evictions outside of the schedule.
+    /// Returns the number of evictions outside of the schedule.
     pub(super) fn emergencies(&self) -> u64 {
         self.schedule.emergencies
     }
 
-    /// Blocks in the stash.
+    /// Returns the number of blocks in the stash.
     pub(super) fn stash_blocks(&self) -> usize {
         self.stash.len()
     }
@@ -160,7 +160,7 @@ impl SubOram {
         self.held.buckets()
     }
 
-    /// Bytes on the trusted side: stash and held buckets.
+    /// Returns the number of bytes on the trusted side: stash and held buckets.
     pub(super) fn trusted_bytes(&self) -> usize {
         self.stash.bytes() + self.held.bytes()
     }

@@ -24,7 +24,7 @@ pub struct BucketsByLevel {
 }
 
 impl BucketsByLevel {
-    /// The same size at every level: the scheme of the paper.
+    /// Buckets of one size at every level, as in the paper.
     ///
     /// # Errors
     /// The errors of [`new`](Self::new).
@@ -36,7 +36,7 @@ impl BucketsByLevel {
     /// Sizes for each level of a tree, from `parameters.top` to the leaves: 1 to `blocks_per_bucket` blocks each.
     ///
     /// # Errors
-    /// The errors of [`PathParameters::validate`], but that the tree may be more than half full;
+    /// The errors of [`PathParameters::validate`], except that the tree may be more than half full;
     /// [`PathParametersError::Levels`]; [`PathParametersError::OutOfRange`]; [`PathParametersError::TreeTooSmall`] if
     /// more than three quarters of the slots would hold the capacity.
     pub fn new(parameters: PathParameters, blocks: Vec<u32>) -> Result<Self, PathParametersError> {
@@ -57,8 +57,8 @@ impl BucketsByLevel {
         Ok(buckets)
     }
 
-    /// The same with these levels changed to buckets of so many blocks, as IR-Alloc writes its ranges: `(10, 16, 2)`
-    /// stands for two blocks at levels 10 to 16. Levels on the trusted side are left out.
+    /// These buckets, with other sizes at some levels. The ranges are written as in IR-Alloc: `(10, 16, 2)` stands for
+    /// two blocks at levels 10 to 16. Levels on the trusted side are left out.
     ///
     /// # Errors
     /// The errors of [`new`](Self::new).
@@ -84,7 +84,7 @@ impl BucketsByLevel {
         &self.blocks
     }
 
-    /// Blocks of a path in untrusted memory, real ones and dummies: PL in IR-ORAM.
+    /// Returns the number of blocks of a path in untrusted memory, real ones and dummies: PL in IR-ORAM.
     pub fn path_blocks(&self) -> u64 {
         self.blocks.iter().map(|blocks| u64::from(*blocks)).sum()
     }
@@ -101,7 +101,7 @@ impl BucketsByLevel {
         self.geometry(Bucket(0)).layout()
     }
 
-    /// Slots of the tree, its trusted levels counted as if they were buckets.
+    /// Returns the number of slots of the tree, its trusted levels counted as if they were buckets.
     fn slots(&self) -> u64 {
         let PathParameters { top, blocks_per_bucket, .. } = &self.parameters;
         let trusted = u64::from(*blocks_per_bucket) * ((1 << top.0) - 1);

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The buckets that two consecutive paths share stay in the stash between the two. Line 4 comes after line 2, so that
-//! whatever is accessed next can be the next path: no path is written back as if nothing came after it, and a dummy is
-//! the next path only if nothing else is there when it begins.
+//! the next path can belong to any access. No path is written back as if it were the last one. A dummy is the next path
+//! only if there is nothing else when it begins.
 //!
 //! **What the trace shows**: the paths, each without the buckets that it shares with the one before. That follows from
 //! the paths themselves. **Costs**: room for another path in the stash.
@@ -38,7 +38,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     /// Reads the path to a leaf for no block.
     ///
     /// # Errors
-    /// The errors of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if it is no leaf.
+    /// The errors of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if it is not a leaf.
     pub async fn dummy_at(&self, leaf: Leaf) -> Result<(), OramError<S::Error>> {
         let _guard = self.lock.acquire().await;
         if leaf.0 >= self.tree.leaves() {

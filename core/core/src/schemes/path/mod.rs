@@ -17,27 +17,27 @@
 //!
 //! Lines 1 to 9 are the on-line work ([`access`](Oram::access)), lines 10 to 15 the off-line work
 //! ([`step`](Oram::step)). Between the two the path is **held**: its blocks are in the stash, and its buckets in
-//! untrusted memory are stale and not read again. The levels above `top` are on the trusted side for good, as part of
-//! the stash (see [`Stash`]).
+//! untrusted memory are stale and not read again. The levels above `top` are always on the trusted side, as part of the
+//! stash (see [`Stash`]).
 //!
-//! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, the buckets of n paths
-//! that are independent and uniform, whatever was asked: the path of a block is drawn when the block is accessed and
-//! shown at its next access only; a never-mapped block, a dummy access and a second request for one block of the batch
+//! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, the buckets of n paths.
+//! These are independent and uniform for any requests: the path of a block is drawn when the block is accessed, and
+//! shown only at its next access. A never-mapped block, a dummy access and a second request for a block of the batch
 //! show a fresh random path. Each bucket is read once, and held buckets are left out: the coincidence of buckets
 //! follows from the paths shown. `step` writes every held bucket back, in one operation; their number follows from the
-//! paths too. An access waits while a path in its own subtree (one of 2^top) is being written back; those paths, and
-//! the times when the store completed them, have been shown. The filling of the stash never shows, but for an
-//! emergency: while a largest batch might not fit below the hard bound, accesses wait, and `step` writes back what is
-//! held, or reads a path drawn for nothing else and writes it back (a background eviction: Ren, Yu, Fletcher, van Dijk,
-//! Devadas, "Design Space Exploration and Optimization of Path Oblivious RAM in Secure Processors", ISCA 2013). The
-//! planned bound makes that rarer than 2^-80.
+//! paths too. An access waits while a path in its own subtree (one of 2^top) is being written back. Those paths, and
+//! the times when the store completed them, were visible before. The number of blocks in the stash shows only in an
+//! emergency. While a largest batch might not fit below the hard bound, accesses wait, and `step` writes held paths
+//! back. If none is held, it reads a path that is drawn for this only, and writes it back (a background eviction: Ren,
+//! Yu, Fletcher, van Dijk, Devadas, "Design Space Exploration and Optimization of Path Oblivious RAM in Secure
+//! Processors", ISCA 2013). The planned bound makes that rarer than 2^-80.
 //!
-//! **Costs** of a batch of n, with K = L + 1 - top buckets of Z blocks and their headers a path: on-line one position
-//! map look-up and one round trip of at most n·K slots; off-line one round trip of as many buckets.
+//! **Costs** of a batch of n, with K = L + 1 - top buckets of Z blocks and their headers on each path. On-line: one
+//! position map look-up and one round trip of at most n·K slots. Off-line: one round trip of as many buckets.
 //!
-//! **Errors**: those of [`OramError`]. Everything before the first look-up refuses without a change: a batch that is
-//! wrong, one that must wait for a write-back, or one for which the stash lacks room. Any later error, and any
-//! future dropped half-way, leaves the scheme poisoned; it then answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]. Until the first look-up, a batch is refused without a change: if it is wrong,
+//! must wait for a write-back, or finds no room in the stash. Any later error, and any future dropped half-way, leaves
+//! the scheme poisoned; it then answers [`OramError::Poisoned`] only.
 
 mod backend;
 mod buckets;
@@ -95,13 +95,13 @@ struct State<R> {
     stash: Stash,
     /// The top levels, if they are kept as buckets on the trusted side.
     tree_top: TreeTop,
-    /// Paths that were read and are not yet written back, in the order of their reading.
+    /// The paths that were read and are not yet written back, in the order of their reading.
     held: Vec<Leaf>,
-    /// Paths that stay held when nothing is pending: one if consecutive paths are merged.
+    /// The number of paths that stay held when nothing is pending: one if consecutive paths are merged.
     kept: usize,
     /// True if the siblings of a path's buckets are read and written with it.
     has_siblings: bool,
-    /// Paths that are being written back.
+    /// The paths that are being written back.
     in_flight: Vec<Leaf>,
     placement: Placement,
     /// Write-backs that came early and background evictions, since it was built or brought back.
@@ -156,7 +156,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         Self::over(buckets.parameters().clone(), (tree, top), store, positions, random)
     }
 
-    /// The same without validating the parameters, for simulations of bad ones.
+    /// Does the same as `new`, but does not validate the parameters, for simulations of bad ones.
     pub(crate) fn unchecked(
         parameters: PathParameters,
         first_bucket: Bucket,
@@ -206,7 +206,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         self.state.borrow_mut().random = random;
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &PathParameters {
         &self.parameters
     }
@@ -221,19 +221,20 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         &self.positions
     }
 
-    /// Blocks in the stash now: the trusted top and held paths included. Secret: it depends on what was asked.
+    /// Returns the number of blocks in the stash now: the trusted top and held paths included. Secret: it depends on
+    /// the requests.
     pub fn stash_blocks(&self) -> usize {
         self.state.borrow().stash.len()
     }
 
-    /// Blocks in the stash now, for each subtree. Secret: only the simulations look.
+    /// Returns the number of blocks in the stash now, for each subtree. Secret: only the simulations look.
     #[cfg(feature = "testing")]
     pub(crate) fn waiting(&self) -> Vec<usize> {
         let stash = &self.state.borrow().stash;
         (0..1 << self.tree.top().0).map(|subtree| stash.subtree(subtree).count()).collect()
     }
 
-    /// Bytes on the trusted side: stash with the trusted top, buffers of paths, position map.
+    /// Returns the number of bytes on the trusted side: stash with the trusted top, buffers of paths, position map.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         let buffers = state.spare_reading.bytes.capacity() + state.spare_writing.bytes.capacity();
@@ -275,14 +276,14 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
 
     /// Returns whether a largest batch fits below the hard bound of the stash, however full its paths are.
     ///
-    /// An access begins only then, so a background eviction fits as well: a write-back leaves at most a block more for
-    /// each access than there were before, and a path brings fewer than a largest batch.
+    /// An access begins only then, so a background eviction also fits. A write-back leaves at most one block more for
+    /// each access, and a path brings fewer blocks than a largest batch.
     fn has_room(&self) -> bool {
         self.stash_blocks() + self.parameters.blocks_per_batch() as usize <= self.hard_bound()
     }
 
-    /// Makes room where there is too little, outside of the schedule: what is held is written back early; or else a
-    /// path is read that was drawn for nothing else, and held.
+    /// Makes room if there is too little, outside of the schedule. It writes held paths back early. If none is held, it
+    /// reads and holds a path that is drawn for this only.
     async fn make_room(&self) -> Result<(), OramError<S::Error>> {
         let pending = self.pending_paths();
         if self.has_room() || pending >= self.max_batch() {
@@ -438,8 +439,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for PathOram<S
         self.pending_paths() >= self.max_batch() || !self.has_room() || self.positions.must_step()
     }
 
-    /// Writes all held paths back; when no path is held, does a background eviction if the stash lacks room, and one
-    /// step of the position map's if not.
+    /// Writes all held paths back. If no path is held, it does a background eviction if the stash lacks room, and
+    /// otherwise one step of the position map.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
         let _write_back_guard = self.write_back_lock.acquire().await;
         let guard = self.lock.acquire().await;

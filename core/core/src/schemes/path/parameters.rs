@@ -14,7 +14,7 @@ pub struct PathParameters {
     /// N, blocks that the user can address: at least 1, no more than Z · 2^L (half of the tree), and no more than three
     /// quarters of the tree's slots (of the smallest trees, half is more).
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// L, the level of the leaves: 0 to 31. The tree has 2^L leaves.
     pub leaf_level: Level,
@@ -25,7 +25,7 @@ pub struct PathParameters {
     pub blocks_per_bucket: u32,
     /// The maximum number of accesses in one batch: 1 to 1024.
     pub max_batch: u32,
-    /// The hard bound of the trusted side, in blocks: the stash, the trusted top with it, and the paths that were
+    /// The hard bound of the trusted side, in blocks. It includes the stash, the trusted top, and the paths that were
     /// read and are not yet written back. While a largest batch could exceed it, a background eviction comes first.
     pub stash_bound: u32,
 }
@@ -41,7 +41,7 @@ pub const MAX_LEVELS_OF_THREE: usize = 10;
 /// The reason why parameters of a Path ORAM are refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathParametersError {
-    /// A value outside of its range.
+    /// A value that is out of range.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// No tree keeps the stash of such buckets bounded.
@@ -55,8 +55,7 @@ pub enum PathParametersError {
     },
     /// The upper buckets of so high a tree are too small.
     #[error(
-        "buckets of 3 blocks keep the stash bounded with at most {MAX_LEVELS_OF_THREE} levels in untrusted memory, \
-         and there would be {levels}: give the tree top more trusted memory, or set blocks_per_bucket to 4 or more"
+        "buckets of 3 blocks keep the stash bounded only with at most {MAX_LEVELS_OF_THREE} levels in untrusted memory, but there would be {levels}: give the tree top more trusted memory, or set blocks_per_bucket to 4 or more"
     )]
     TreeTooHigh {
         /// L + 1 - top.
@@ -64,7 +63,7 @@ pub enum PathParametersError {
     },
     /// Sizes for another number of levels.
     #[error(
-        "there are bucket sizes for {given} levels, and {levels} levels in untrusted memory: give one for each"
+        "there are bucket sizes for {given} levels, but {levels} levels in untrusted memory: give one size for each level"
     )]
     Levels {
         /// The sizes that were given.
@@ -89,7 +88,7 @@ pub enum PathParametersError {
          or lower max_batch or the levels in untrusted memory"
     )]
     StashTooSmall {
-        /// The bound that was asked for.
+        /// The bound that was requested.
         stash_bound: u32,
         /// The minimum that is accepted.
         needed: u32,
@@ -110,12 +109,12 @@ impl PathParameters {
         Self::for_buckets_of(4, capacity, block_bytes, trusted_blocks, max_batch)
     }
 
-    /// Good parameters for buckets of so many blocks: the smallest tree that is at most half full; the trusted top as
+    /// Good parameters for buckets of this many blocks: the smallest tree that is at most half full; the trusted top as
     /// high as fits.
     ///
-    /// `trusted_blocks` is the number of blocks that the trusted side holds on average while a largest batch is served,
-    /// if each batch is written back before the next: the blocks above the untrusted levels, and the batch's paths. If
-    /// not even a tree without a trusted top fits, there is no trusted top.
+    /// `trusted_blocks` is the average number of blocks on the trusted side while a largest batch is served, if each
+    /// batch is written back before the next. It counts the blocks above the untrusted levels, and the batch's paths.
+    /// If not even a tree without a trusted top fits, there is no trusted top.
     ///
     /// The hard bound is higher: it makes room for two largest batches of the fullest paths, and for
     /// [`waiting_bound`](Self::waiting_bound).
@@ -154,9 +153,10 @@ impl PathParameters {
         Ok(best)
     }
 
-    /// The number of blocks that wait on the trusted side, the paths held apart, but for a probability below 2^-80, if
-    /// the tree is at most half full. It extrapolates the measurements of `examples/path_tail.rs`, which computes the
-    /// probability for each Z: a Gaussian for many subtrees, and a tail that falls geometrically for a few.
+    /// The number of blocks that wait on the trusted side, without those of held paths. It is exceeded with a
+    /// probability below 2^-80, if the tree is at most half full. It extrapolates the measurements of
+    /// `examples/path_tail.rs`, which computes the probability for each Z: a Gaussian for many subtrees, and a tail
+    /// that falls geometrically for a few.
     pub fn waiting_bound(&self) -> u32 {
         let (_, deviation) = self.waiting_per_subtree();
         // Blocks in which the probability falls by 2^-80 and more, with one subtree.
@@ -165,15 +165,15 @@ impl PathParameters {
         (libm::ceil(waiting) as u32).saturating_add(tail)
     }
 
-    /// Blocks that wait on average, for all subtrees, the paths held apart.
+    /// The average number of blocks that wait in all subtrees, without those of held paths.
     pub fn waiting(&self) -> f64 {
         self.waiting_per_subtree().0 * self.subtrees()
     }
 
-    /// The mean and the deviation of the blocks that wait for a subtree, in a tree that is half full: measured under
-    /// scans and random reads, and rounded up. A block waits until a path leads through its subtree; a subtree of one
-    /// level, a lone bucket, has at times more blocks than places; and buckets of three are a narrow way up to its
-    /// root.
+    /// The mean and the deviation of the number of blocks that wait for a subtree. They were measured in a tree that is
+    /// half full, under scans and random reads, and are rounded up. A block waits until a path leads through its
+    /// subtree. A subtree of one level is a single bucket, and has at times more blocks than places. With buckets of
+    /// three, few blocks reach the root of a subtree.
     fn waiting_per_subtree(&self) -> (f64, f64) {
         match (self.blocks_per_bucket, self.path_buckets()) {
             (..4, 1..=4) => (1.3, 1.25),
@@ -190,7 +190,8 @@ impl PathParameters {
         }
     }
 
-    /// Blocks that an access takes in on average, in a tree that is half full: upper buckets hold few.
+    /// Returns the number of blocks that an access takes in on average, in a tree that is half full: upper buckets hold
+    /// few.
     pub fn blocks_on_path(&self) -> f64 {
         (2.0 + 1.4 * self.path_buckets() as f64) * f64::from(self.blocks_per_bucket) / 4.0
     }
@@ -237,7 +238,7 @@ impl PathParameters {
         Geometry::of_whole_buckets(self.leaf_level, self.top, bucket, first_bucket)
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
@@ -247,7 +248,7 @@ impl PathParameters {
         self.geometry(Bucket(0)).layout()
     }
 
-    /// Buckets of a path in untrusted memory: those that one access reads, and writes back.
+    /// Returns the number of buckets of a path in untrusted memory: those that one access reads, and writes back.
     pub fn path_buckets(&self) -> usize {
         planning::path_buckets(self.leaf_level, self.top)
     }
@@ -263,8 +264,8 @@ impl PathParameters {
     }
 }
 
-/// The maximum number of blocks that a tree is allowed, its trusted levels counted as if they were buckets: half of it,
-/// or three quarters of its slots where that is less.
+/// The maximum number of blocks that a tree may have: half of it, or three quarters of its slots if that is less. The
+/// trusted levels count as if they were buckets.
 fn max_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
     let slots = u64::from(blocks_per_bucket) * ((2 << leaf_level.0) - 1);
     (slots - slots / 4).min(planning::half_of_places(blocks_per_bucket, leaf_level))

@@ -16,8 +16,8 @@
 //! The authors' program writes a block into a free slot of a sibling without reading it. A watcher of the bus would
 //! see which slots were free. Here siblings are read and written whole: each path moves twice as many buckets.
 //!
-//! **What the trace shows**: the paths, each with its siblings. **Costs**: twice the buckets of a path, and room for
-//! as many blocks more in the stash. It goes with batches of one.
+//! **What the trace shows**: the paths, each with its siblings. **Costs**: twice the buckets of a path, and room for as
+//! many blocks more in the stash. It needs batches of one access.
 
 use super::{PathOram, State, Writing};
 use crate::position_map::PositionMap;

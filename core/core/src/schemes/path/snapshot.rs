@@ -26,12 +26,12 @@ pub struct FlatPathSnapshot {
     path: PathSnapshot,
 }
 
-/// The reason why there is no snapshot of a Path ORAM now, or it cannot go on from one.
+/// The reason why there is no snapshot of a Path ORAM now, or it cannot continue from one.
 pub type PathSnapshotError = SnapshotError<PathParametersError>;
 
 /// A Path ORAM over any position map, which is saved and restored at the same time.
 impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
-    /// A Path ORAM that goes on from a snapshot, over the store and the position map as they were when it was taken.
+    /// A Path ORAM that continues from a snapshot, over the store and the position map as they were when it was taken.
     ///
     /// # Errors
     /// [`PathSnapshotError::Parameters`], [`PathSnapshotError::Mismatch`].

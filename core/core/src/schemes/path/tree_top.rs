@@ -1,7 +1,7 @@
 //! The top of the tree, kept as buckets on the trusted side.
 //!
-//! Kept so, a path costs as much untrusted memory less as in a stash that takes the top levels in, and the stash
-//! proper stays small: hardware searches it as a whole, and cannot search thousands of blocks so.
+//! A path then reads as few untrusted buckets as with the top levels in the stash, and the stash itself stays small.
+//! Hardware searches the stash as a whole, and cannot search thousands of blocks in this way.
 //!
 //! With an index by block it is the S-Stash of IR-Stash (Raoufi, Zhang, Yang, "IR-ORAM: Path Access Type Based Memory
 //! Intensity Reduction for Path-ORAM", section IV-C): a block is found without its position. The index is
@@ -19,7 +19,7 @@ use core::error::Error;
 /// The shape of a tree top.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeTopParameters {
-    /// The levels in it, from the root's: 0 to 24, and fewer than the tree has.
+    /// The number of levels in it, starting with the root: 0 to 24, and fewer than the tree has.
     pub levels: u32,
     /// The ways of the index by block: 1 to 64, and no more than the blocks of the top; `None` for no index.
     pub ways: Option<u32>,
@@ -37,8 +37,8 @@ impl TreeTopParameters {
     }
 }
 
-/// The buckets of the top levels. Each entry stands as it would in untrusted memory: a header and a payload, zeros if
-/// it is empty.
+/// The buckets of the top levels. Each entry has the format of untrusted memory: a header and a payload, zeros if it is
+/// empty.
 pub(super) struct TreeTop {
     levels: u32,
     entry_bytes: usize,
@@ -78,18 +78,18 @@ impl TreeTop {
         Ok(TreeTop { levels, entry_bytes, bucket_bytes, first_bucket, entries, sets })
     }
 
-    /// The levels in it.
+    /// The number of levels.
     pub(super) fn levels(&self) -> u32 {
         self.levels
     }
 
-    /// Bytes that it occupies.
+    /// The bytes that the tree top occupies.
     pub(super) fn bytes(&self) -> usize {
         let ways = self.sets.as_ref().map_or(0, |sets| sets.ways.len());
         self.entries.len() + ways * size_of::<Way>()
     }
 
-    /// Blocks in it.
+    /// The blocks in the tree top.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (BlockId, Leaf)> {
         self.entries.chunks_exact(self.entry_bytes.max(1)).filter_map(block_header::read)
     }
@@ -108,7 +108,7 @@ impl TreeTop {
         }
     }
 
-    /// Bytes of all entries.
+    /// Returns the number of bytes of all entries.
     pub(super) fn entries_bytes(&self) -> usize {
         self.entries.len()
     }
@@ -186,7 +186,7 @@ impl TreeTop {
         true
     }
 
-    /// Finds a block by its number alone: the index has to be there.
+    /// Finds a block by its number only: the index has to be there.
     pub(super) fn find(&self, block: BlockId) -> Option<Entry> {
         self.sets.as_ref()?.find(block)
     }
@@ -245,7 +245,7 @@ struct Way {
 }
 
 impl Sets {
-    /// As many sets, a power of two, as give each of `blocks` blocks a way.
+    /// Makes a power of two of sets, so many that each of `blocks` blocks gets a way.
     fn new(blocks: usize, per_set: u32) -> Self {
         let per_set = per_set as usize;
         let sets = blocks.div_ceil(per_set).next_power_of_two();

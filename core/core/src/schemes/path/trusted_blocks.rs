@@ -1,10 +1,10 @@
 //! Blocks that are on the trusted side already: a front end serves them without a path, and they keep their leaf.
 //!
 //! **What the trace shows.** Nothing at once: the leaf of such a block was not shown since it was drawn, and is not
-//! shown now. But it is **not oblivious** to use this where a block would have shown its path otherwise: that a path
-//! is shown says then that its block had left the trusted side, and so that the path shares its beginning with one
-//! that was shown since the block's last access. See [`TrustedHits`](crate::schemes::freecursive::TrustedHits).
-//! Simulations of processors that do so need it.
+//! shown now. But it is **not oblivious** to use this in place of an access that would show the block's path. A path
+//! that is shown then reveals that its block had left the trusted side. So this path shares its beginning with one that
+//! was shown since the block's last access. See [`TrustedHits`](crate::schemes::freecursive::TrustedHits). Simulations
+//! of processors that do so need it.
 
 use super::tree_top::{self, TreeTop, TreeTopParameters};
 use super::{BucketsByLevel, PathOram, PathParametersError};
@@ -43,9 +43,9 @@ impl Found {
 }
 
 impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
-    /// An empty Path ORAM whose top levels are kept as buckets on the trusted side. `buckets` are those of all
-    /// levels, from the root's: their `top` is 0. Untrusted memory has a bucket for each level, of which those of the
-    /// tree top are used by [`write_back_trusted`](Self::write_back_trusted) only.
+    /// An empty Path ORAM whose top levels are kept as buckets on the trusted side. `buckets` are those of all levels,
+    /// from the root's: their `top` is 0. Untrusted memory has the buckets of all levels. Only
+    /// [`write_back_trusted`](Self::write_back_trusted) uses those of the tree top.
     ///
     /// # Errors
     /// [`PathParametersError::OutOfRange`].
@@ -72,10 +72,10 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
     }
 
     /// Puts a block of zeros that is not there into the tree top, as deep as there is room; `false` if there is none.
-    /// For simulations that begin with a filled tree.
+    /// Simulations that begin with a filled tree need this.
     ///
     /// # Errors
-    /// As [`put_in`](crate::position_map::external_access::ExternalPositionOram::put_in).
+    /// The errors of [`put_in`](crate::position_map::external_access::ExternalPositionOram::put_in).
     pub fn put_in_tree_top(&self, block: BlockId, leaf: Leaf) -> Result<bool, OramError<S::Error>> {
         if leaf.0 >= self.tree.leaves() {
             return Err(OramError::Contradiction("a position lies beyond the tree"));
@@ -187,11 +187,12 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
         Ok(())
     }
 
-    /// Reads the tree top back that [`write_back_trusted`](Self::write_back_trusted) wrote, in one operation. Nothing else may have been
-    /// done in between.
+    /// Reads the tree top back that [`write_back_trusted`](Self::write_back_trusted) wrote, in one operation. Nothing
+    /// else may have been done in between.
     ///
     /// # Errors
-    /// The store's; [`OramError::Contradiction`] if a block stands where it cannot, or its set of the index is full.
+    /// The errors of the store; [`OramError::Contradiction`] if a block is in an impossible place, or its set of the
+    /// index is full.
     pub async fn resume(&self) -> Result<(), OramError<S::Error>> {
         let _guard = self.lock.acquire().await;
         self.poison_flag.check()?;

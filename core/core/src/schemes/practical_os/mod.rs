@@ -11,8 +11,8 @@
 //!     shuffle the N blocks and S dummies by a new π
 //! ```
 //!
-//! It is [Square-Root ORAM](crate::schemes::square_root) with its shelter on the trusted side: an access reads one
-//! slot and writes none, and there is a single copy of each block, so that the shuffle is one sort and not two.
+//! It is [Square-Root ORAM](crate::schemes::square_root) with its shelter on the trusted side. An access reads one slot
+//! and writes none. There is a single copy of each block, so the shuffle is one sort and not two.
 //!
 //! Three things are done otherwise than in the paper. The shuffle is Batcher's network over runs
 //! (`oblivious_sort.rs`), which never fails, instead of the paper's sort of a constant number of passes. The blocks
@@ -20,15 +20,15 @@
 //! block and each dummy.
 //!
 //! **What the trace shows** (adversary `Full`): how many accesses there were. The places that are read are uniform
-//! among those of the epoch that were not read, whatever was asked. The shuffle is an oblivious sort.
+//! among those of the epoch that were not read, for any requests. The shuffle is an oblivious sort.
 //!
 //! **Costs**, N blocks, S slots of cache. A batch of n: n slots read, in one round trip, and none written. A shuffle
-//! each S accesses, by [`step`](crate::oram::Oram::step): about 1 + lg r (lg r + 1) / 2 times N + S slots read and written, where
-//! r is the number of [runs](PracticalOsParameters::runs).
+//! each S accesses, by [`step`](crate::oram::Oram::step): about 1 + lg r (lg r + 1) / 2 times N + S slots read and
+//! written, where r is the number of [runs](PracticalOsParameters::runs).
 //!
-//! **Errors**: those of [`OramError`](crate::oram::OramError); [`Backlogged`](crate::oram::OramError::Backlogged) if the longest batch has no room before a
-//! shuffle. After a failure of the store, and after a future that was dropped half-way, it answers
-//! [`Poisoned`](crate::oram::OramError::Poisoned) only.
+//! **Errors**: those of [`OramError`](crate::oram::OramError); [`Backlogged`](crate::oram::OramError::Backlogged) if
+//! the longest batch has no room before a shuffle. After a failure of the store, and after a future that was dropped
+//! half-way, it answers [`Poisoned`](crate::oram::OramError::Poisoned) only.
 
 #[cfg(feature = "inspect")]
 mod inspect;
@@ -60,7 +60,7 @@ pub struct PracticalOs<S, R> {
 pub struct State<R> {
     random: R,
     permutation: Permutation,
-    /// Accesses of the epoch so far.
+    /// The number of accesses of the epoch so far.
     served: u64,
     /// The access of the epoch that has read each block.
     cached: BTreeMap<BlockId, usize>,
@@ -90,12 +90,12 @@ impl<S: Store, R: RngCore> PracticalOs<S, R> {
         Ok(PracticalOs { parameters, first_bucket, store, epochs })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &PracticalOsParameters {
         &self.parameters
     }
 
-    /// Trusted memory that outlasts an operation, in bytes: π, and a full cache.
+    /// Returns the trusted memory that outlasts an operation, in bytes: π, and a full cache.
     pub fn trusted_bytes(&self) -> usize {
         let entry = size_of::<(BlockId, usize)>() + self.parameters.slot_bytes();
         let cache = self.parameters.cache as usize * entry;

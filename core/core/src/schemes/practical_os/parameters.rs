@@ -11,7 +11,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct PracticalOsParameters {
     /// N, blocks that the user can address: 1 to 2^31.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// S, blocks of the cache, which are the accesses of an epoch: `max_batch` to 2^31; √N in the paper.
     pub cache: u32,
@@ -22,8 +22,8 @@ pub struct PracticalOsParameters {
 }
 
 impl PracticalOsParameters {
-    /// The paper's parameters for so many blocks: a cache of √N blocks, or of one batch if that is more, and as many
-    /// in addition while the trusted side shuffles.
+    /// The paper's parameters for this many blocks: a cache of √N blocks, or of one batch if that is more. While the
+    /// trusted side shuffles, it holds as many blocks again.
     pub fn for_capacity(capacity: u64, block_bytes: u32, max_batch: u32) -> Self {
         let root = capacity.isqrt();
         let root = root + u64::from(root * root < capacity);
@@ -43,7 +43,7 @@ impl PracticalOsParameters {
         ])
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
@@ -53,12 +53,12 @@ impl PracticalOsParameters {
         self.capacity + u64::from(self.cache)
     }
 
-    /// Runs that are sorted: the permuted memory, and what fills the last run.
+    /// Returns the number of runs that are sorted: the permuted memory, and what fills the last run.
     pub fn runs(&self) -> u64 {
         self.permuted().div_ceil(self.run_blocks.into())
     }
 
-    /// Bytes of a slot: a block and its header.
+    /// Returns the number of bytes of a slot: a block and its header.
     pub(super) fn slot_bytes(&self) -> usize {
         HEADER_BYTES + self.block_bytes as usize
     }

@@ -1,6 +1,6 @@
 //! RAW ORAM as a backend: accesses of single blocks, whose positions a front end keeps.
 //!
-//! So Tiny ORAM has it beneath the front end of Freecursive ORAM (section V-E).
+//! Tiny ORAM has it in this way below the front end of Freecursive ORAM (section V-E).
 
 use super::RawOram;
 use crate::oram::OramError;

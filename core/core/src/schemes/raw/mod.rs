@@ -14,27 +14,26 @@
 //!     for l in L, L - 1, .., 0:  WriteBucket(P(x, l), stash), as deep as they may
 //! ```
 //!
-//! An AO takes one block and leaves the others where they are, so a controller decrypts L + 1 headers and a block. To
-//! take the block out without a writing of its bucket, each bucket of the tree is two in untrusted memory: the
-//! **header**, one slot with the block and the leaf of each place, and the **body**, Z slots with a payload each. An
+//! An AO takes one block and leaves the others where they are, so a controller decrypts L + 1 headers and a block. Each
+//! bucket of the tree is two buckets in untrusted memory: the **header**, one slot with the block and the leaf of each
+//! place, and the **body**, Z slots with a payload each. So a block can be taken out without a writing of its body. An
 //! AO replaces headers only. A stale payload is none that a header names.
 //!
 //! AO up to its last line is the on-line work ([`access`](Oram::access)). The writing of headers, and EO, are the
 //! off-line work ([`step`](Oram::step)). Between reading and writing headers are **held** on the trusted side. The
-//! levels above `top` are on the trusted side for good, as part of the stash (see [`Stash`]).
+//! levels above `top` are always on the trusted side, as part of the stash (see [`Stash`]).
 //!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, n paths that are
-//! independent and uniform, whatever was asked: as in Path ORAM. Of each bucket it reads the header, unless that is
-//! held, and all Z slots of the body; of a batch each bucket once. A step writes all held headers, in the order in
-//! which they were read; they follow from the paths. When no header is held and an EO is due, a step reads the whole
-//! of the next path in reverse lexicographic order, and writes it. Which one is due follows from the count of
-//! accesses. Accesses and steps wait for one another. The filling of the stash shows only by an
-//! [emergency](Oram::emergencies): an EO outside of the schedule, while a largest batch might not fit below the hard
-//! bound.
+//! independent and uniform, for any requests: as in Path ORAM. Of each bucket it reads the header, unless that is held,
+//! and all Z slots of the body; of a batch each bucket once. A step writes all held headers, in the order in which they
+//! were read; they follow from the paths. When no header is held and an EO is due, a step reads the whole of the next
+//! path in reverse lexicographic order, and writes it. Which one is due follows from the count of accesses. Accesses
+//! and steps wait for one another. The number of blocks in the stash shows only in an [emergency](Oram::emergencies).
+//! This is an EO outside of the schedule, while a largest batch might not fit below the hard bound.
 //!
-//! **Costs**, with K = L + 1 - top buckets a path: of a batch of n, on line one round trip of at most n·K·(Z + 1)
-//! slots, off line one that writes at most n·K of one slot each; every A accesses one round trip that reads K·(Z + 1)
-//! slots, and one that writes them. For each bucket of a path that is `Z + 2 + 2(Z + 1)/A` slots an access, as in
+//! **Costs** of a batch of n, with K = L + 1 - top buckets on each path. On line: one round trip of at most n·K·(Z + 1)
+//! slots. Off line: one that writes at most n·K headers of one slot. Every A accesses: one round trip that reads K·(Z +
+//! 1) slots, and one that writes them. For each bucket of a path that is `Z + 2 + 2(Z + 1)/A` slots an access, as in
 //! section IV-B. **Parameters**: [`RawParameters`].
 //!
 //! **Errors**: those of [`OramError`]; of `access` never `StashFull`. After any but a refusal, and after a future
@@ -85,7 +84,7 @@ struct State<R> {
     random: R,
     stash: Stash,
     schedule: EvictionSchedule,
-    /// Accesses whose headers are not written yet.
+    /// The number of accesses whose headers are not written yet.
     unwritten: u64,
     /// The held headers and lists, which the holder of the lock takes.
     work: Work,
@@ -136,8 +135,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         self.exclusive.access_blocks(self, serve_all).await
     }
 
-    /// Counts the accesses, and draws a leaf and a path for each, the path for the case that it turns out to be a
-    /// dummy.
+    /// Counts the accesses, and draws a leaf and a path for each. A dummy needs the path.
     fn draw(&self, blocks: impl Iterator<Item = Option<BlockId>>, work: &mut Work) {
         let State { random, schedule, unwritten, .. } = &mut *self.state.borrow_mut();
         let Work { lookups, paths, .. } = work;
@@ -218,7 +216,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         after <= self.parameters.stash_bound as usize
     }
 
-    /// Evictions that the schedule asks for now.
+    /// Returns the number of evictions that the schedule requests now.
     fn behind(&self) -> u64 {
         self.state.borrow().schedule.behind(self.parameters.pace())
     }
@@ -260,8 +258,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for RawOram<S,
         headers + self.behind().max(u64::from(!self.has_room())) + self.positions.pending_steps()
     }
 
-    /// True after a largest batch's worth of accesses whose headers are not written, while a second eviction is due,
-    /// and while the next batch might not fit the stash.
+    /// True in three cases: a largest batch of accesses has headers that are not written, a second eviction is due, or
+    /// the next batch might not fit the stash.
     fn must_step(&self) -> bool {
         self.state.borrow().unwritten >= u64::from(self.parameters.max_batch)
             || self.behind() > 1
@@ -269,7 +267,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for RawOram<S,
             || self.positions.must_step()
     }
 
-    /// Writes the held headers, or does one eviction; when neither is due, one step of the position map's.
+    /// Writes the held headers, or does one eviction; when neither is due, one step of the position map.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
         let work = async || match self.next_due() {
             Some(Due::Headers) => self.write_headers().await,

@@ -14,7 +14,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct RawParameters {
     /// N, blocks that the user can address: 1 to 2^32 - 1, and no more than Z · 2^L: half of the tree.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// L, the level of the leaves: 0 to 31. The tree has 2^L leaves.
     pub leaf_level: Level,
@@ -27,9 +27,9 @@ pub struct RawParameters {
     pub eviction_rate: u32,
     /// The maximum number of accesses in one batch: 1 to 1024.
     pub max_batch: u32,
-    /// C, the hard bound of the stash in blocks, those that belong above `top` included, those of a path that is being
-    /// evicted not: at least a largest batch. While the next batch might exceed it, an eviction outside of the schedule
-    /// comes first.
+    /// C, the hard bound of the stash in blocks: at least a largest batch. It includes the blocks that belong above
+    /// `top`, and not those of a path that is being evicted. While the next batch might exceed it, an eviction outside
+    /// of the schedule comes first.
     pub stash_bound: u32,
 }
 
@@ -37,8 +37,8 @@ impl RawParameters {
     /// The maximum number of blocks per leaf of planned parameters.
     pub const PLANNED_LOAD: u64 = 4;
 
-    /// Good parameters: Z = 5 and A = 5 as in the paper; the smallest tree with no more than
-    /// [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks a leaf; the trusted top as high as fits.
+    /// Good parameters: Z = 5 and A = 5 as in the paper, the smallest tree with no more than
+    /// [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks for each leaf, and the largest trusted top that fits.
     ///
     /// `trusted_blocks` is the number of blocks that the trusted side holds on average: the blocks above the untrusted
     /// levels. If not even a tree with one trusted level fits, there is no trusted level. The hard bound is higher:
@@ -75,19 +75,19 @@ impl RawParameters {
         Ok(best)
     }
 
-    /// The number of blocks that wait on the trusted side when no eviction is due, but for a probability below 2^-80,
-    /// with Z = A = 5 and at most [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks a leaf. It extrapolates the
-    /// measurements of `tests/all/raw/stash.rs`: 2.0 blocks with one subtree and 2.3 to 2.7 a subtree with more, a
-    /// deviation of at most 1.5 times the square root of the subtrees; and beyond that each further block at least
-    /// halves the probability while subtrees are few.
+    /// The number of blocks that wait on the trusted side when no eviction is due, exceeded with a probability below
+    /// 2^-80. It is for Z = A = 5 and at most [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks for each leaf. It
+    /// extrapolates the measurements of `tests/all/raw/stash.rs`: 2.0 blocks with one subtree and 2.3 to 2.7 a subtree
+    /// with more, with a deviation of at most 1.5 times the square root of the subtrees. Beyond that, each further
+    /// block at least halves the probability while subtrees are few.
     pub fn waiting_bound(&self) -> u32 {
         let subtrees = libm::exp2(self.top.0.into());
         let waiting = libm::ceil(self.waiting() + 12.0 * libm::sqrt(subtrees)) as u32;
         waiting.saturating_add(60)
     }
 
-    /// Blocks that wait on average when no eviction is due, with Z = A = 5: half an eviction's for each subtree, and
-    /// what its buckets cannot hold.
+    /// The average number of blocks that wait when no eviction is due, with Z = A = 5. For each subtree it is half of
+    /// an eviction's blocks, and the blocks that its buckets cannot hold.
     pub fn waiting(&self) -> f64 {
         WAITING * libm::exp2(self.top.0.into())
     }
@@ -107,7 +107,7 @@ impl RawParameters {
         planning::check_half_full(self.blocks_per_bucket, self.leaf_level, self.capacity)
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
@@ -117,7 +117,7 @@ impl RawParameters {
         Pace { evictions: 1, accesses: self.eviction_rate.into() }
     }
 
-    /// Returns whether a schedule can have come so far, with so many accesses whose headers are not written.
+    /// Returns whether a schedule can have come so far, with this many accesses whose headers are not written.
     pub(super) fn is_schedule(&self, schedule: &EvictionSchedule, unwritten: u64) -> bool {
         let batch = u64::from(self.max_batch);
         schedule.emergencies <= schedule.evictions
@@ -142,13 +142,13 @@ impl RawParameters {
         planning::path_buckets(self.leaf_level, self.top)
     }
 
-    /// Slots that a path has in untrusted memory: those that an eviction reads and writes.
+    /// Returns the number of slots that a path has in untrusted memory: those that an eviction reads and writes.
     pub fn path_slots(&self) -> usize {
         self.path_buckets() * (self.blocks_per_bucket as usize + 1)
     }
 }
 
-/// At least the blocks that wait for a subtree on average, with planned parameters.
+/// An upper bound of the blocks that wait for a subtree on average, with planned parameters.
 const WAITING: f64 = 2.8;
 
 #[cfg(test)]

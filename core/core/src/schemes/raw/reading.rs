@@ -1,4 +1,4 @@
-//! The slots that are read at once, and where in the answer everything stands.
+//! The slots that are read at once, and the places of headers and bodies in the answer.
 
 use super::trees::Trees;
 use crate::store::Store;
@@ -11,14 +11,15 @@ use alloc::vec::Vec;
 pub(super) struct Reading {
     slots: Vec<Slot>,
     bytes: Vec<u8>,
-    /// Bytes of a header, and of a payload.
+    /// The size of a header in bytes.
     header_bytes: usize,
+    /// The size of a payload in bytes.
     block_bytes: usize,
     /// The places in `bytes` of the headers that were not held.
     headers: Vec<usize>,
     /// The places in `bytes` of the bodies of each path, path after path, root side first.
     bodies: Vec<usize>,
-    /// Buckets of a path.
+    /// The number of buckets of a path.
     levels: usize,
     /// The buckets of a path that is read as a whole, to be written in the same order.
     buckets: Vec<Bucket>,
@@ -87,7 +88,7 @@ impl Reading {
         self.headers.iter().map(|start| &self.bytes[*start..][..self.header_bytes])
     }
 
-    /// The payload in a place of the body so far down the path that was named after so many others.
+    /// The payload in a place of a body, by the order of the planned paths and the level of the body on its path.
     pub(super) fn payload(&self, path: usize, depth: usize, place: usize) -> &[u8] {
         let body = self.bodies[path * self.levels + depth];
         &self.bytes[body + place * self.block_bytes..][..self.block_bytes]
@@ -103,7 +104,7 @@ impl Reading {
         &mut self.bytes
     }
 
-    /// Bytes that it occupies.
+    /// The bytes that the buffers occupy.
     pub(super) fn capacity(&self) -> usize {
         self.bytes.capacity()
             + self.slots.capacity() * size_of::<Slot>()

@@ -34,7 +34,7 @@ pub(super) struct Progress {
     schedule: EvictionSchedule,
 }
 
-/// The reason why there is no snapshot of a RAW ORAM now, or it cannot go on from one.
+/// The reason why there is no snapshot of a RAW ORAM now, or it cannot continue from one.
 pub type RawSnapshotError = SnapshotError<HalfFullTreeError>;
 
 impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
@@ -60,7 +60,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         Ok(RawOram { parameters, trees, store, positions, exclusive, state })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &RawParameters {
         &self.parameters
     }
@@ -70,12 +70,12 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         &self.positions
     }
 
-    /// Blocks in the stash now, the trusted top included. Secret: it depends on what was asked.
+    /// Returns the number of blocks in the stash now, the trusted top included. Secret: it depends on the requests.
     pub fn stash_blocks(&self) -> usize {
         self.state.borrow().stash.len()
     }
 
-    /// Evictions begun so far: G in the paper. Public.
+    /// Returns the number of evictions begun so far: G in the paper. Public.
     pub fn evictions(&self) -> u64 {
         self.state.borrow().schedule.evictions
     }
@@ -91,7 +91,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         Progress { held: work.held.snapshot(), unwritten: *unwritten, schedule: *schedule }
     }
 
-    /// Goes on from there, once the stash is filled. Returns `false` if it contradicts the stash or the positions.
+    /// Continues from this progress, once the stash is filled. Returns `false` if the progress contradicts the stash or
+    /// the positions.
     #[must_use]
     pub(super) fn go_on(&self, progress: Progress, state: &mut State<R>, positions: &Positions) -> bool {
         let Progress { held, unwritten, schedule } = progress;
@@ -105,7 +106,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
             && work.held.is_empty() == (unwritten == 0)
     }
 
-    /// Bytes on the trusted side: stash with the trusted top, held headers, a path in transit, position map.
+    /// Returns the number of bytes on the trusted side: stash with the trusted top, held headers, a path in transit,
+    /// position map.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         let Work { held, reading, .. } = &state.work;
@@ -127,8 +129,8 @@ impl<S: Store, R: RngCore> FullSnapshot<R> for RawOram<S, FlatPositionMap<S::Err
         Ok(RawSnapshot { parameters, positions, stash, progress: self.progress() })
     }
 
-    /// Refuses a snapshot that contradicts itself: every block in the stash or in a held header must have the leaf that
-    /// it is mapped to, and stand in one place.
+    /// Refuses a snapshot that contradicts itself. Every block in the stash or in a held header must have the leaf that
+    /// it is mapped to, and be in one place.
     fn restore(snapshot: RawSnapshot, store: S, random: R) -> Result<Self, RawSnapshotError> {
         let RawSnapshot { parameters, positions, stash, progress } = snapshot;
         let oram =

@@ -15,7 +15,7 @@ pub(super) struct Trees {
 }
 
 impl Trees {
-    /// Trees of buckets of Z blocks of so many bytes, numbered from `first_bucket`: all headers, then all bodies.
+    /// Trees of buckets of Z blocks of this many bytes, numbered from `first_bucket`: all headers, then all bodies.
     pub(super) fn new(
         leaf_level: Level,
         top: Level,

@@ -14,19 +14,19 @@
 //!  8          put it into the main tree, by the position map of that
 //! ```
 //!
-//! A [`SmallTree`] does lines 1, 2, 5 and 7: it is an oblivious cache. The tree before which it stands is any whose
-//! blocks can be taken out and put in, such as a [`FreecursiveOram`](super::freecursive::FreecursiveOram). It needs
-//! no position map: a tag has the leaf of its block. In untrusted memory a block has a number that says nothing of
-//! its own: no more than there are tags, and blocks on their way out.
+//! A [`SmallTree`] does lines 1, 2, 5 and 7: it is an oblivious cache. The main tree is any tree whose blocks can be
+//! taken out and put in, such as a [`FreecursiveOram`](super::freecursive::FreecursiveOram). It needs no position map:
+//! a tag has the leaf of its block. In untrusted memory a block has a number that reveals nothing about the block.
+//! There are as many numbers as tags and blocks on their way out.
 //!
 //! **What the trace shows** (adversary `Full`). [`access`](SmallTree::access), [`take_out`](SmallTree::take_out) and
 //! [`dummy`](SmallTree::dummy) show the same: a path that was drawn for this and never shown before.
-//! [`put_in`](SmallTree::put_in) shows nothing. Whether a path of this tree or of the other one comes next shows, so
-//! a caller that drives both needs a fixed order of them, with dummies of both.
+//! [`put_in`](SmallTree::put_in) shows nothing. The trace shows which of the two trees the next path belongs to. So a
+//! caller that drives both needs a fixed order of them, with dummies of both.
 //!
 //! **Costs** of an access: one path of the small tree; without a tag, none.
 //!
-//! **Errors**: those of [`OramError`], as Path ORAM has them.
+//! **Errors**: those of [`OramError`], as in Path ORAM.
 
 mod parameters;
 
@@ -54,7 +54,7 @@ struct State<R> {
     random: R,
     /// A tag has the block, its leaf, and as its payload the block's number in untrusted memory.
     tags: LookAside,
-    /// Numbers that no block has.
+    /// The numbers that no block has.
     free: Vec<u32>,
 }
 
@@ -73,7 +73,7 @@ impl EvictedBlock {
     }
 }
 
-/// Bytes of a number in a tag.
+/// The number of bytes of a number in a tag.
 const NUMBER_BYTES: u32 = 4;
 
 impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
@@ -90,11 +90,11 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         Self::over_filled_store(parameters, &[], first_bucket, store, random)
     }
 
-    /// A small tree over a store that a simulation has filled: the `nth` of `held` stands there under the number
-    /// `nth`, on the path to this leaf.
+    /// A small tree over a store that a simulation has filled. The nth block of `held` has the number n there, and is
+    /// on the path to its leaf.
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`SmallTreeParametersError::Held`].
+    /// The errors of [`new`](Self::new); [`SmallTreeParametersError::Held`].
     pub fn over_filled_store(
         parameters: &SmallTreeParameters,
         held: &[(BlockId, Leaf)],
@@ -124,7 +124,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         &self.tree
     }
 
-    /// Bytes on the trusted side.
+    /// Returns the number of bytes on the trusted side.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         self.tree.trusted_bytes() + state.tags.bytes() + size_of_val(&state.free[..])
@@ -234,7 +234,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         Ok(found)
     }
 
-    /// Reads a path that was drawn for nothing else.
+    /// Reads a path that was drawn only for this.
     ///
     /// # Errors
     /// The errors of [`Oram::access`].

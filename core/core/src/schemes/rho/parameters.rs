@@ -6,21 +6,21 @@ use crate::schemes::path::{BucketsByLevel, PathParametersError, TreeTopParameter
 /// The parameters of a small tree. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmallTreeParameters {
-    /// Sets of the tags: 1 to 2^20.
+    /// The number of sets of the tags: 1 to 2^20.
     pub sets: u32,
-    /// Tags of a set: 1 to 64.
+    /// The number of tags of a set: 1 to 64.
     pub ways: u32,
     /// The tree, in batches of 1 and with `top` 0. Its capacity is that of the [tags](Self::tags), and the most
     /// blocks that may be on their way out: at least one.
     pub tree: BucketsByLevel,
-    /// Its levels on the trusted side.
+    /// The levels of the small tree on the trusted side.
     pub tree_top: TreeTopParameters,
 }
 
 /// The reason why the parameters of a small tree are refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SmallTreeParametersError {
-    /// A value outside of its range.
+    /// A value that is out of range.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// The tree is refused.
@@ -28,7 +28,7 @@ pub enum SmallTreeParametersError {
     Tree(#[from] PathParametersError),
     /// The tree has no room for a block that is on its way out.
     #[error(
-        "a small tree for {capacity} blocks is too small for {tags} tags: give it their number and one at the least"
+        "a small tree for {capacity} blocks is too small for {tags} tags: choose a capacity above the number of tags"
     )]
     Capacity {
         /// The capacity of the tree.
@@ -37,7 +37,7 @@ pub enum SmallTreeParametersError {
         tags: u64,
     },
     /// The blocks of a filled store do not fit the tags.
-    #[error("block {block} of a filled store finds all tags of its set taken")]
+    #[error("block {block} of a filled store has no free tag in its set")]
     Held {
         /// The block.
         block: u64,
@@ -45,7 +45,7 @@ pub enum SmallTreeParametersError {
 }
 
 impl SmallTreeParameters {
-    /// The blocks that it can hold, those on their way out apart.
+    /// The maximum number of blocks, without those on their way out.
     pub fn tags(&self) -> u64 {
         u64::from(self.sets) * u64::from(self.ways)
     }

@@ -1,8 +1,8 @@
 //! Ring ORAM as a backend: accesses of single blocks, whose positions a front end keeps.
 //!
-//! The front end of Freecursive ORAM stands over it, as over Path ORAM and RAW ORAM. A path is a slot of every bucket
-//! on it. A block of the stash that an eviction is writing out is taken back when it is served or taken without its
-//! path: the bucket has a dummy in its place, as it has after an access.
+//! The front end of Freecursive ORAM uses it like Path ORAM and RAW ORAM. A path is a slot of every bucket on it. An
+//! eviction may be writing a block of the stash out when the block is served or taken without its path. Then the block
+//! is taken back: the bucket has a dummy in its place, as after an access.
 
 use super::{FilledRing, RingOram, RingParameters, RingParametersError};
 use crate::oram::OramError;
@@ -21,7 +21,7 @@ impl<S: Store, R: RngCore> RingOram<S, ExternalPositions<S::Error>, R> {
     /// the stash in.
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`RingParametersError::Filled`].
+    /// The errors of [`new`](Self::new); [`RingParametersError::Filled`].
     pub fn over_filled_store(
         parameters: RingParameters,
         filled: FilledRing,

@@ -1,23 +1,23 @@
 //! The exponents θ of Chernoff's bounds: the search for the best, and steeper ones for a part of a sum.
 
-/// The exponents that a bound on an overflow is looked for with, each so many times θ.
+/// The exponents that a bound on an overflow is looked for with, each this many times θ.
 pub(super) const SCALES: [f64; 8] = [1.0, 1.02, 1.08, 1.2, 1.4, 1.8, 2.5, 4.0];
 
 /// The number of exponents that a bound is looked for with at first.
 const NEAR: u32 = 40;
 
-/// The least bound on `E[e^(θ max(y, 0))] - 1`, where `moment` gives one on `E[e^(θ y)]`: `e^(θ y) - 1` is at most
-/// `κ e^(θ' y)` for y >= 0, with κ = 1 where θ' = θ. Infinite where there is none.
+/// The least bound on `E[e^(θ max(y, 0))] - 1`. `moment` gives a bound on `E[e^(θ y)]`. For y >= 0, `e^(θ y) - 1` is at
+/// most `κ e^(θ' y)`, with κ = 1 if θ' = θ. Infinite if there is none.
 pub(super) fn scaled(theta: f64, moment: impl Fn(f64) -> f64) -> f64 {
     let with = |times: f64| {
         let scaled = ScaledExponent::new(times, theta);
         libm::exp(scaled.log_part) * moment(scaled.theta)
     };
-    // The minimum passes over what is no number: an infinity times nothing.
+    // The minimum ignores values that are not numbers: infinity times zero.
     SCALES.into_iter().map(with).fold(f64::INFINITY, f64::min)
 }
 
-/// An exponent θ' that is so many times θ.
+/// An exponent θ' that is this many times θ.
 pub(super) struct ScaledExponent {
     pub(super) theta: f64,
     /// `ln κ`.
@@ -52,7 +52,7 @@ pub(super) fn min(of: impl Fn(f64) -> f64) -> f64 {
     let (mut left, mut right) = (place(low, high, 1.0 - RATIO), place(low, high, RATIO));
     let (mut at_left, mut at_right) = (of(left), of(right));
     for _ in 0..12 {
-        // Where both are infinite, the way is down.
+        // If both are infinite, the way is down.
         if at_left < at_right || at_right.is_infinite() {
             (high, right, at_right) = (right, left, at_left);
             left = place(low, high, 1.0 - RATIO);

@@ -1,9 +1,10 @@
-//! A Ring ORAM that is full from the beginning: every block gets a uniform leaf and goes as deep as there is room, and
-//! every bucket is written once, in the order of their numbers.
+//! A Ring ORAM that is full from the beginning. Every block gets a uniform leaf and goes as deep as there is room.
+//! Every bucket is written once, in the order of their numbers.
 //!
-//! It brings a vault back whose old positions must not be read by any more: the new ones are drawn here, and the
-//! order of the writes says nothing. What finds no room on its path waits in the stash, as a rule no block at all:
-//! leaf buckets have room for their share and three standard deviations of it, and the levels above them are empty.
+//! It restores a vault whose old positions must not be read again. The new positions are drawn here, and the order of
+//! the writes reveals nothing. A block that finds no room on its path waits in the stash. Usually there is no such
+//! block: leaf buckets have room for their share and three standard deviations of it, and the levels above them are
+//! empty.
 //!
 //! It takes no more memory than the tables that it makes: until a bucket is written, its part of the metadata lists its
 //! blocks.
@@ -26,10 +27,10 @@ use rand_core::RngCore;
 pub struct RingFilling<R> {
     tree: Geometry,
     positions: Positions,
-    /// The blocks of a bucket that was not placed stand in its first slots, in the order in which they came.
+    /// The blocks of a bucket that was not placed are in its first slots, in the order in which they came.
     metadata: BucketMetadata,
     stash: Vec<BlockId>,
-    /// Reads of a bucket that come before a reshuffle.
+    /// The number of reads of a bucket that come before a reshuffle.
     max_reads: u32,
     random: R,
 }
@@ -105,8 +106,9 @@ impl<R: RngCore> RingFilling<R> {
         blocks.into_iter().map(place).collect()
     }
 
-    /// Reads so many random slots without a block of a bucket that was placed, as accesses to other blocks would
-    /// have; fewer, if it has fewer, or would have to be reshuffled. For simulations that begin with a tree in use.
+    /// Reads this many random dummies of a placed bucket, as accesses to other blocks would have done. Simulations that
+    /// begin with a tree in use need this. It reads fewer dummies if the bucket has fewer, or if the bucket would have
+    /// to be reshuffled.
     pub fn read_dummies(&mut self, level: Level, bucket: Bucket, reads: u32) {
         for _ in 0..reads.min(self.max_reads) {
             let dummies: Vec<Slot> = self.metadata.unread(&self.tree, level, bucket, false).collect();
@@ -135,8 +137,8 @@ impl FilledRing {
         Positions::from_words(self.tables.first_mut().map(mem::take).unwrap_or_default())
     }
 
-    /// The metadata, the schedule and the buckets to be reshuffled; `None` if they are not those of such a tree. The
-    /// positions are not looked at.
+    /// The metadata, the schedule and the buckets to be reshuffled; `None` if they do not fit the parameters. The
+    /// positions are not checked.
     pub(super) fn into_parts(
         self,
         parameters: &RingParameters,

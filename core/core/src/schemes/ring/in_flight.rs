@@ -1,8 +1,8 @@
 //! The work on its way between a scheme and its store: reads of evictions, rewrites of buckets, the blocks of a batch.
 //!
-//! An eviction **reads** what is left of its buckets in one round, then **rewrites** them; the blocks that it placed
-//! stand in the stash until the store has them. Blocks that a batch in flight asked for are **pinned** to the stash, so
-//! that no eviction beside it takes them away.
+//! An eviction **reads** the rest of its buckets in one round, then **rewrites** them. The blocks that it placed stay
+//! in the stash until the store has them. Blocks that a batch in flight requested are **pinned** to the stash, so that
+//! no eviction at the same time takes them away.
 
 use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Round(u64);
 
-/// A block that was placed into a bucket and still stands in the stash as well.
+/// A block that was placed into a bucket and is still in the stash as well.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
     pub(crate) block: BlockId,
@@ -40,13 +40,13 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    /// Nothing in flight.
+    /// Returns the state with nothing in flight.
     pub(crate) fn none() -> Self {
         let (reading, rewrites, pinned) = <_>::default();
         InFlight { round: Round(0), reading, rewrites, pinned, unfilled: false }
     }
 
-    /// Begins a round of reads of these buckets. Only one round lasts at a time.
+    /// Begins a round of reads of these buckets. Only one round runs at a time.
     pub(crate) fn begin_round(&mut self, buckets: impl Iterator<Item = Bucket>) {
         debug_assert!(self.reading.is_empty(), "one round of reads at a time");
         self.round.0 += 1;
@@ -90,12 +90,12 @@ impl InFlight {
             || self.rewrites.iter().any(|rewrite| rewrite.buckets.contains(&bucket))
     }
 
-    /// Blocks in the stash that only wait for a rewrite to end.
+    /// Returns the number of blocks in the stash that only wait for a rewrite to end.
     pub(crate) fn placed(&self) -> usize {
         self.rewrites.iter().map(|rewrite| rewrite.placed.len()).sum()
     }
 
-    /// Returns whether a block may be placed: no batch asks for it, and it is not placed already.
+    /// Returns whether a block may be placed: no batch requests it, and it is not placed already.
     pub(crate) fn is_free(&self, block: BlockId) -> bool {
         self.pinned_to(block).is_none()
             && self.rewrites.iter().flat_map(|rewrite| &rewrite.placed).all(|placed| placed.block != block)

@@ -1,5 +1,5 @@
-//! The trusted state of a Ring ORAM, written as changes: positions, slots and the buckets that were ever written
-//! are its tables of words; the schedule and the worn buckets are the rest.
+//! The trusted state of a Ring ORAM, written as changes. Positions, slots and the buckets that were ever written are
+//! its tables of words. The schedule and the worn buckets are the rest.
 
 use super::snapshot::RingSnapshotError;
 use super::validate::Agreement;

@@ -19,14 +19,14 @@
 //!     for each bucket of the path with count >= S:  the same for it alone
 //! ```
 //!
-//! `Access` but for its last two lines is the on-line work ([`access`](Oram::access)); the work that they make due is
-//! the off-line work ([`step`](Oram::step)). Nothing is computed on the server: the XOR technique of the paper's
-//! section 3.2 is left out, and bucket metadata stay on the trusted side.
+//! `Access` without its last two lines is the on-line work ([`access`](Oram::access)). The work that these two lines
+//! make due is the off-line work ([`step`](Oram::step)). Nothing is computed on the server: the XOR technique of the
+//! paper's section 3.2 is left out, and bucket metadata stay on the trusted side.
 //!
 //! **What the trace shows** (adversary `Full`). An access shows one slot, uniform among the unread ones, of every
-//! bucket on a uniform path, whatever was asked. Evictions follow the count of accesses, reshuffles the count of reads
-//! of a bucket. A bucket whose eviction is in flight is skipped by accesses, and an access that meets a bucket whose
-//! eviction is being *read* waits for it: both follow from the path and the schedule, which are public.
+//! bucket on a uniform path, for any requests. Evictions follow the count of accesses, reshuffles the count of reads
+//! of a bucket. Accesses skip a bucket whose eviction is in flight. An access to a bucket whose eviction is being
+//! *read* waits for it. Both follow from the path and the schedule, which are public.
 //!
 //! **Costs.** On line: one round trip, `L - top + 1` slots for each access; all reads of a batch go out together.
 //! Off line, every A accesses: one round trip that reads at most Z unread slots of each bucket of a path, and one
@@ -146,7 +146,7 @@ where
         }
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &RingParameters {
         &self.parameters
     }
@@ -156,18 +156,18 @@ where
         &self.positions
     }
 
-    /// The store beneath.
+    /// The store of the ORAM.
     pub fn store(&self) -> &S {
         &self.store
     }
 
-    /// Goes on with other randomness: a state that was brought back must not draw what it drew before.
+    /// Continues with other randomness: a state that was brought back must not draw what it drew before.
     pub fn reseed(&self, random: R) {
         self.state.borrow_mut().random = random;
     }
 
-    /// Blocks in the stash now: the trusted top included, and those of an eviction in flight while they are here.
-    /// Secret: it depends on what was asked.
+    /// Returns the number of blocks in the stash now: the trusted top included, and those of an eviction in flight
+    /// while they are here. Secret: it depends on the requests.
     pub fn stash_blocks(&self) -> usize {
         self.state.borrow().stash.len()
     }
@@ -177,12 +177,12 @@ where
         self.state.borrow().stash.peak()
     }
 
-    /// Evictions begun so far, early reshuffles not counted. Public.
+    /// Returns the number of evictions begun so far, early reshuffles not counted. Public.
     pub fn evictions(&self) -> u64 {
         self.state.borrow().schedule.evictions
     }
 
-    /// Bytes on the trusted side: stash with the trusted top, bucket metadata, position map.
+    /// Returns the number of bytes on the trusted side: stash with the trusted top, bucket metadata, position map.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         self.positions.trusted_bytes() + state.stash.bytes() + state.metadata.bytes()
@@ -238,8 +238,8 @@ where
         self.poison_flag.wait_until(|| !meets.is_some_and(lasts)).await
     }
 
-    /// Plans to read one slot of every bucket of each path, but of those that were never written or are in flight.
-    /// Returns the round of reads that is met, too.
+    /// Plans to read one slot of every bucket of each path, except of buckets that were never written or are in flight.
+    /// Also returns the round of reads that one of these buckets is in.
     fn plan_reads(&self, lookups: &[Lookup]) -> (Vec<Fetch>, Option<Round>) {
         let (mut fetches, mut meets) = (Vec::new(), None);
         let state = &mut *self.state.borrow_mut();
@@ -309,8 +309,8 @@ where
         Ok(())
     }
 
-    /// Does Algorithms 3 and 4: takes what is unread of these buckets into the stash, then rewrites them from it. The
-    /// turn ends with the reads: those of the next step overlap this write.
+    /// Does Algorithms 3 and 4: takes the unread blocks of these buckets into the stash, then rewrites the buckets from
+    /// it. The turn ends with the reads: those of the next step overlap this write.
     async fn rewrite(
         &self,
         guard: FifoGuard<'_>,
@@ -401,7 +401,7 @@ where
         self.poison_flag.wait_until(may_read).await
     }
 
-    /// Begins what is due next: a reshuffle before an eviction.
+    /// Begins the next due work: a reshuffle before an eviction.
     fn next_due(&self) -> Option<Due> {
         let state = &mut *self.state.borrow_mut();
         while let Some(bucket) = state.worn.pop_front() {
@@ -463,7 +463,7 @@ where
             || self.positions.must_step()
     }
 
-    /// Does one reshuffle or one eviction; when neither is due, one step of the position map's.
+    /// Does one reshuffle or one eviction; when neither is due, one step of the position map.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
         let guard = self.step_lock.acquire().await;
         self.until_written().await?;

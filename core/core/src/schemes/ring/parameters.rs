@@ -16,9 +16,9 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct RingBucket {
     /// Z: real blocks that it may hold, and the most slots that an eviction reads from it.
     pub blocks: u32,
-    /// Slots in untrusted memory: the paper's Z + S. At least S (`RingParameters::reads`), so that every read of a
-    /// bucket finds a slot that was not read yet. Where it is less than Z + S, the last of the S reads may take real
-    /// blocks instead of dummies, which go to the stash (the compacted bucket of String ORAM, 2021).
+    /// The number of slots in untrusted memory: the paper's Z + S. At least S (`RingParameters::reads`), so that every
+    /// read of a bucket finds a slot that was not read yet. If it is less than Z + S, the last of the S reads may take
+    /// real blocks, which go to the stash, instead of dummies (the compacted bucket of String ORAM, 2021).
     pub slots: u32,
 }
 
@@ -27,7 +27,7 @@ pub struct RingBucket {
 pub struct RingParameters {
     /// N: blocks that the user can address; at most 2^31 - 1.
     pub capacity: u64,
-    /// Bytes of a block; 0 where only the trace matters; at most 2^24.
+    /// The size of a block in bytes; 0 if only the trace matters; at most 2^24.
     pub block_bytes: u32,
     /// L, the level of the leaves: at most 30. The tree has 2^L leaves.
     pub leaf_level: Level,
@@ -43,8 +43,9 @@ pub struct RingParameters {
     pub leaf: RingBucket,
     /// The maximum number of accesses in one batch.
     pub max_batch: u32,
-    /// The blocks, tree top included, that the stash and a largest batch must not exceed before the batch is served;
-    /// blocks of an eviction in flight are not counted. At least A for each two subtrees, A and a largest batch.
+    /// The maximum number of blocks of the stash and a largest batch together, before the batch is served. It includes
+    /// the tree top, and not the blocks of an eviction in flight. At least A for each two subtrees, A and a largest
+    /// batch.
     pub stash_bound: u32,
 }
 
@@ -86,19 +87,19 @@ pub enum RingParametersError {
         blocks: u32,
         /// A.
         rate: u32,
-        /// The least Z that goes with A.
+        /// The smallest Z that the analysis allows with A.
         needed: u32,
-        /// The greatest A that goes with Z; 0 if none does.
+        /// The greatest A that the analysis allows with Z, or 0 if it allows none.
         max: u32,
     },
-    /// The leaves cannot hold what falls to their share.
+    /// The leaves cannot hold their share of the capacity.
     #[error(
-        "a leaf bucket holds {blocks} blocks, but {share} of the capacity fall to each leaf: raise the leaf bucket's Z to at least {needed} or the leaf level"
+        "a leaf bucket holds {blocks} blocks, but each leaf's share of the capacity is {share} blocks: raise the leaf bucket's Z to at least {needed} or the leaf level"
     )]
     LeafTooSmall {
         /// Z of the leaf bucket.
         blocks: u32,
-        /// Blocks that fall to each leaf.
+        /// The number of blocks that fall to each leaf.
         share: u64,
         /// The least Z that is accepted.
         needed: u32,
@@ -112,7 +113,7 @@ pub enum RingParametersError {
         blocks: u32,
         /// S.
         reads: u32,
-        /// Slots.
+        /// The number of slots.
         slots: u32,
     },
     /// The stash bound is below what the parameters need.
@@ -141,8 +142,8 @@ impl RingParameters {
         libm::ceil(waiting) as u64 + u64::from(self.eviction_rate) + u64::from(self.max_batch)
     }
 
-    /// The maximum number of blocks that are ever in the stash, those of an eviction in flight apart: the stash bound,
-    /// and what the last batch may bring from compacted buckets in addition to the blocks that it asked for.
+    /// The maximum number of blocks that are ever in the stash, without those of an eviction in flight. It is the stash
+    /// bound, plus the blocks that the last batch may bring from compacted buckets in addition to the requested ones.
     pub fn max_stash_blocks(&self) -> u64 {
         u64::from(self.stash_bound) + u64::from(self.max_batch) * u64::from(self.compacted_levels())
     }
@@ -158,9 +159,9 @@ impl RingParameters {
         u32::from(is_compacted(self.leaf)) + if is_compacted(self.inner) { self.inner_levels() } else { 0 }
     }
 
-    /// Checks the ranges, and Z and A against the paper's analysis (Ring ORAM, section 4.2: the stash stays bounded
-    /// if `Z ln(2Z/A) + A/2 - Z - ln 4 > 0`; its premise about N and L is here the leaf bucket's own check, because
-    /// leaf buckets may be larger than the others).
+    /// Checks the ranges. Checks Z and A against the paper's analysis (Ring ORAM, section 4.2): the stash stays bounded
+    /// if `Z ln(2Z/A) + A/2 - Z - ln 4 > 0`. The paper also has a premise about N and L. Here the leaf bucket has its
+    /// own check instead, because leaf buckets may be larger than the others.
     ///
     /// # Errors
     /// The first range that does not hold, with what to do.
@@ -210,7 +211,7 @@ impl RingParameters {
         Geometry::new(self.leaf_level, self.top, shapes, Bucket(0))
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
@@ -230,13 +231,13 @@ impl RingParameters {
         self.leaf_level.0 - self.top.0
     }
 
-    /// Slots of a path in untrusted memory: those that an eviction writes.
+    /// Returns the number of slots of a path in untrusted memory: those that an eviction writes.
     pub fn slots_on_path(&self) -> u64 {
         self.on_path(|bucket| bucket.slots)
     }
 
-    /// Z of all its buckets together: the most blocks that an eviction writes, and the most slots that it reads of
-    /// buckets that are not compacted.
+    /// The sum of Z over all its buckets. It is the maximum number of blocks that an eviction writes, and of slots that
+    /// it reads from buckets that are not compacted.
     pub fn blocks_on_path(&self) -> u64 {
         self.on_path(|bucket| bucket.blocks)
     }

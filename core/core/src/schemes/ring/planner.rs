@@ -8,8 +8,8 @@ use crate::types::Level;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-/// The rates of eviction that the planner looks at: the least is for a vault too small for any other, the greatest
-/// keeps the path that an eviction has in flight small.
+/// The rates of eviction that the planner tries. The lowest is for a vault that is too small for any other. The
+/// greatest keeps the path that an eviction has in flight small.
 const RATES: RangeInclusive<u32> = 4..=256;
 
 /// The planned probability that a batch makes an emergency eviction necessary is 2 to the minus this.
@@ -18,7 +18,7 @@ const EMERGENCY_BITS: f64 = 80.0;
 /// The blocks in a leaf's share of the finest tree: a finer one holds less than a bucket's worth in each leaf.
 const MIN_SHARE: f64 = 16.0;
 
-/// The slots of a path, two of which may be in flight, beyond which it counts as too long: 80 MiB in blocks of 64 KiB.
+/// The maximum number of slots of a path: 80 MiB in blocks of 64 KiB. Two paths may be in flight.
 const LONG_PATH: f64 = 1280.0;
 
 /// The steps of the search for spare room, in the units of a choice.
@@ -45,11 +45,12 @@ struct PlanConstraints {
 struct Choice {
     top: Level,
     leaf_level: Level,
-    /// Slots that inner buckets have beyond S, in square roots of A.
+    /// The number of slots that inner buckets have beyond S, in square roots of A.
     inner_slots: f64,
-    /// Blocks that inner buckets may hold beyond the A/2 that they do on average, in square roots of those.
+    /// The number of blocks that inner buckets may hold beyond the A/2 that they do on average, in square roots of
+    /// those.
     inner_blocks: f64,
-    /// Slots that leaf buckets have beyond their blocks, in square roots of their share.
+    /// The number of slots that leaf buckets have beyond their blocks, in square roots of their share.
     leaf_slots: f64,
 }
 
@@ -85,15 +86,15 @@ impl Choice {
 }
 
 impl RingParameters {
-    /// The cheapest parameters, in slots moved for each access, that keep at most `trusted_blocks` on the trusted side,
-    /// and whose stash needs an emergency eviction with a probability below 2^-80.
+    /// The cheapest parameters, in slots moved for each access. They keep at most `trusted_blocks` on the trusted side,
+    /// and their stash needs an emergency eviction with a probability below 2^-80.
     ///
-    /// A small vault gets a larger trusted side than asked for where nothing smaller would work.
+    /// A small vault gets a larger trusted side than requested where nothing smaller would work.
     pub fn for_capacity(capacity: u64, block_bytes: u32, trusted_blocks: u64, max_batch: u32) -> Self {
         Self::for_objective(capacity, block_bytes, trusted_blocks, max_batch, RingObjective::BYTES)
     }
 
-    /// The same for another objective than slots moved.
+    /// Does the same as `for_capacity` for another objective than slots moved.
     pub fn for_objective(
         capacity: u64,
         block_bytes: u32,
@@ -114,9 +115,8 @@ impl RingParameters {
             .expect("it ends where a stash holds every block")
     }
 
-    /// The cheapest parameters with this A: one eviction moves less when A is small, which suits memory, where a
-    /// round trip costs nothing and a cache holds little. `None` if the trusted side would need more than
-    /// `trusted_blocks`.
+    /// The cheapest parameters with this A. With a small A one eviction moves less. This suits memory, in which a round
+    /// trip costs nothing and a cache holds little. `None` if the trusted side would need more than `trusted_blocks`.
     pub fn for_rate(
         capacity: u64,
         block_bytes: u32,
@@ -131,8 +131,8 @@ impl RingParameters {
         )
     }
 
-    /// These parameters with another Z (inner buckets), S (without the batch) or A; the values that follow from them
-    /// are chosen again, the stash bound too. [`validate`](Self::validate) says whether they work.
+    /// Returns these parameters with another Z (inner buckets), S (without the batch) or A; the values that follow from
+    /// them are chosen again, the stash bound too. [`validate`](Self::validate) says whether they work.
     pub fn adjusted(&self, z: Option<u32>, s: Option<u32>, a: Option<u32>) -> Self {
         let constraints = self.constraints();
         let rate = a.unwrap_or(self.eviction_rate);
@@ -160,8 +160,8 @@ impl RingParameters {
         }
     }
 
-    /// The cost that the planner minimises. Untrusted memory may cost up to three times the payload, and a path in
-    /// flight as much memory as [`LONG_PATH`] says; beyond either a cheaper access is not worth it.
+    /// The cost that the planner minimises. Untrusted memory may be up to three times the payload, and a path in flight
+    /// may take as much memory as [`LONG_PATH`] says. A cheaper access is not worth more.
     fn cost(&self, objective: &RingObjective) -> f64 {
         let (top, leaves) = (libm::exp2(self.top.0.into()), libm::exp2(self.leaf_level.0.into()));
         let slots = (leaves - top) * f64::from(self.inner.slots) + leaves * f64::from(self.leaf.slots);
@@ -240,7 +240,7 @@ fn better(
     let min = cheaper_than.map_or(f64::INFINITY, |cost| cost * MIN_GAIN);
     let of_rate = |rate: u32| with_rate(constraints, choice, rate);
     let cost = |rate: u32| of_rate(rate).cost(&constraints.objective);
-    // A rate that is no cheaper than the best so far need not fit.
+    // A rate that is not cheaper than the best so far is not tested for fit.
     let first = greatest(rates.clone(), |rate| cost(rate) >= min).map_or(*rates.start(), |dear| dear + 1);
     let rate = greatest(first..=*rates.end(), |rate| fits(constraints, &of_rate(rate)))?;
     Some(Found { cost: cost(rate), choice: *choice, planned: of_rate(rate) })
@@ -321,8 +321,8 @@ fn with_stash_bound(planned: RingParameters, constraints: &PlanConstraints) -> R
     RingParameters { stash_bound: bound.min(u32::MAX.into()) as u32, ..planned }
 }
 
-/// The stash bound that these parameters need: for the tail of its law, but for no more blocks than there are, and for
-/// a largest batch.
+/// The stash bound that these parameters need. It covers the tail of the distribution, at most all blocks, and a
+/// largest batch.
 fn needed_stash(planned: &RingParameters) -> u64 {
     bound_for(planned, StashBound::of(planned).min_filling(EMERGENCY_BITS))
 }

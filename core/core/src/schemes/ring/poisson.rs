@@ -1,4 +1,4 @@
-//! Poisson variables: their tails, and the moments of what exceeds a number.
+//! Poisson variables: their tails, and the moments of their excess over a number.
 
 use core::f64::consts::LN_2;
 
@@ -53,7 +53,7 @@ impl Threshold {
     }
 
     /// Returns `E[e^(θ (max(Y + X - number, 0) - max(Y - number, 0)))] - 1` for independent Poisson variables Y and X
-    /// of these means; infinity where that may be above what a number holds.
+    /// of these means, or infinity if the result may be too large for a number.
     pub(super) fn growth(&self, mean: f64, more: f64, theta: f64) -> f64 {
         let exponent = more * libm::expm1(theta);
         if more <= 0.0 {
@@ -91,7 +91,7 @@ impl Threshold {
         }
     }
 
-    /// Returns the mean of what a Poisson variable exceeds the number by.
+    /// Returns the mean excess of a Poisson variable over the number.
     pub(super) fn mean_excess(&self, mean: f64) -> f64 {
         if mean <= 0.0 {
             return 0.0;

@@ -14,7 +14,7 @@ use alloc::collections::VecDeque;
 use borsh::{BorshDeserialize, BorshSerialize};
 use rand_core::RngCore;
 
-/// The trusted state of a Ring ORAM between two steps, all that a later process needs to go on.
+/// The trusted state of a Ring ORAM between two steps, all that a later process needs to continue.
 #[derive(BorshSerialize, BorshDeserialize)]
 pub struct RingSnapshot {
     parameters: RingParameters,
@@ -25,7 +25,7 @@ pub struct RingSnapshot {
     worn: VecDeque<Bucket>,
 }
 
-/// The reason why there is no snapshot of a Ring ORAM now, or it cannot go on from one.
+/// The reason why there is no snapshot of a Ring ORAM now, or it cannot continue from one.
 pub type RingSnapshotError = SnapshotError<RingParametersError>;
 
 impl<S: Store, R: RngCore> FullSnapshot<R> for RingOram<S, FlatPositionMap<S::Error>, R> {
@@ -48,8 +48,8 @@ impl<S: Store, R: RngCore> FullSnapshot<R> for RingOram<S, FlatPositionMap<S::Er
         })
     }
 
-    /// Refuses a snapshot that contradicts itself: every mapped block must be in one place, on the path that it is
-    /// mapped to, and the counts of reads must be those of the slots.
+    /// Refuses a snapshot that contradicts itself. Every mapped block must be in one place, on the path that it is
+    /// mapped to. The counts of reads must be those of the slots.
     fn restore(snapshot: RingSnapshot, store: S, random: R) -> Result<Self, RingSnapshotError> {
         let parameters = snapshot.parameters.clone();
         parameters.validate()?;

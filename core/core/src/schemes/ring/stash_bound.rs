@@ -3,47 +3,48 @@
 //! For every θ > 0, Chernoff's bound says that `P(held >= r) <= E[e^(θ held)] / e^(θ r)`. The blocks on the trusted
 //! side are a sum of three parts, and so is the logarithm of that expectation:
 //!
-//! - **Waiting**: a block waits from its access to the next eviction of its subtree. Its leaf is uniform and
-//!   evictions go through the T = 2^top subtrees in turn, so a block accessed e evictions ago still waits with
-//!   probability `1 - e/T`, independently of the others. At the worst time of the schedule the newest `2A - 1`
-//!   accesses had no eviction at all. An access whose block was asked for again since has no such coin.
-//! - **Overflow**: what a subtree's buckets cannot hold. It exceeds R only if some connected set of n buckets, the
-//!   subtree's root among them, is asked to hold more than its Z's and R (Ring ORAM, Lemma 1 and section 4.2: A/2
+//! - **Waiting**: a block waits from its access to the next eviction of its subtree. Its leaf is uniform, and evictions
+//!   go through the T = 2^top subtrees in turn. So a block that was accessed e evictions ago still waits with
+//!   probability `1 - e/T`, independently of the others. At the worst time of the schedule the newest `2A - 1` accesses
+//!   had no eviction at all. An access whose block was requested again since has no such coin.
+//! - **Overflow**: what a subtree's buckets cannot hold. It exceeds R only if some connected set of n buckets, which
+//!   includes the subtree's root, should hold more blocks than its Z's and R (Ring ORAM, Lemma 1 and section 4.2: A/2
 //!   blocks on average for an inner bucket, the leaf's share for a leaf). The sum over all sets is taken along the
 //!   tree, level by level, for the depth and the leaf buckets that there are.
-//! - **Compaction**: blocks read instead of dummies. With c blocks written into a bucket of s slots, and x reads
-//!   since for blocks that were not in it, `max(c + x - s, 0)` have come. A read of a leaf bucket is for a block that
-//!   was not in it only if that block was asked for before, since the bucket was written: so it took a coin of the
-//!   first kind away.
+//! - **Compaction**: blocks read instead of dummies. After c blocks were written into a bucket of s slots, and after x
+//!   reads for blocks that were not in it, `max(c + x - s, 0)` have come. A read of a leaf bucket is for a block that
+//!   was not in it only if that block was requested since the bucket was written. So the read took a coin of the first
+//!   kind away.
 //!
-//! How often blocks are asked for again decides between the first part and the third. The bound is the greatest over
-//! all numbers h of those of the newest accesses, one turn of the subtrees, whose blocks were not asked for again.
-//! Where only leaf buckets stand in the store, every block read instead of a dummy is made up for by a coin, and the
-//! third part is nothing: a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and what is
-//! assumed where there are inner buckets.
+//! How often blocks are requested again decides between the first part and the third. The newest accesses are those of
+//! one turn of the subtrees. h of them are to blocks that were not requested again. The bound is the greatest one over
+//! all h. If only leaf buckets are in the store, a coin makes up for every block that is read instead of a dummy, and
+//! the third part is nothing. This is a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and
+//! what is assumed if there are inner buckets.
 
 use super::exponents::{SCALES, ScaledExponent, exponents, min, scaled};
 use super::parameters::{RingBucket, RingParameters};
 use super::poisson::Threshold;
 use core::f64::consts::LN_2;
 
-/// The numbers of groups that sums over the subtrees and over the buckets of a subtree are taken in: each group counts
-/// as its last to be evicted.
+/// The maximum numbers of groups in sums over the subtrees, and over the buckets of a subtree. All members of a group
+/// count as the one that is evicted last.
 const GROUPS: f64 = 8.0;
 
-/// The parts of a turn of the subtrees, of which the last so many were asked for again: more is dense where it matters.
+/// The parts of a turn of the subtrees, of which the last this many were requested again: more is dense where it
+/// matters.
 const REPEATS: [f64; 10] = [0.0, 0.03, 0.07, 0.12, 0.18, 0.26, 0.36, 0.5, 0.7, 1.0];
 
-/// The maximum number of slots of a bucket, and accesses for an eviction, that the bound is computed for: larger values
-/// are of no use, and would take long.
+/// The maximum number of slots of a bucket, and of accesses for an eviction, for which the bound is computed. Larger
+/// values have no use, and would take long.
 const MAX_SLOTS: f64 = 1_048_576.0;
 
 /// The maximum of the probability of a sum of coins, times the deviation of the sum.
 const MAX_BY_DEVIATION: f64 = 0.46883;
 
 impl RingParameters {
-    /// Returns the log2 of a bound on the probability that the next batch makes an emergency eviction necessary, at
-    /// the worst time of the schedule of a full vault, for every access sequence. It is computed from the parameters
+    /// Returns the log2 of a bound on the probability that the next batch needs an emergency eviction. It holds for
+    /// every access sequence, at the worst time of the schedule of a full vault. It is computed from the parameters
     /// (see the bound and its assumptions in `stash_bound.rs`). Negative infinity if no more blocks exist than the
     /// stash can hold.
     pub fn emergency_log2(&self) -> f64 {
@@ -72,7 +73,7 @@ struct Room {
     /// Z.
     blocks: Threshold,
     slots: Threshold,
-    /// The blocks that it is asked to hold on average.
+    /// The average number of blocks that the bucket should hold.
     load: f64,
 }
 
@@ -108,11 +109,11 @@ impl StashBound {
         min(|theta| (bits * LN_2 + self.log_moment(theta, f64::INFINITY)) / theta)
     }
 
-    /// Returns whether so many blocks are there with a probability of at most 2^-bits, by a coarser search for the
+    /// Returns whether this many blocks are there with a probability of at most 2^-bits, by a coarser search for the
     /// bound.
     pub(crate) fn fills_at_most(&self, blocks: f64, bits: f64) -> bool {
         let is_enough = |value: f64| value <= -bits * LN_2;
-        // Where the blocks that wait alone are too many, nothing else need be looked at.
+        // If the waiting blocks are already too many, nothing else must be checked.
         exponents().filter(|theta| is_enough(self.log_waiting(*theta, 1.0) - theta * (blocks + 1.0))).any(
             |theta| {
                 let limit = theta * (blocks + 1.0) - bits * LN_2;
@@ -121,17 +122,18 @@ impl StashBound {
         )
     }
 
-    /// The same for blocks that wait for their turn only: less than [`min_filling`](Self::min_filling).
+    /// Returns the same bound as [`min_filling`](Self::min_filling), but only for blocks that wait for their turn. It
+    /// is lower.
     pub(crate) fn min_waiting(&self, bits: f64) -> f64 {
         min(|theta| (bits * LN_2 + self.log_waiting(theta, 1.0)) / theta)
     }
 
-    /// The log2 of a bound on the probability that so many blocks are there.
+    /// The log2 of a bound on the probability that this many blocks are there.
     pub(crate) fn log2_tail(&self, blocks: f64) -> f64 {
         (min(|theta| self.log_moment(theta, f64::INFINITY) - theta * blocks) / LN_2).min(0.0)
     }
 
-    /// The log2 of a bound on the probability that there are so many blocks more than wait for their turn.
+    /// The log2 of a bound on the probability that there are this many blocks more than wait for their turn.
     #[cfg(feature = "testing")]
     pub(crate) fn log2_excess_tail(&self, blocks: f64) -> f64 {
         let log_moment = |theta| {
@@ -144,8 +146,8 @@ impl StashBound {
         (min(|theta| log_moment(theta) - theta * blocks) / LN_2).min(0.0)
     }
 
-    /// The bound on `ln (P(held >= r) e^(θ r))`; infinite where there is none, and some number above the limit where it
-    /// is above the limit.
+    /// The bound on `ln (P(held >= r) e^(θ r))`. It is infinite if there is no bound. Above the limit, the result is
+    /// some number above the limit.
     fn log_moment(&self, theta: f64, limit: f64) -> f64 {
         let slots = self.inner.slots.number().max(self.leaf.slots.number());
         if self.rate < 1.0 || self.rate.max(slots) > MAX_SLOTS {
@@ -159,7 +161,7 @@ impl StashBound {
             return f64::INFINITY;
         }
         let (newest, round) = (2.0 * self.rate - 1.0, self.rate * self.subtrees);
-        // What comes beside the blocks that wait, where so many accesses are not repeated.
+        // The number of blocks in addition to those that wait, if this many accesses are not repeated.
         let other = |not_repeated: f64, limit: f64| {
             let repeats = self.repeats(not_repeated);
             let mut sum = self.overflow(theta, repeats);
@@ -176,8 +178,8 @@ impl StashBound {
         // Between two numbers of accesses not repeated, the greater one waits and the lesser one is compacted by.
         for (nth, part) in REPEATS.iter().enumerate() {
             let waiting = self.log_waiting(theta, self.whole(1.0 - part));
-            // The fewer wait, the more comes beside them. As soon as the most of that is too little, so it is with
-            // the rest.
+            // The fewer blocks wait, the more come in addition. As soon as the most of that is too little, so it is
+            // with the rest.
             if nth > 0 && waiting + *max_other.get_or_insert_with(|| other(0.0, f64::INFINITY)) <= max {
                 break;
             }
@@ -193,14 +195,14 @@ impl StashBound {
     }
 
     /// The coins, and what Chernoff's bound leaves out. Weighted with e^(θ c), the number C of coins is again a sum of
-    /// independent coins, whose variance is v; so no c is weighted with more than `m = 0.46883 / √v`:
+    /// independent coins, with variance v. So no c has a weight above `m = 0.46883 / √v`:
     ///
-    /// - A probability of C is at most the mean of the absolute value of its characteristic function. Of a coin p
-    ///   that is `√(1 - 2 p (1 - p) (1 - cos t)) <= e^(-p (1 - p) (1 - cos t))`, of all of them `e^(-v (1 - cos t))`.
-    ///   The mean of that over t is `e^-v I0(v)`, and `√v e^-v I0(v)` is nowhere above 0.46883.
-    /// - For whole numbers n, `E[max(C - n, 0)] <= m E[e^(θ C)] Σ_(c > n) (c - n) e^(-θ c)`, and that sum is `e^(-θ
-    ///   n) e^-θ / (1 - e^-θ)²`. A convex function of C and other parts is greatest in the mean where they are
-    ///   independent, as parts that hinder each other here are; so `E[max(C + X - n, 0)]` is at most the same for `n
+    /// - A probability of C is at most the mean of the absolute value of its characteristic function. For a coin p,
+    ///   that is `√(1 - 2 p (1 - p) (1 - cos t)) <= e^(-p (1 - p) (1 - cos t))`; for all coins, it is `e^(-v (1 - cos
+    ///   t))`. The mean of that over t is `e^-v I0(v)`, and `√v e^-v I0(v)` is nowhere above 0.46883.
+    /// - For whole numbers n, `E[max(C - n, 0)] <= m E[e^(θ C)] Σ_(c > n) (c - n) e^(-θ c)`, and that sum is `e^(-θ n)
+    ///   e^-θ / (1 - e^-θ)²`. The mean of a convex function of C and other parts is greatest if they are independent.
+    ///   Parts that hinder each other have a smaller mean. So `E[max(C + X - n, 0)]` is at most the same for `n
     ///   - X`, which has `E[e^(θ X)]` as a factor.
     /// - For a whole k, `P(C + X >= r) <= E[max(C + X - (r - k), 0)] / k`: the best k is near 1/θ.
     fn log_waiting(&self, theta: f64, part: f64) -> f64 {
@@ -235,14 +237,14 @@ impl StashBound {
         (2.0 * self.rate - 1.0) * theta + self.rate * (self.subtrees * integral + (last - theta) / 2.0)
     }
 
-    /// The sum over the sets of buckets below and with a bucket that lies so many levels above the leaves: a set
-    /// below a bucket is empty or has its root.
+    /// The sum over the connected sets that have a given bucket as their root. The bucket is this many levels above the
+    /// leaves. Below it, a set is empty or has the root of the subtree.
     fn sets(&self, theta: f64, repeats: f64, levels: u32) -> f64 {
         let leaf = self.leaf.weight(theta, self.leaf.load);
         (0..levels).fold(leaf, |sets, _| self.sets_above(sets, theta, repeats))
     }
 
-    /// The same sum for the bucket above one that has this sum.
+    /// The sum for the bucket above a bucket with this sum.
     fn sets_above(&self, sets: f64, theta: f64, repeats: f64) -> f64 {
         if sets > 1e9 {
             return f64::INFINITY;
@@ -265,9 +267,9 @@ impl StashBound {
         leaf + f64::from(self.inner_levels) * inner
     }
 
-    /// Sums over the buckets of a level, which lies so far below the subtrees' roots: `of` gets the accesses since the
-    /// eviction of the subtree and those since that of the bucket. Ends early, with some number above the limit, where
-    /// the sum is above it.
+    /// Sums over the buckets of a level, which is `depth` levels below the subtrees' roots. `of` gets the number of
+    /// accesses since the eviction of the subtree, and since that of the bucket. If the sum exceeds the limit, it ends
+    /// early with some number above the limit.
     fn over_buckets(&self, depth: u32, limit: f64, of: impl Fn(f64, f64) -> f64) -> f64 {
         let round = self.rate * self.subtrees;
         let below = libm::exp2(depth.into());
@@ -289,7 +291,7 @@ impl StashBound {
         sum
     }
 
-    /// The blocks that the leaf buckets give instead of dummies, if so many of the newest accesses are not repeated.
+    /// The blocks that the leaf buckets give instead of dummies, if this many of the newest accesses are not repeated.
     fn leaf_compaction(&self, theta: f64, not_repeated: f64, limit: f64) -> f64 {
         let leaves = self.subtrees * libm::exp2(self.inner_levels.into());
         self.over_buckets(self.inner_levels, limit, |since, all| {
@@ -299,8 +301,8 @@ impl StashBound {
         })
     }
 
-    /// The blocks that the inner buckets give instead of dummies: all of their reads may be for blocks that were not in
-    /// them, whatever is asked.
+    /// The blocks that the inner buckets give instead of dummies. In the worst case, all of their reads are for blocks
+    /// that were not in them.
     fn inner_compaction(&self, theta: f64, repeats: f64, limit: f64) -> f64 {
         let slots = &self.inner.slots;
         let scaled = SCALES.map(|times| ScaledExponent::new(times, theta));
@@ -331,8 +333,8 @@ impl StashBound {
         sum
     }
 
-    /// Returns whether more wait when the newest accesses are those that are not repeated, rather than others: what a
-    /// leaf bucket gives since it was evicted together with its subtree grows more slowly than coins are lost.
+    /// Returns whether more blocks wait if the newest accesses are the ones that are not repeated. The blocks that a
+    /// leaf bucket gives since its eviction grow more slowly than coins are lost.
     fn newest_first(&self, theta: f64) -> bool {
         let below = libm::exp2(self.inner_levels.into());
         let max = (self.subtrees + 1.0) * self.rate / (self.subtrees * below);
@@ -347,7 +349,7 @@ mod tests {
     use alloc::vec;
     use alloc::vec::Vec;
 
-    /// The law of the sum of two independent numbers.
+    /// The distribution of the sum of two independent numbers.
     fn sum(one: &[f64], other: &[f64]) -> Vec<f64> {
         let mut distribution = vec![0.0; one.len() + other.len() - 1];
         for (first, p) in one.iter().enumerate().filter(|(_, p)| **p > 0.0) {
@@ -358,7 +360,8 @@ mod tests {
         distribution
     }
 
-    /// The exact law of the coins of the newest `2A - 1` accesses, and of so many evictions' before.
+    /// The exact distribution of the coins of the newest `2A - 1` accesses, and of the accesses of this many evictions
+    /// before them.
     fn coins(rate: u32, subtrees: u32, evictions: u32) -> Vec<f64> {
         let mut distribution = vec![0.0; 2 * rate as usize];
         distribution[2 * rate as usize - 1] = 1.0;
@@ -371,7 +374,7 @@ mod tests {
         distribution
     }
 
-    /// The exact law of what a Poisson number of blocks has more than fits a bucket.
+    /// The exact distribution of the number of blocks that do not fit a bucket, if their number is Poisson.
     fn excess(load: f64, blocks: u32) -> Vec<f64> {
         let mut distribution = vec![0.0; 200];
         let mut p = libm::exp(-load);

@@ -16,13 +16,13 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use rand_core::RngCore;
 
-/// The trusted state, but for the position map.
+/// The trusted state without the position map.
 pub(super) struct State<R> {
     pub(super) random: R,
     pub(super) stash: Stash,
     pub(super) metadata: BucketMetadata,
     pub(super) schedule: EvictionSchedule,
-    /// Buckets read often enough to be reshuffled early.
+    /// The buckets read often enough to be reshuffled early.
     pub(super) worn: VecDeque<Bucket>,
     pub(super) in_flight: InFlight,
     pub(super) placement: Placement,
@@ -42,8 +42,8 @@ impl<R: RngCore> State<R> {
         }
     }
 
-    /// Does GetBlockOffset: returns the block's own slot where it is here; otherwise a random unread dummy; and, where
-    /// the bucket holds fewer dummies than S, at last a random unread block.
+    /// Does GetBlockOffset. It returns the block's own slot if the block is here, otherwise a random unread dummy. If
+    /// the bucket has fewer dummies than S and none is left, it returns a random unread block.
     pub(super) fn get_block_offset(
         &mut self,
         wanted: Option<BlockId>,
@@ -78,7 +78,7 @@ impl<R: RngCore> State<R> {
         }
     }
 
-    /// Takes a block that was read into the stash. A block that the batch in flight asks for already has a new leaf.
+    /// Takes a block that was read into the stash. A block that the batch in flight requests already has a new leaf.
     pub(super) fn add_to_stash<E: core::error::Error + 'static>(
         &mut self,
         expected: BlockId,
@@ -117,7 +117,8 @@ impl<R: RngCore> State<R> {
         }
     }
 
-    /// Blocks that count against the stash bound: those that only wait for a write to complete do not.
+    /// Returns the number of blocks that count against the stash bound: those that only wait for a write to complete do
+    /// not.
     pub(super) fn resident(&self) -> usize {
         self.stash.len() - self.in_flight.placed()
     }

@@ -1,4 +1,4 @@
-//! The traffic of an access, as it is expected, and the objective that a plan makes small of it.
+//! The expected traffic of an access, and the objective that a plan minimises.
 
 use super::parameters::{RingBucket, RingParameters};
 use super::poisson::Threshold;
@@ -6,13 +6,13 @@ use super::poisson::Threshold;
 /// The traffic of an access to and from the store, expected, of on-line reads, evictions and early reshuffles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RingTraffic {
-    /// Requests that read: a slot on line, or a run of adjacent slots of a bucket that is evicted.
+    /// The number of requests that read: a slot on line, or a run of adjacent slots of a bucket that is evicted.
     pub gets: f64,
-    /// Buckets written, and as many removed.
+    /// The number of buckets written, and as many removed.
     pub buckets_written: f64,
-    /// Slots read.
+    /// The number of slots read.
     pub slots_read: f64,
-    /// Slots written.
+    /// The number of slots written.
     pub slots_written: f64,
 }
 
@@ -22,7 +22,7 @@ impl RingTraffic {
         self.gets + 2.0 * self.buckets_written
     }
 
-    /// Slots read and written.
+    /// Returns the number of slots read and written.
     pub fn slots(&self) -> f64 {
         self.slots_read + self.slots_written
     }
@@ -45,7 +45,7 @@ impl RingObjective {
     /// The bytes moved, either way.
     pub const BYTES: Self = RingObjective { get: 0.0, put: 0.0, slot_read: 1.0, slot_written: 1.0 };
 
-    /// The requests; a slot counts as a twentieth of one, so that few bytes are moved for nothing.
+    /// The requests. A slot counts as a twentieth of a request, so that a plan does not move many bytes without need.
     pub const REQUESTS: Self = RingObjective { get: 1.0, put: 2.0, slot_read: 0.05, slot_written: 0.05 };
 
     /// The cost of such an access.
@@ -74,23 +74,25 @@ impl RingParameters {
         }
     }
 
-    /// Slots read and written for each access, expected: on-line reads, evictions and early reshuffles.
+    /// Returns the number of slots read and written for each access, expected: on-line reads, evictions and early
+    /// reshuffles.
     pub fn slots_per_access(&self) -> f64 {
         self.traffic().slots()
     }
 
-    /// Slots written for each access, expected: evictions and early reshuffles.
+    /// Returns the number of slots written for each access, expected: evictions and early reshuffles.
     pub fn slots_written_per_access(&self) -> f64 {
         self.traffic().slots_written
     }
 
-    /// Slots that an eviction fetches of a bucket.
+    /// Returns the number of slots that an eviction fetches of a bucket.
     fn fetched(&self, bucket: RingBucket) -> f64 {
         let unread = (f64::from(bucket.slots) - f64::from(self.eviction_rate)).max(0.0);
         f64::from(bucket.blocks).min(unread)
     }
 
-    /// Requests that fetch them: each run of adjacent slots is one. A random choice has so many runs on average.
+    /// Returns the number of requests that fetch them: each run of adjacent slots is one. A random choice has this many
+    /// runs on average.
     fn runs(&self, bucket: RingBucket) -> f64 {
         let (fetched, slots) = (self.fetched(bucket), f64::from(bucket.slots));
         fetched * (slots - fetched + 1.0) / slots

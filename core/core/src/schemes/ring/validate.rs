@@ -1,4 +1,4 @@
-//! The check that the parts of a Ring ORAM's trusted state agree with one another: before it goes on from them.
+//! The check that the parts of a Ring ORAM's trusted state agree with one another: before it continues from them.
 
 use super::RingParameters;
 use crate::position_map::flat::Positions;
@@ -10,7 +10,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The parts of a state, but for the stash.
+/// The parts of a state without the stash.
 pub(super) struct Agreement<'a> {
     pub(super) parameters: &'a RingParameters,
     pub(super) tree: &'a Geometry,
@@ -27,13 +27,14 @@ impl Agreement<'_> {
         has_positions && self.is_in_range() && self.reads_agree() && self.blocks_agree(stash)
     }
 
-    /// Returns whether the metadata are for such a tree, and the schedule is one.
+    /// Returns whether the metadata are for such a tree, and the schedule is possible.
     pub(super) fn is_in_range(&self) -> bool {
         self.metadata.fits(self.tree, self.parameters.capacity)
             && self.schedule.emergencies <= self.schedule.evictions
     }
 
-    /// Returns whether each bucket's count of reads is that of its slots, and just the worn ones are to be reshuffled.
+    /// Returns whether each bucket's count of reads matches its slots, and whether exactly the worn buckets are to be
+    /// reshuffled.
     pub(super) fn reads_agree(&self) -> bool {
         let (tree, metadata) = (self.tree, self.metadata);
         let max = self.parameters.reads;
@@ -54,7 +55,7 @@ impl Agreement<'_> {
         worn == found
     }
 
-    /// Returns whether every mapped block, and no other, stands in one place, which is on its path.
+    /// Returns whether every mapped block, and no other, is in one place, which is on its path.
     fn blocks_agree(&self, mut stash: impl Iterator<Item = (BlockId, Leaf)>) -> bool {
         let (tree, positions) = (self.tree, self.positions);
         // A bit for each block that was met: it must not be met again, and none that is mapped must be left.

@@ -1,5 +1,5 @@
-//! Root ORAM: Wagh, Cuff, Mittal, "Differentially Private Oblivious RAM", PoPETs 2018. Path ORAM whose blocks may
-//! stay near the leaf that they had: less private, and a block that comes back finds room deeper in the tree.
+//! Root ORAM: Wagh, Cuff, Mittal, "Differentially Private Oblivious RAM", PoPETs 2018. Path ORAM in which a block may
+//! stay near its old leaf. It is less private, but blocks find room deeper in the tree.
 //!
 //! ```text
 //! as Path ORAM, but for line 2:
@@ -7,19 +7,19 @@
 //!     otherwise:           position[a] <- UniformRandom(all leaves)
 //! ```
 //!
-//! It was built from the paper's idea and its definition of privacy. The law of the new leaf, with subtrees at level
-//! s, and the proof below are ours.
+//! It was built from the paper's idea and its definition of privacy. The distribution of the new leaf, with subtrees at
+//! level s, and the proof below are ours.
 //!
 //! **What the trace shows** (adversary `Full`): the paths of Path ORAM, which are not independent. The trace of a
-//! sequence is at most e^ε times as likely as that of any sequence that differs in one access, dummies included, with
-//! [`ε`](RootParameters::epsilon) `= 2 ln ρ` and `ρ = 1 + 2^s λ/(1 - λ)`; for k accesses it is `k ε`. No δ is needed
-//! but for emergencies, which show as in Path ORAM.
+//! sequence is at most e^ε times as likely as that of any sequence that differs in one access, dummies included. Here
+//! [`ε`](RootParameters::epsilon) `= 2 ln ρ` and `ρ = 1 + 2^s λ/(1 - λ)`. For k accesses the exponent is `k ε`. A δ is
+//! needed only for emergencies, which show as in Path ORAM.
 //!
-//! **Proof.** The leaf of an access is drawn given the one before it of the same block: with the density m in another
-//! subtree, ρ m in the same. A first access and a dummy draw with a density between the two. Let block v be asked for
-//! between the leaves a and b: the access adds `K(a, x) K(x, b) / K(a, b)` to the likelihood of the leaf x that it
-//! shows. Being in one subtree is transitive, so of the three pairs none, one or all are: the factor lies between m/ρ
-//! and ρ m. Asking for v instead of v' changes the likelihood by the quotient of two such factors: by at most ρ².
+//! **Proof.** The leaf of an access depends on the block's leaf before: it has the density m in another subtree, and ρ
+//! m in the same one. A first access and a dummy draw with a density between the two. Let block v be requested between
+//! the leaves a and b. The access adds `K(a, x) K(x, b) / K(a, b)` to the likelihood of the leaf x that it shows. Being
+//! in one subtree is transitive, so of the three pairs none, one or all are: the factor lies between m/ρ and ρ m.
+//! Asking for v instead of v' changes the likelihood by the quotient of two such factors: by at most ρ².
 //!
 //! **Costs** and **errors**: those of [Path ORAM](crate::schemes::path). Its bound on emergencies is computed for
 //! uniform leaves.

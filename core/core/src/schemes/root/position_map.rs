@@ -16,7 +16,7 @@ pub struct NearPositionMap<E, R> {
     coins: RefCell<R>,
     /// λ, in units of 2^-32.
     near: u32,
-    /// Leaves of a subtree, less one: the bits of a leaf that say where it is in its subtree.
+    /// The number of leaves of a subtree, less one: the bits of a leaf that say where it is in its subtree.
     within: u64,
     error: PhantomData<E>,
 }

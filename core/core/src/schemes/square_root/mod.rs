@@ -12,22 +12,22 @@
 //!     sort the newest copies and S dummies by a new π
 //! ```
 //!
-//! Two things are done otherwise than in the paper. A copy is appended to the shelter, whose slot is public, instead
-//! of a second pass over all of it. And π is a table in trusted memory, uniform and certain, where the paper computes
-//! it by a random oracle: it takes 4 bytes for each block.
+//! Two things are done otherwise than in the paper. A copy is appended to the shelter, whose slot is public, instead of
+//! a second pass over all of it. π is a uniform table in trusted memory, 4 bytes for each block. The paper computes it
+//! by a random oracle.
 //!
 //! **What the trace shows** (adversary `Full`): how many accesses there were. The shelter is read from its begin to
 //! the last copy, and written behind it; the rebuild is two oblivious sorts (`oblivious_sort.rs`). The places that
-//! are read are uniform among those of the epoch that were not read, whatever was asked: each stands for another
+//! are read are uniform among those of the epoch that were not read, for any requests: each stands for another
 //! address under π.
 //!
-//! **Costs**, N blocks, S slots of shelter. A batch of n after t accesses of its epoch: t + n slots read and n
-//! written, in two round trips, one after the other. A rebuild each S accesses, by [`step`](crate::oram::Oram::step): about 2 + lg
-//! r (lg r + 1) times N + 2 S slots read and written, where r is the number of [runs](SquareRootParameters::runs).
+//! **Costs**, N blocks, S slots of shelter. A batch of n after t accesses of its epoch: t + n slots read and n written,
+//! in two round trips, one after the other. A rebuild each S accesses, by [`step`](crate::oram::Oram::step): about 2 +
+//! lg r (lg r + 1) times N + 2 S slots read and written, where r is the number of [runs](SquareRootParameters::runs).
 //!
-//! **Errors**: those of [`OramError`](crate::oram::OramError); [`Backlogged`](crate::oram::OramError::Backlogged) if the longest batch has no room before a
-//! rebuild. After a failure of the store, and after a future that was dropped half-way, it answers
-//! [`Poisoned`](crate::oram::OramError::Poisoned) only.
+//! **Errors**: those of [`OramError`](crate::oram::OramError); [`Backlogged`](crate::oram::OramError::Backlogged) if
+//! the longest batch has no room before a rebuild. After a failure of the store, and after a future that was dropped
+//! half-way, it answers [`Poisoned`](crate::oram::OramError::Poisoned) only.
 
 #[cfg(feature = "inspect")]
 mod inspect;
@@ -84,12 +84,12 @@ impl<S: Store, R: RngCore> SquareRootOram<S, R> {
         Ok(SquareRootOram { parameters, first_bucket, store, epochs })
     }
 
-    /// The parameters that it was built with.
+    /// The parameters of the ORAM.
     pub fn parameters(&self) -> &SquareRootParameters {
         &self.parameters
     }
 
-    /// Trusted memory that outlasts an operation, in bytes: π and the shelter's table.
+    /// Returns the trusted memory that outlasts an operation, in bytes: π and the shelter's table.
     pub fn trusted_bytes(&self) -> usize {
         let table = self.parameters.shelter as usize * size_of::<Option<BlockId>>();
         self.epochs.with_state(|state| state.permutation.trusted_bytes() + table).unwrap_or(0)

@@ -11,7 +11,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub struct SquareRootParameters {
     /// N, blocks that the user can address: at least 1.
     pub capacity: u64,
-    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
     /// S, slots of the shelter, which are the accesses of an epoch: `max_batch` or more; √N in the paper. N + S is at
     /// most 2^32.
@@ -23,7 +23,7 @@ pub struct SquareRootParameters {
 }
 
 impl SquareRootParameters {
-    /// The paper's parameters for so many blocks: a shelter of √N slots, or of one batch if that is more.
+    /// The paper's parameters for this many blocks: a shelter of √N slots, or of one batch if that is more.
     pub fn for_capacity(capacity: u64, block_bytes: u32, run_blocks: u32, max_batch: u32) -> Self {
         let root = capacity.isqrt();
         let root = root + u64::from(root * root < capacity);
@@ -43,7 +43,7 @@ impl SquareRootParameters {
         ])
     }
 
-    /// The bounds of its batches.
+    /// The bounds of batches.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.capacity, self.block_bytes, self.max_batch)
     }
@@ -53,18 +53,18 @@ impl SquareRootParameters {
         self.capacity + u64::from(self.shelter)
     }
 
-    /// Runs that are sorted: the permuted memory, the shelter, and what fills the last run.
+    /// Returns the number of runs that are sorted: the permuted memory, the shelter, and what fills the last run.
     pub fn runs(&self) -> u64 {
         (self.permuted() + u64::from(self.shelter)).div_ceil(self.run_blocks.into())
     }
 
-    /// Bytes of a slot: a block and its header.
+    /// Returns the number of bytes of a slot: a block and its header.
     pub(super) fn slot_bytes(&self) -> usize {
         HEADER_BYTES + self.block_bytes as usize
     }
 
-    /// The untrusted memory that the scheme needs, in plaintext bytes: the permuted memory, then the shelter and what
-    /// fills the last run, in buckets of one slot.
+    /// The untrusted memory that the scheme needs, in plaintext bytes: the permuted memory, then the shelter and the
+    /// padding of the last run, in buckets of one slot.
     pub fn layout(&self) -> Layout {
         let slot_bytes = self.slot_bytes() as u32;
         let rest = self.runs() * u64::from(self.run_blocks) - self.permuted();

@@ -16,41 +16,42 @@ use rand_core::SeedableRng;
 /// The bias of a draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bias {
-    /// Of two leaves the lower one.
+    /// The lower one of two drawn leaves.
     LowerOfTwo,
-    /// Of two leaves that on which fewer blocks lie.
+    /// The one of two drawn leaves that has fewer blocks.
     EmptierOfTwo,
-    /// Of two leaves the one that shares more of its path with the next eviction, of which one comes for so many
-    /// accesses.
+    /// The one of two drawn leaves that shares more of its path with the next eviction. An eviction comes after this
+    /// many accesses.
     SoonerEvictedOfTwo(u64),
-    /// Of two leaves the one that is farther from the block's last one.
+    /// The one of two drawn leaves that is farther from the block's last leaf.
     FartherOfTwo,
-    /// Of two leaves the one that is farther from the leaf drawn before.
+    /// The one of two drawn leaves that is farther from the leaf drawn before.
     FartherFromDrawnOfTwo,
-    /// A leaf is never drawn.
+    /// A leaf other than this one, which is never drawn.
     Never(u64),
     /// A leaf with this bit clear.
     Clear(u32),
-    /// A leaf two bits of which are alike.
+    /// A leaf in which these two bits are equal.
     Alike(u32, u32),
 }
 
 /// The occasion on which draws are biased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
-    /// At each access.
+    /// The leaf is biased at each access.
     Always,
-    /// At the first access of a block.
+    /// The leaf is biased at the first access of a block.
     First,
-    /// At an access of a block that came in the last eight accesses, and is as a rule in the stash.
+    /// The leaf is biased at an access of a block that came in the last eight accesses. Such a block is usually in the
+    /// stash.
     Hit,
-    /// At an access of a block that came before those.
+    /// The leaf is biased at an access of a block that came before the last eight accesses.
     Miss,
-    /// At an access right after a dummy.
+    /// The leaf is biased at an access right after a dummy.
     AfterDummy,
-    /// At the third access of a block, and at all later ones.
+    /// The leaf is biased at the third access of a block, and at all later ones.
     Repeated,
-    /// While the stash is full, as [`ReactsToFullStash`](super::ReactsToFullStash) tells.
+    /// The leaf is biased while the stash is full, as [`ReactsToFullStash`](super::ReactsToFullStash) defines it.
     FullStash,
 }
 
@@ -77,7 +78,7 @@ struct Memory {
 }
 
 impl<P> BiasedLeaves<P> {
-    /// A map over so many leaves with biased draws on an occasion, in so many of a thousand cases.
+    /// A map over this many leaves with biased draws on an occasion, in this many of a thousand cases.
     pub fn new(map: P, leaves: u64, (bias, occasion, per_mille): (Bias, Occasion, usize), seed: u64) -> Self {
         let memory = Memory {
             random: ChaCha8Rng::seed_from_u64(!seed),
@@ -92,7 +93,7 @@ impl<P> BiasedLeaves<P> {
         BiasedLeaves { map, bias, occasion, per_mille, memory: RefCell::new(memory) }
     }
 
-    /// Returns what it is told by whether the stash is full.
+    /// Returns the flag that tells the map whether the stash is full.
     pub fn is_full(&self) -> Rc<Cell<bool>> {
         Rc::clone(&self.memory.borrow().is_full)
     }
@@ -117,7 +118,7 @@ impl Memory {
         draw_below(&mut self.random, self.leaves as usize) as u64
     }
 
-    /// The leaf that a block gets although `drawn` was drawn.
+    /// Returns the biased leaf that a block gets in place of `drawn`.
     fn choose(&mut self, bias: Bias, drawn: u64, last: Option<u64>) -> u64 {
         let other = self.draw();
         let min = |cost: &dyn Fn(u64) -> u64| if cost(other) < cost(drawn) { other } else { drawn };

@@ -8,7 +8,7 @@ use rand_core::{RngCore, SeedableRng};
 /// A Freecursive ORAM in which no dummies stand in for the paths that its buffer, its stash and its tree top save.
 pub struct ShowsHits<S: Store, R>(pub FreecursiveOram<S, R>);
 
-/// The same in which dummies stand in for paths of PosMap blocks only: an answer without a path shows.
+/// A Freecursive ORAM in which dummies stand in for paths of PosMap blocks only: an answer without a path shows.
 pub struct ShowsAnswers<S: Store, R>(pub FreecursiveOram<S, R>);
 
 /// A Freecursive ORAM with counters in which no dummy stands in for the remap turn that no group needs. Dummies stand

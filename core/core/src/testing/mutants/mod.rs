@@ -1,8 +1,8 @@
-//! Schemes that are broken on purpose, to test the judge. Each is a sound part with one wrapper around it that does
-//! what a hasty implementation would do: the schemes themselves stay as they are.
+//! Schemes that are broken on purpose, to test the judge. Each is a sound part in one wrapper that makes the mistake of
+//! a hasty implementation. The schemes themselves are unchanged.
 //!
-//! All answer rightly, so that only the trace of the store gives them away. The wrappers of stores look at plaintext,
-//! and are for stores that are ready at once.
+//! All answer rightly, so that only the trace of the store reveals them. The wrappers of stores look at plaintext, and
+//! are for stores that are ready at once.
 
 #[macro_use]
 mod wrapper;
@@ -40,7 +40,7 @@ use core::future::poll_fn;
 use core::mem;
 use core::task::Poll;
 
-/// An ORAM with a batch made shorter: a block that is asked for twice is accessed once.
+/// An ORAM with a batch made shorter: a block that is requested twice is accessed once.
 pub struct Deduplicates<O>(pub O);
 
 /// An ORAM that answers a repeated request from the batch before, without an access: a hit reads nothing.
@@ -71,7 +71,7 @@ async fn run_without<O: Oram>(
     outcome
 }
 
-/// Remembers what the reads of a batch brought, and what was written.
+/// Remembers the blocks that a batch read, and those that it wrote.
 fn remember(batch: &[Access<'_>], skipped: &[bool], known: &mut BTreeMap<BlockId, Vec<u8>>) {
     for (access, _) in batch.iter().zip(skipped).filter(|(_, skipped)| !**skipped) {
         match access {
@@ -131,7 +131,7 @@ wraps!([O: Oram] SkipsHits<O>, O::Error, oram, mutant, batch => {
     Ok(())
 });
 
-/// An ORAM that yields once before an access of a block that the batch before asked for, too.
+/// An ORAM that yields once before an access of a block that the batch before also requested.
 pub struct DelaysHits<O> {
     oram: O,
     last: RefCell<BTreeSet<BlockId>>,
@@ -169,15 +169,15 @@ async fn yield_once() {
 /// The reaction of a batch while the stash is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FullStashReaction {
-    /// It runs as usual, but a part of the scheme learns that the stash is full.
+    /// The scheme runs as usual, but a part of it learns that the stash is full.
     Reports,
-    /// It yields once.
+    /// The scheme yields once.
     Yields,
-    /// It leaves out its last access, if that is a dummy.
+    /// The scheme leaves out its last access, if that is a dummy.
     DropsDummy,
 }
 
-/// An ORAM whose batches do that if the stash holds at least so many blocks when they begin.
+/// An ORAM whose batches do that if the stash holds at least this many blocks when they begin.
 pub struct ReactsToFullStash<O> {
     oram: O,
     stash_blocks: fn(&O) -> usize,
@@ -187,7 +187,7 @@ pub struct ReactsToFullStash<O> {
 }
 
 impl<O> ReactsToFullStash<O> {
-    /// An ORAM whose stash is full with so many blocks; `is_full` learns when it is.
+    /// An ORAM whose stash is full with this many blocks; `is_full` learns when it is.
     pub fn new(
         oram: O,
         stash_blocks: fn(&O) -> usize,
@@ -212,7 +212,7 @@ wraps!([O: Oram] ReactsToFullStash<O>, O::Error, oram, mutant, batch => {
     }
 });
 
-/// An ORAM in whose batches a page is written once, however often it was asked for: all but the last write are dropped.
+/// An ORAM in whose batches a page is written once, however often it was requested: all but the last write are dropped.
 /// The reads of a batch come after its writes.
 pub struct WritesOnce<O>(pub O);
 
@@ -264,16 +264,16 @@ pub struct WrongSchedule<'a> {
     store: &'a TraceStore,
     mistake: Mistake,
     writes: Cell<u64>,
-    /// The contents of the pages, so that it answers rightly for all that.
+    /// The contents of the pages. The scheme answers rightly despite its mistake.
     known: RefCell<Vec<Vec<u8>>>,
 }
 
 /// The wrong ways to compute the slots that are due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// With a ratio in floating point.
+    /// The bounds come from a ratio in floating point.
     Rounds,
-    /// From the one bound mod N to the other bound mod N.
+    /// The slots go from the one bound mod N to the other bound mod N.
     ReducesAsAPair,
 }
 
@@ -330,11 +330,11 @@ impl Oram for WrongSchedule<'_> {
     }
 }
 
-/// A Trivial ORAM that stops scanning once it has found all that was asked for.
+/// A Trivial ORAM that stops scanning once it has found all that was requested.
 pub struct StopsAtHit<'a> {
     /// The parameters of the sound scheme.
     pub parameters: TrivialParameters,
-    /// Its store.
+    /// The store of the ORAM.
     pub store: &'a TraceStore,
 }
 

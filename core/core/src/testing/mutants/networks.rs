@@ -1,4 +1,4 @@
-//! Networks that say more than they should, or less: each does what a processor would do that saves bytes.
+//! Networks that send more than they should, or less, like a processor that saves bytes.
 
 use crate::network::{Message, Network};
 use alloc::vec::Vec;
@@ -23,7 +23,7 @@ impl<N: Network> Network for TrimsMessages<N> {
     }
 }
 
-/// A network over which nothing is sent that begins without a block: no dummy, and no message of padding alone.
+/// A network that does not send messages that begin without a block: no dummy, and no message of padding alone.
 pub struct SkipsDummies<N>(pub N);
 
 impl<N: Network> Network for SkipsDummies<N> {

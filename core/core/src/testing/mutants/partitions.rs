@@ -11,7 +11,7 @@ use rand_core::RngCore;
 /// Partitions that look for a cached block in a fresh random partition, and leave it in the cache as it is.
 pub struct ReadsRandomPartition<P, R> {
     oram: Partitions<P, R>,
-    /// The contents of every block that was asked for.
+    /// The contents of every block that was requested.
     known: RefCell<BTreeMap<BlockId, Vec<u8>>>,
 }
 

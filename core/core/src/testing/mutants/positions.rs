@@ -36,18 +36,18 @@ pub struct ReusesLeafSometimes<P> {
 }
 
 impl<P> ReusesLeafSometimes<P> {
-    /// A map that does so in so many of a thousand accesses, drawn from a seed.
+    /// A map that does so in this many of a thousand accesses, drawn from a seed.
     pub fn new(map: P, per_mille: usize, seed: u64) -> Self {
         let random = RefCell::new(ChaCha8Rng::seed_from_u64(!seed));
         ReusesLeafSometimes { map, per_mille, random }
     }
 
-    /// Goes on as a map of another seed would begin.
+    /// Continues as a map of another seed would begin.
     pub fn reseed(&self, seed: u64) {
         self.random.replace(ChaCha8Rng::seed_from_u64(!seed));
     }
 
-    /// The map that it spoils.
+    /// The map that this map spoils.
     pub fn map(&self) -> &P {
         &self.map
     }
@@ -72,8 +72,8 @@ impl<P: PositionMap> PositionMap for ReusesLeafSometimes<P> {
     }
 }
 
-/// A position map under a parallel ORAM that gives a look-up without a block the leaf of the one before it: as if a
-/// second request for a block had not been found out.
+/// A position map under a parallel ORAM that gives a look-up without a block the leaf of the look-up before it. The
+/// effect is that of a second request for a block that is not detected.
 pub struct RepeatsPaths<P>(pub P);
 
 impl<P: PositionMap> PositionMap for RepeatsPaths<P> {
@@ -94,11 +94,11 @@ impl<P: PositionMap> PositionMap for RepeatsPaths<P> {
     }
 }
 
-/// A position map under a parallel ORAM that gives a block a leaf of the processor that asked for it: its next request
+/// A position map under a parallel ORAM that gives a block a leaf of the processor that requested it: its next request
 /// reads that processor's own part.
 pub struct KeepsToOwnPart<P> {
     map: P,
-    /// Leaves of a part, as a power of two.
+    /// The number of leaves of a part, as a power of two.
     leaf_bits: u32,
 }
 

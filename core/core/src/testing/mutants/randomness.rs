@@ -82,15 +82,15 @@ impl<R: RngCore> RngCore for Repeats<R> {
 /// The number that [`OneDraw`] uses again and again, as the high half of a draw; `None` while it does not.
 pub type SharedDraw = Rc<Cell<Option<u32>>>;
 
-/// Randomness that draws one number for all dummies of an access: Ring ORAM then reads the same place of every bucket
-/// of the path, but of that which holds the block. Leaves, which are low bits, stay uniform and independent; so do the
+/// Randomness that draws one number for all dummies of an access. Ring ORAM then reads the same place of every bucket
+/// of the path, except in the bucket of the block. Leaves, which are low bits, stay uniform and independent; so do the
 /// slots of each bucket by itself.
 pub struct OneDraw<R> {
     /// Sound randomness.
     pub random: R,
     /// The number, which [`DrawsOnce`] draws.
     pub kept: SharedDraw,
-    /// The work that is under way: evictions draw as they should.
+    /// The work under way. Evictions draw correctly.
     pub current_work: Rc<Cell<Work>>,
 }
 
@@ -124,12 +124,12 @@ pub struct DrawsOnce<P> {
 pub enum Source {
     /// A draw of its own.
     Fresh,
-    /// The leaf that the first block of the batch gets now, and shows when it is asked for next.
+    /// The leaf that the first block of the batch gets now, and shows when it is requested next.
     NextLeaf,
 }
 
 impl<P> DrawsOnce<P> {
-    /// A map that lets so many of a thousand batches use one number, drawn from a seed.
+    /// A map that lets this many of a thousand batches use one number, drawn from a seed.
     pub fn new(map: P, kept: SharedDraw, source: Source, per_mille: usize, seed: u64) -> Self {
         let random = RefCell::new(ChaCha8Rng::seed_from_u64(!seed));
         DrawsOnce { map, kept, source, per_mille, random }

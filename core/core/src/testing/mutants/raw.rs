@@ -10,7 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-/// The block that a batch of one asks for, as a mutant announces it to its store.
+/// The block that a batch of one requests, as a mutant announces it to its store.
 pub type TargetBlock = Rc<Cell<Option<BlockId>>>;
 
 /// An ORAM that announces the target block to its store.
@@ -26,7 +26,7 @@ impl<O> AnnouncesTarget<O> {
     }
 }
 
-/// An ORAM that runs its pending steps only when so many blocks are in its stash, or when it must.
+/// An ORAM that runs its pending steps only when this many blocks are in its stash, or when it must.
 pub struct WaitsUntilFull<O> {
     oram: O,
     stash_blocks: fn(&O) -> usize,
@@ -34,7 +34,7 @@ pub struct WaitsUntilFull<O> {
 }
 
 impl<O> WaitsUntilFull<O> {
-    /// An ORAM whose stash counts as full with so many blocks.
+    /// An ORAM whose stash counts as full with this many blocks.
     pub fn new(oram: O, stash_blocks: fn(&O) -> usize, full: usize) -> Self {
         WaitsUntilFull { oram, stash_blocks, full }
     }
@@ -52,7 +52,7 @@ wraps!([O: Oram] WaitsUntilFull<O>, O::Error, oram, mutant, batch => mutant.oram
     if is_full || mutant.oram.must_step() { mutant.oram.pending_steps() } else { 0 }
 });
 
-/// A store of headers, and bodies behind them, that reads no bucket below the one whose header names what is wanted.
+/// A store of headers, and bodies behind them. It reads no bucket below the bucket whose header names the wanted block.
 pub struct StopsAtTarget<'a> {
     store: &'a TraceStore,
     headers: u64,
@@ -99,17 +99,18 @@ impl Store for StopsAtTarget<'_> {
     }
 }
 
-/// A store in which the two halves of each tree have changed places: a scheme over it has another order of evictions,
-/// and is the same otherwise.
+/// A store that exchanges the two halves of each tree. A scheme over it has another order of evictions, and is
+/// otherwise the same.
 pub struct SwapsHalves<'a> {
     store: &'a TraceStore,
-    /// Buckets of a tree, and the level of its first.
+    /// The number of buckets of a tree.
     buckets: u64,
+    /// The level of the first bucket.
     top: u32,
 }
 
 impl<'a> SwapsHalves<'a> {
-    /// A store of trees of so many buckets each, from a level down.
+    /// A store of trees of this many buckets each, from a level down.
     pub fn new(store: &'a TraceStore, buckets: u64, top: u32) -> Self {
         SwapsHalves { store, buckets, top }
     }

@@ -1,4 +1,5 @@
-//! Stores that do wrongly what a scheme asks: each does what a scheme broken in that way would ask for.
+//! Stores that serve a scheme's requests wrongly. Each behaves as if the scheme were broken and had made other
+//! requests.
 
 use super::super::driver::Work;
 use super::super::trace_store::{TraceStore, TraceStoreError};
@@ -11,7 +12,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 
-/// A store that does not write those of its first buckets that already hold what they should: a main area in which a
+/// A store that does not write its first buckets if they already have the right contents. It is a main area in which a
 /// page that is in place is not refreshed, or a buffer whose clean pages are not unloaded.
 pub struct SkipsUnchanged<'a> {
     store: &'a TraceStore,
@@ -61,7 +62,7 @@ pub struct EditingStore<'a> {
     edit: Edit,
     /// The work that is under way.
     current_work: Rc<Cell<Work>>,
-    /// Bytes of a block and its header.
+    /// The size of a block with its header, in bytes.
     entry_bytes: usize,
     /// The real place of each slot of a bucket, for [`Edit::RealFirst`] and [`Edit::FirstUnread`].
     places: RefCell<BTreeMap<Bucket, Vec<u32>>>,
@@ -76,7 +77,7 @@ pub enum Edit {
     Nothing,
     /// An eviction reads only the slots that hold blocks.
     EvictsOnlyReal,
-    /// A bucket that held no block and still holds none is not written.
+    /// A bucket is not written if it was empty and stays empty.
     SkipsEmptyBuckets,
     /// Buckets are not permuted: blocks come first.
     RealFirst,
@@ -95,14 +96,14 @@ pub enum Edit {
 pub enum FirstUnreadWhen {
     /// An access reads a bucket that has no unread dummy left.
     NoDummyIsLeft,
-    /// An access reads a bucket of which so many unread slots hold blocks.
+    /// An access reads a bucket of which this many unread slots hold blocks.
     Full(usize),
     /// An eviction reads.
     Evicts,
 }
 
 impl<'a> EditingStore<'a> {
-    /// A store that makes this mistake, for blocks of so many bytes.
+    /// A store that makes this mistake, for blocks of this many bytes.
     pub fn new(store: &'a TraceStore, edit: Edit, block_bytes: usize, current_work: Rc<Cell<Work>>) -> Self {
         let entry_bytes = HEADER_BYTES + block_bytes;
         let (places, unread) = Default::default();
@@ -223,8 +224,8 @@ impl<'a> EditingStore<'a> {
         let numbered: Vec<(usize, Slot)> = slots.iter().copied().enumerate().collect();
         let mut paths: Vec<&[(usize, Slot)]> =
             numbered.chunk_by(|(_, one), (_, other)| one.bucket < other.bucket).collect();
-        // Until every bucket was written, it does not show where a path ends: at one of the last half of
-        // the buckets.
+        // A path ends at a bucket in the last half of the buckets. Before every bucket was written, the end of a path
+        // does not show.
         let first_leaf = self.store.layout().buckets() / 2 - 1;
         let ends = |path: &&[(usize, Slot)]| path.last().is_some_and(|(_, slot)| slot.bucket.0 >= first_leaf);
         if paths.iter().all(ends) {
@@ -234,7 +235,7 @@ impl<'a> EditingStore<'a> {
         read_in_order(&self.store, &order, slot_bytes, into).await
     }
 
-    /// Writes the buckets of these slots again as they are, where the slot holds a block.
+    /// Writes the buckets of these slots again as they are, if the slot holds a block.
     async fn rewrite_where_real(&self, slots: &[Slot]) -> Result<(), TraceStoreError> {
         for slot in slots {
             if self.holds_block(&self.peek_slot(*slot).await?) {
@@ -304,7 +305,7 @@ impl Store for EditingStore<'_> {
     }
 }
 
-/// Reads slots in this order, and lays each down where the caller asked for it.
+/// Reads slots in this order, and lays each down where the caller requested it.
 async fn read_in_order<S: Store>(
     store: &S,
     order: &[(usize, Slot)],

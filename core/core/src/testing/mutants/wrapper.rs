@@ -1,6 +1,6 @@
-//! ORAMs that are another ORAM but for a mistake.
+//! ORAMs that equal another ORAM except for a mistake.
 
-/// Makes a type an ORAM that does all as the ORAM in its field `$inner` does, but for its accesses and, where it is
+/// Makes a type an ORAM that forwards everything to the ORAM in its field `$inner`, except its accesses and, if it is
 /// given, the count of its pending steps.
 macro_rules! wraps {
     ([$($generics:tt)*] $name:ty, $error:ty, $inner:tt, $mutant:ident, $batch:ident => $access:expr) => {

@@ -1,5 +1,5 @@
-//! The account of schemes whose accesses and steps wait for one another: an access reads paths as Path ORAM's does; a
-//! step reads and then writes, or only writes.
+//! The expected trace of schemes whose accesses and steps wait for one another. An access reads paths as Path ORAM's
+//! does. A step reads and then writes, or only writes.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
@@ -58,7 +58,7 @@ impl InFlight {
     }
 }
 
-/// The public schedule of such a scheme.
+/// The public schedule of a scheme that alternates between accesses and steps.
 pub(super) trait AlternatingSchedule {
     /// The steps that are due, and whether one must run before the next access.
     fn due(&self) -> (u64, bool);
@@ -74,14 +74,14 @@ pub(super) trait AlternatingSchedule {
         None
     }
 
-    /// Accounts for the writing of what was due, as it begins.
+    /// Checks the write of the due buckets when it begins.
     fn on_write(&mut self, on_line: &mut FullObserver, buckets: &[u64]);
 
-    /// Accounts for the writing as it ends.
+    /// Checks the write when it ends.
     fn on_written(&mut self) {}
 }
 
-/// The observer of such a scheme.
+/// The observer of a scheme that alternates between accesses and steps.
 pub(super) struct AlternatingObserver<S> {
     in_flight: InFlight,
     schedule: S,

@@ -15,7 +15,7 @@ pub(super) fn log2_of_ratio(half: f64, freedom: f64) -> f64 {
     }
 }
 
-/// The log2 of Chernoff's bound on the probability of so many or more.
+/// The log2 of Chernoff's bound on the probability of this many or more.
 pub(super) fn log2_of_many(n: u64, mean: f64, observed: u64) -> f64 {
     let (of, observed) = (n as f64, observed as f64);
     if observed <= mean || mean <= 0.0 {
@@ -25,8 +25,9 @@ pub(super) fn log2_of_many(n: u64, mean: f64, observed: u64) -> f64 {
     -(observed * libm::log(observed / mean) + misses) / LN_2
 }
 
-/// The log2 of a bound on the probability that a sample succeeds so often, and another so seldom, where the first has
-/// at most e^ε times the probability of the second: twice the tails at the p at which both are alike.
+/// The log2 of a bound on the probability that one sample succeeds at least this often and another at most this often,
+/// if the first has at most e^ε times the probability of the second. It is twice the tails at the p at which both are
+/// equal.
 pub(super) fn log2_of_likelier(
     epsilon: f64,
     (observed, n): (u64, u64),

@@ -1,5 +1,5 @@
-//! Circuit ORAM's public schedule, accounted for a second time: on line it is that of Path ORAM, off line two paths for
-//! each access go round the leaves.
+//! Circuit ORAM's public schedule, computed a second time. On line it is that of Path ORAM. Off line it has two paths
+//! for each access, in the order of evictions.
 
 use super::super::driver::Event;
 use super::alternating::{AlternatingObserver, AlternatingSchedule, InFlight};
@@ -42,7 +42,7 @@ struct CircuitSchedule {
     max_batch: usize,
     /// The buckets read since the last writing, in that order.
     held: Vec<u64>,
-    /// Accesses since the last evictions.
+    /// The number of accesses since the last evictions.
     due: usize,
     evictions: u64,
 }
@@ -90,9 +90,11 @@ impl AlternatingSchedule for CircuitSchedule {
 struct SnapshotObserver {
     tree: Tree,
     random: ChaCha8Rng,
-    /// Accesses so far; those that were written back; those that the next writing is for.
+    /// The number of accesses so far.
     accesses: usize,
+    /// The number of accesses that were written back.
     written: usize,
+    /// The number of accesses that the next writing is for.
     included: usize,
     evictions: u64,
     observations: Observations,

@@ -56,14 +56,15 @@ fn path_observer(
 struct FreecursiveObserver {
     leaf_level: u32,
     top: u32,
-    /// Paths of an access.
+    /// The number of paths of an access.
     paths: usize,
     shown: usize,
     sees_reads: bool,
-    /// Accesses that began before this batch.
+    /// The number of accesses that began before this batch.
     accesses: usize,
-    /// Paths of the batch in flight that are still to be read, and those that it has in all.
+    /// The number of paths of the batch in flight that are still to be read.
     remaining: usize,
+    /// The number of all paths of the batch in flight.
     begun: usize,
     /// The path that was read and is not written back.
     held: Option<u64>,

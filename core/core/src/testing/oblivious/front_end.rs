@@ -1,8 +1,8 @@
-//! The front end of Freecursive ORAM over a tree with an observer of its own: the accesses of that tree, one for each
-//! path, and the pending steps between them.
+//! The observer of Freecursive ORAM's front end over a tree that has its own observer. It divides the trace into the
+//! accesses of that tree, one for each path, and the pending steps between them.
 //!
-//! For a driver that is prompt or late, over a store that is ready at once: then each request belongs to the path
-//! that comes next, or to the pending work before it.
+//! It is for a driver that is prompt or late, over a store that is ready at once. Each request then belongs to the next
+//! path, or to the pending work before it.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
@@ -14,9 +14,8 @@ use alloc::string::String;
 /// A step of the pending work between two paths. No other step is in flight during an access.
 const STEP: Work = Work::Step(0);
 
-/// The observer of a front end with so many paths an access; `tree` gives that over the tree. All paths are checked;
-/// the observations are those of the `shown`th of each access. Whatever the adversary sees, the reads tell here which
-/// path is which.
+/// The observer of a front end with this many paths an access; `tree` gives that over the tree. All paths are checked;
+/// the observations are those of the `shown`th of each access. For every adversary, the reads identify the paths here.
 pub(super) fn observer(
     tree: impl Fn(Adversary) -> Box<dyn Observer>,
     (paths, shown): (u32, u32),
@@ -40,11 +39,12 @@ struct FrontEndObserver {
     tree: Box<dyn Observer>,
     /// The observer for an adversary that sees less.
     weaker: Option<Box<dyn Observer>>,
-    /// Paths of an access.
+    /// The number of paths of an access.
     paths: usize,
     shown: usize,
-    /// Paths of the batch in flight that are still to come; true if none has come.
+    /// The number of paths of the batch in flight that are still to come.
     remaining: usize,
+    /// True if no path of the batch has come.
     is_first: bool,
     /// The work of the tree that the access in flight is at.
     current: Option<CurrentWork>,
@@ -135,7 +135,7 @@ impl FrontEndObserver {
         Ok(())
     }
 
-    /// Notes what the tree showed since the last time, of the paths that are looked at and of the pending work.
+    /// Records the tree's trace since the last time, for the observed paths and the pending work.
     fn copy_observations(&mut self) {
         let all = self.weaker.as_ref().unwrap_or(&self.tree).observations();
         let (paths, shown) = (self.paths, self.shown);

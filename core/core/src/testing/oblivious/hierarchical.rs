@@ -1,5 +1,5 @@
-//! Hierarchical ORAM's public schedule: the buffers are read whole and appended to, a bucket is read of each level that
-//! holds something, and a rebuild is the same each time for its level.
+//! Hierarchical ORAM's public schedule. The buffers are read whole and appended to. One bucket of each level that holds
+//! something is read. A rebuild of a level is the same each time.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
@@ -51,15 +51,15 @@ struct Rebuilt {
 #[derive(Default)]
 struct Epoch {
     number: u64,
-    /// Accesses that are in the buffer, or on their way to it.
+    /// The number of accesses that are in the buffer, or on their way to it.
     accesses: u64,
-    /// Copies in the other buffer.
+    /// The number of copies in the other buffer.
     sinking: u64,
-    /// Accesses before this epoch.
+    /// The number of accesses before this epoch.
     before: u64,
     /// The levels that hold something.
     full: Vec<usize>,
-    /// Rebuilds of the last level so far.
+    /// The number of rebuilds of the last level so far.
     last_rebuilt: u64,
 }
 
@@ -97,7 +97,7 @@ impl HierarchicalObserver {
         self.levels.len() - 1
     }
 
-    /// The first bucket of a level's table: of that in use, or of the other one.
+    /// The first bucket of a level's table: of the table in use, or of the other one.
     fn table(&self, level: usize, in_use: bool) -> u64 {
         let first: u64 = self.levels[..level].iter().map(|above| above.buckets + above.blocks).sum();
         let is_second =
@@ -197,7 +197,8 @@ impl HierarchicalObserver {
             let is_whole =
                 (0..slots).zip(bucket).all(|(index, slot)| *slot == Slot { bucket: bucket[0].bucket, index });
             let rank = bucket[0].bucket.0.checked_sub(first).filter(|rank| is_whole && *rank < buckets);
-            let rank = rank.ok_or_else(|| format!("read {bucket:?}, which is no bucket of level {level}"))?;
+            let rank =
+                rank.ok_or_else(|| format!("read {bucket:?}, which is not a bucket of level {level}"))?;
             let access = begun + nth;
             let at = (rank as usize, buckets as usize);
             let mut pick = Pick::of(&mut self.random, Some(access), level as u32, at, None);

@@ -13,8 +13,8 @@ use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-/// Judges two sets of runs of one scheme over a tree of `leaves` leaves (1 if it has none); `observer` gives a new
-/// observer for the run of a number.
+/// Judges two sets of runs of one scheme over a tree of `leaves` leaves (1 if it has none). `observer` makes the
+/// observer for the nth run.
 pub fn judge(
     leaves: u64,
     observer: impl Fn(u64) -> Box<dyn Observer>,
@@ -24,7 +24,7 @@ pub fn judge(
     judge_run_sets(leaves, &look(observer, one, other))
 }
 
-/// The same, and adds the draws of both sides to a pool, under the names of their sequences.
+/// Does the same as `judge`, and adds the draws of both sides to a pool, under the names of their sequences.
 pub fn judge_and_pool(
     pool: &mut Pool,
     sequences: [&str; 2],

@@ -1,4 +1,4 @@
-//! The tests of leaves: each is uniform, whatever was asked, and independent of those before it, of the whole run and
+//! The tests of leaves: each is uniform, for any requests, and independent of those before it, of the whole run and
 //! of the block.
 //!
 //! On a large tree a path hardly ever comes again by chance: there, repeats say most. So the leaf of an access is
@@ -11,7 +11,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 
-/// The leaves are counted in at most so many cells.
+/// The leaves are counted in at most this many cells.
 const MAX_CELLS: u64 = 32;
 const PAIR_CELLS: u64 = 8;
 
@@ -32,7 +32,7 @@ pub(super) fn cell(leaf: u64, leaves: u64) -> usize {
     (leaf / (leaves / leaves.min(MAX_CELLS))) as usize
 }
 
-/// Tests the leaves of one side over a tree of so many.
+/// Tests the leaves of one side over a tree of this many.
 pub(super) fn test(run_set: &RunSet, leaves: u64, findings: &mut Vec<Finding>) {
     let cells = cells_of(leaves);
     let mut test = |what: &str, counts: &[u64]| {

@@ -1,10 +1,9 @@
 //! Judging a scheme that is differentially private: how much likelier an event is under one sequence of requests than
 //! under another that differs in one access.
 //!
-//! The adversary's events are patterns: which of some accesses have shown leaves of the same subtree. Of a scheme
-//! whose next leaf depends on whether it stays in the subtree, each pattern has one likelihood ratio, so that the
-//! greatest ratio of any event is that of a pattern. An event of another kind, such as the fill of a stash, is not
-//! looked at.
+//! The adversary's events are patterns: which of some accesses have shown leaves of the same subtree. In a scheme whose
+//! next leaf depends only on whether it stays in the subtree, each pattern has one likelihood ratio. So the greatest
+//! ratio of any event is that of a pattern. An event of another kind, such as the fill of a stash, is not looked at.
 
 use super::judgement::Judgement;
 use super::observer::Observer;
@@ -17,14 +16,14 @@ use alloc::vec::Vec;
 
 /// The events that are counted: the accesses whose leaves are compared, and the subtree of a leaf.
 pub struct Patterns<'a> {
-    /// Accesses, counted from the first of the run, a batch each.
+    /// The accesses, counted from the first of the run, a batch each.
     pub accesses: &'a [usize],
     /// The subtree of a leaf.
     pub subtree: &'a dyn Fn(u64) -> u64,
 }
 
-/// Judges runs of two sequences of requests that differ in one access: no pattern may be more than e^ε times as
-/// likely under the one as under the other.
+/// Judges runs of two sequences of requests that differ in one access. No pattern may be more than e^ε times as likely
+/// under one sequence as under the other.
 pub fn judge_likelihood(
     epsilon: f64,
     patterns: &Patterns<'_>,
@@ -61,8 +60,8 @@ impl Patterns<'_> {
         counts
     }
 
-    /// The pattern of a run: for each of the accesses, the first of them whose leaf is in the same subtree. An access
-    /// that shows no leaf of its own counts as a subtree of its own.
+    /// The pattern of a run. For each access, it has the first access whose leaf is in the same subtree. An access that
+    /// shows no leaf of its own counts as a subtree of its own.
     fn of(&self, run: &ObservedRun) -> Vec<usize> {
         let leaves = run.leaf_of_access();
         let subtree = |nth: usize| leaves[self.accesses[nth]].map(self.subtree);

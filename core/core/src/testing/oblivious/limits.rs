@@ -10,7 +10,7 @@ use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
 /// The share of deviations of its limit that a test finds.
 pub const FOUND: f64 = 0.99;
-/// The deviations from its mean by which a Gaussian falls short once in a hundred times.
+/// The number of standard deviations by which a Gaussian is below its mean once in a hundred times.
 const SHORT: f64 = 2.326;
 
 /// A deviation that a test finds.
@@ -28,7 +28,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// The least share from 0 to 1 that is found, where all greater ones are.
+/// The least share from 0 to 1 that is found. All greater shares are found too.
 fn min(is_found: impl Fn(f64) -> bool) -> Option<f64> {
     let (mut unseen, mut found) = (0.0, 1.0);
     if !is_found(found) {
@@ -45,8 +45,8 @@ fn min(is_found: impl Fn(f64) -> bool) -> Option<f64> {
     Some(found)
 }
 
-/// The limit for counts of n draws over so many cells: the share of the draws that fall into one cell of their row, if
-/// the others are uniform.
+/// The limit for counts of n draws over this many cells. It is the share of the draws that fall into one cell of their
+/// row, if the other draws are uniform.
 pub(super) fn of_uniform(n: u64, cells: usize, freedom: f64) -> Option<Limit> {
     let (n, even) = (n as f64, 1.0 / cells as f64);
     let is_found = |share: f64| {
@@ -63,15 +63,15 @@ pub(super) fn of_uniform(n: u64, cells: usize, freedom: f64) -> Option<Limit> {
     share.map(|share| Limit { share, of: "of the draws in one cell" })
 }
 
-/// The limit for n draws over so many even cells, one of which is judged against the log2 of this probability: the
-/// share of the draws that fall into it, if the others are uniform.
+/// The limit for n draws over this many equally likely cells, one of which is judged against the log2 of this
+/// probability. It is the share of the draws that fall into this cell, if the other draws are uniform.
 pub(super) fn of_cell(n: u64, cells: usize, alarm: f64) -> Option<Limit> {
     let even = 1.0 / cells as f64;
     let limit = of_many_beyond(n, n as f64 * even, alarm)?;
     Some(Limit { share: limit.share, of: "of the draws in one cell" })
 }
 
-/// The limit for n trials that should succeed `mean` times at most: the share of further successes.
+/// The limit for n trials that should succeed at most `mean` times. It is the share of trials that succeed in addition.
 pub(super) fn of_many(n: u64, mean: f64) -> Option<Limit> {
     of_many_beyond(n, mean, ALARM_LOG2)
 }
@@ -104,8 +104,8 @@ fn of_many_beyond(n: u64, mean: f64, alarm: f64) -> Option<Limit> {
     min(is_found).map(|share| Limit { share, of: "of the trials beyond chance" })
 }
 
-/// The limit for two samples over so many even cells: the share of one sample that falls into one cell, if the rest
-/// of it and the other sample are uniform.
+/// The limit for two samples over this many equally likely cells. It is the share of one sample that falls into one
+/// cell, if the rest of the sample and the other sample are uniform.
 pub(super) fn of_homogeneous(n: u64, m: u64, cells: usize) -> Option<Limit> {
     let distribution = Normal::standard();
     let alarm = -distribution.inverse_cdf(libm::exp2(ALARM_LOG2) / (2.0 * cells as f64));
@@ -120,8 +120,8 @@ pub(super) fn of_homogeneous(n: u64, m: u64, cells: usize) -> Option<Limit> {
     min(is_found).map(|share| Limit { share, of: "of one sample in one cell" })
 }
 
-/// The limit for so many pairs of runs that are not ties: the share of pairs of which the same run has more, if a coin
-/// decides the others.
+/// The limit for this many pairs of runs that are not ties. It is the share of pairs in which the same run has more, if
+/// a coin decides the other pairs.
 pub(super) fn of_signs(pairs: u64) -> Option<Limit> {
     let coin = Binomial::new(0.5, pairs).ok()?;
     let max = (pairs / 2..=pairs).find(|more| {
@@ -135,8 +135,8 @@ pub(super) fn of_signs(pairs: u64) -> Option<Limit> {
     min(is_found).map(|share| Limit { share, of: "of the pairs of runs" })
 }
 
-/// The limit for a sample of n that is held against another one: the share of it that must succeed to be found, given
-/// how many of the other one have. `log2_p` judges so many.
+/// Returns the limit for a sample of n that is compared with another sample. The limit is the share of the sample that
+/// must succeed for an alarm, given the successes in the other sample. `log2_p` judges a number of successes.
 pub(super) fn of_likelier(n: u64, log2_p: impl Fn(u64) -> f64) -> Option<Limit> {
     let alarms = |observed: u64| log2_p(observed) < ALARM_LOG2;
     let max = min_alarm(n, alarms)?;

@@ -1,18 +1,18 @@
-//! The judge of obliviousness: it tests whether a trace depends on what was asked.
+//! The judge of obliviousness: it tests whether a trace depends on the requests.
 //!
 //! It is given many independently seeded runs of two access sequences that could hardly differ more, with the same
 //! batch sizes and the same driver. Two things are asked of every run, and both must hold for every adversary:
 //!
-//! 1. **Shape.** Every operation, its size, its order and its time follow from the parameters, the batch sizes, the
-//!    random choices shown before, and the order in which the store got done. A [`Observer`] knows the public schedule
-//!    by an account of its own and refuses every deviation. This is certain: it has no false alarms.
+//! 1. **Shape.** Every operation, its size, its order and its time follow from public facts: the parameters, the batch
+//!    sizes, the random choices shown before, and the order in which the store finished. A [`Observer`] knows the
+//!    public schedule by an account of its own and refuses every deviation. This is certain: it has no false alarms.
 //! 2. **Choices.** The leaves and the slots are left. Each must be uniform and independent of everything else: of
 //!    its predecessors, of the block's own earlier leaf, of what was asked. Statistical tests, each with a bound on its
 //!    false alarms that is proven at every sample size (see [`statistics`]).
 //!
 //! A scheme without randomness has no choices. For those, [`judge_views`] asks instead that two programs show the
 //! adversary the very same. The adversary is a parameter: a write-only ORAM passes for [`Adversary::Snapshot`], and its
-//! reads give it away to [`Adversary::Full`].
+//! reads reveal it to [`Adversary::Full`].
 //!
 //! **False alarms.** A test alarms below `2^-33`. A suite may hold [`MAX_TESTS`] tests of sound schemes, so that it
 //! alarms falsely with a probability of at most `2^-19`. Seeds are fixed: a suite that passed passes again.

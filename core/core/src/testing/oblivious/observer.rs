@@ -1,4 +1,5 @@
-//! The adversary's reading of the events: whether each of them is what the public schedule says, and what they show.
+//! The adversary's reading of the events: whether each event follows the public schedule, and the choices that it
+//! shows.
 
 use super::super::driver::Event;
 use super::super::trace_store::TraceEntry;
@@ -36,17 +37,17 @@ pub trait Observer {
 pub struct Observations {
     /// The leaves shown, in order.
     pub leaves: Vec<ShownLeaf>,
-    /// Choices of a slot among the unread ones of a bucket.
+    /// The choices of a slot among the unread ones of a bucket.
     pub picks: Vec<Pick>,
     /// The counts of what happened in the run and depends on the leaves.
     pub totals: BTreeMap<&'static str, u64>,
 }
 
-/// A leaf that was shown. Where the trace tells only that it is one of several, it is one of them drawn by the judge:
-/// of a uniform leaf that gives a uniform leaf.
+/// A leaf that was shown. If the trace shows only that it is one of several, the judge draws one of them. For a uniform
+/// leaf the result is a uniform leaf.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownLeaf {
-    /// The access whose leaf it is, counted from the first of the run; `None` where it may be one of several.
+    /// The access whose leaf it is, counted from the first of the run; `None` if it may be one of several.
     pub access: Option<usize>,
     /// The leaf.
     pub leaf: u64,
@@ -63,15 +64,15 @@ pub struct Pick {
     pub rank: usize,
     /// The number of unread slots of the bucket.
     pub among: usize,
-    /// The rank of the slot among the unread ones, spread evenly over 0 to 1 by a draw of the judge: a uniform choice
+    /// The rank of the slot among the unread ones, spread evenly over 0 to 1 by a draw of the judge. A uniform choice
     /// gives a uniform number.
     pub value: f64,
-    /// The same of the choice before it in the same writing of the same bucket.
+    /// The value of the choice before it in the same writing of the same bucket.
     pub before: Option<f64>,
 }
 
 impl Pick {
-    /// The choice of this rank among so many.
+    /// The choice of this rank among this many.
     pub fn of(
         random: &mut impl RngCore,
         access: Option<usize>,
@@ -90,12 +91,12 @@ impl Observations {
     }
 }
 
-/// Uniform in `0..bound`, but for a bias below 2^-32.
+/// Uniform in `0..bound`, except for a bias below 2^-32.
 pub fn draw_below(random: &mut impl RngCore, bound: usize) -> usize {
     ((u128::from(random.next_u64()) * bound as u128) >> 64) as usize
 }
 
-/// A rank among so many, spread evenly over 0 to 1.
+/// A rank among this many, spread evenly over 0 to 1.
 pub fn spread(random: &mut impl RngCore, rank: usize, among: usize) -> f64 {
     let fraction = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
     (rank as f64 + fraction) / among as f64

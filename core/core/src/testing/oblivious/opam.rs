@@ -1,5 +1,5 @@
-//! The trace that OPAM would have to show to be oblivious: at each access a uniform path, one slot of each of its
-//! buckets chosen uniformly, and the same slots written. It does not: the slots give it away.
+//! The trace that OPAM would have to show to be oblivious. Each access would read a uniform path, with one uniform slot
+//! of each of its buckets, and write the same slots. It does not: the slots reveal it.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
@@ -35,7 +35,7 @@ struct OpamObserver {
     slots: u64,
     adversary: Adversary,
     random: ChaCha8Rng,
-    /// Accesses of the batch in flight that have not been seen to write.
+    /// The number of accesses of the batch in flight that have not been seen to write.
     due: usize,
     accesses: usize,
     /// The slots that the access in flight has read.

@@ -14,14 +14,14 @@ use rand_core::SeedableRng;
 /// The pace at which a driver does the pending work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// All of it, after each batch.
+    /// All work is done after each batch.
     Prompt,
-    /// As late as possible.
+    /// The work is done as late as possible.
     Late,
-    /// In parallel with the accesses; the store finishes in an order drawn from a public seed. The contents of the
-    /// store by then are written promptly.
+    /// The work is done in parallel with the accesses. The store finishes in an order drawn from a public seed. The
+    /// contents of the store by then are written promptly.
     Concurrent(u64),
-    /// The same, with two steps of off-line work at a time.
+    /// The work is done as in `Concurrent`, with two steps of off-line work at a time.
     Overlapping(u64),
 }
 

@@ -17,10 +17,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
 
-/// The observer of a parallel ORAM with a flat position map, from its first round on, for an adversary that sees all
-/// traces: each operation with its processor, and the ends and the length of each message.
+/// The observer of a parallel ORAM with a flat position map, from its first round on. The adversary sees all traces:
+/// each operation with its processor, and the ends and the length of each message.
 ///
-/// It shows leaves in the order of places: [`in_order_of_places`] says which request is at which.
+/// The trace shows leaves in the order of places. [`in_order_of_places`] gives the place of each request.
 pub fn observer(parameters: &ParallelParameters, seed: u64) -> Box<dyn Observer> {
     let processors = parameters.processors as usize;
     let bits = parameters.processors.ilog2();
@@ -47,8 +47,8 @@ pub fn observer(parameters: &ParallelParameters, seed: u64) -> Box<dyn Observer>
     })
 }
 
-/// The requests of a round as the processors make them when they ask for paths: in the order of blocks, each block's
-/// once, and a dummy of every other processor.
+/// The requests of a round in the order in which the processors request paths. They are in the order of blocks, one for
+/// each block. Every other processor makes a dummy.
 pub fn in_order_of_places(round: &[Operation], processors: usize) -> Vec<Operation> {
     let block = |operation: &Operation| match operation {
         Operation::Read(block) | Operation::Write(block, _) => Some(*block),
@@ -72,13 +72,13 @@ pub fn in_order_of_places(round: &[Operation], processors: usize) -> Vec<Operati
 enum Due {
     /// Exactly these messages.
     Messages(Vec<SentMessage>),
-    /// A message from each processor to the one whose path it asks for, unless that is itself.
+    /// A message from each processor to the one whose path it requests, unless that is itself.
     Requests,
     /// A processor reads the paths that these places ask for.
     Reads(usize, Vec<usize>),
-    /// A processor reads what it does not hold of two paths.
+    /// A processor reads the buckets of two paths that it does not hold.
     Evicts(usize),
-    /// A processor writes what it holds.
+    /// A processor writes the buckets that it holds.
     Writes(usize),
 }
 
@@ -101,7 +101,7 @@ struct ParallelObserver {
     has_begun: bool,
     /// True while a batch without accesses is in flight.
     empty_batch: bool,
-    /// Operations that the stores and the network have not ended.
+    /// The number of operations that the stores and the network have not ended.
     waiting: usize,
     /// True if evictions are due; true if they will be when all works have ended.
     is_eviction_due: bool,
@@ -121,7 +121,7 @@ impl ParallelObserver {
         self.parts.len()
     }
 
-    /// All that a round shows, up to who asks for which path.
+    /// All that a round shows, up to who requests which path.
     fn round(&self) -> VecDeque<Due> {
         let m = self.processors();
         let record = 32 + self.block_bytes;
@@ -155,7 +155,7 @@ impl ParallelObserver {
         all().map(Due::Evicts).chain(all().map(Due::Writes)).collect()
     }
 
-    /// Notes which processor each one asks, and what follows from it.
+    /// Records which processor each processor sends a request to, and the work that follows.
     fn request(&mut self, messages: &[SentMessage]) -> Result<(), String> {
         let m = self.processors();
         let mut owners: Vec<usize> = (0..m).collect();

@@ -124,11 +124,12 @@ enum OffLine {
     MustEnd,
 }
 
-/// The observer of one tree. An access that meets a path that is being written back waits; all else goes on at once.
+/// The observer of one tree. An access that meets a path that is being written back waits; all else continues at once.
 pub(super) struct FullObserver {
     pub(super) tree: Tree,
     random: ChaCha8Rng,
-    /// Paths that were read and are not yet written back, each once; and how many accesses came to one of them again.
+    /// The paths that were read and are not yet written back, each once; and how many accesses came to one of them
+    /// again.
     pub(super) held: Vec<u64>,
     pub(super) repeats: usize,
     pub(super) accesses_held: usize,
@@ -190,8 +191,8 @@ impl FullObserver {
         Ok(())
     }
 
-    /// The leaves of a batch. An access to a held path shows nothing but that: it may stand at any place of the batch
-    /// and be any path held then, all equally probable; but for what follows from whether the batch had to wait.
+    /// The leaves of a batch. An access to a held path shows only that. It may be at any place of the batch, and be any
+    /// path that is held then: all are equally probable. It also shows what follows from whether the batch had to wait.
     fn fill_in(
         &mut self,
         before: &[u64],
@@ -283,7 +284,7 @@ impl FullObserver {
         let Some(places) = places else {
             return Err(format!("wrote the paths to {order:?}, held are {:?}", self.held));
         };
-        // A path that was read again stands at its last place: no more paths are out of order than were.
+        // A path that was read again is at its last place: no more paths are out of order than before.
         ensure(places.len() - longest_rise(&places) <= self.repeats, || {
             format!("paths out of order: {places:?}")
         })?;
@@ -422,7 +423,7 @@ impl Observer for SnapshotObserver {
         let Some(changed) = written_buckets(event) else { return Ok(()) };
         let of = changed.first().and_then(|first| self.trees.iter().position(|tree| tree.holds(*first)));
         let Some(tree) = of.map(|of| &self.trees[of]) else {
-            return Err(format!("{changed:?} changed, which is no tree's"));
+            return Err(format!("{changed:?} changed, which is not a tree's"));
         };
         let leaves: Vec<u64> = changed.iter().filter_map(|bucket| tree.leaf(*bucket)).collect();
         let due: BTreeSet<u64> = leaves.iter().flat_map(|leaf| tree.apart(*leaf, &[])).collect();

@@ -1,5 +1,5 @@
-//! The public schedule of permuted memory: places are read once in an epoch, a shelter in the store is read and
-//! appended to, and the rebuild is the same each time.
+//! The public schedule of permuted memory. Each place is read at most once in an epoch, a shelter in the store is read
+//! and appended to, and the rebuild is the same each time.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
@@ -44,16 +44,18 @@ pub fn practical_os(
 
 /// The public shape of a permuted memory.
 struct Memory {
-    /// Places that are permuted.
+    /// The number of places that are permuted.
     permuted: u64,
-    /// Accesses of an epoch.
+    /// The number of accesses of an epoch.
     epoch: u32,
     max_batch: u32,
     /// True if the shelter follows the permuted memory in the store.
     sheltered_in_store: bool,
-    /// Runs of a rebuild, the length of each, and the sorts of them.
+    /// The runs of a rebuild.
     runs: u64,
+    /// The blocks of a run.
     run_blocks: u32,
+    /// The sorts of the runs.
     sorts: u32,
 }
 
@@ -76,7 +78,7 @@ fn observer(memory: Memory, adversary: Adversary, seed: u64) -> Box<dyn Observer
 /// An operation that is due.
 #[derive(Clone, Debug)]
 enum Due {
-    /// These slots, then so many places of permuted memory that were not read in this epoch.
+    /// These slots, then this many places of permuted memory that were not read in this epoch.
     Places(Range<u64>, usize),
     /// Exactly this.
     Exactly(TraceEntry),
@@ -89,12 +91,12 @@ struct PermutedObserver {
     random: ChaCha8Rng,
     /// The operations that are due, in order, each of a work.
     due: VecDeque<(Work, Due)>,
-    /// Places of permuted memory that were not read in this epoch.
+    /// The places of permuted memory that were not read in this epoch.
     unread: Vec<u64>,
     sheltered: u64,
     /// The step that rebuilds.
     rebuilds: Option<usize>,
-    /// Accesses of the run.
+    /// The number of accesses of the run.
     accesses: usize,
     /// The choices of this epoch and of the one before.
     epoch: Vec<f64>,
@@ -143,7 +145,7 @@ impl PermutedObserver {
     fn choose(&mut self, places: &[Slot]) -> Result<(), String> {
         for slot in places {
             let rank = self.unread.iter().position(|place| Slot::only(Bucket(*place)) == *slot);
-            let rank = rank.ok_or_else(|| format!("read {slot}, which is no unread place"))?;
+            let rank = rank.ok_or_else(|| format!("read {slot}, which is not an unread place"))?;
             let before = self.earlier.get(self.epoch.len()).copied();
             let at = (rank, self.unread.len());
             let pick = Pick::of(&mut self.random, Some(self.accesses), 0, at, before);

@@ -14,7 +14,7 @@ use rand_core::SeedableRng;
 pub enum Program {
     /// The same page goes out and comes in forever, never changed.
     OnePage,
-    /// The same, changed each time.
+    /// The same page goes out and comes in forever, changed each time.
     OneDirtyPage,
     /// Two pages take turns.
     TwoPages,
@@ -22,7 +22,7 @@ pub enum Program {
     Sweep,
     /// All pages in turn from the last to the first, never changed.
     CleanBackwards,
-    /// So many pages in turn, over and over.
+    /// This many pages in turn, over and over.
     Window(u64),
     /// Pages at random, changed.
     Random,
@@ -30,7 +30,7 @@ pub enum Program {
     ReadsUnwritten,
 }
 
-/// All of them, for a window of so many pages.
+/// All programs, for a window of this many pages.
 pub fn programs(window: u64) -> [Program; 8] {
     use Program::*;
     [OnePage, OneDirtyPage, TwoPages, Sweep, CleanBackwards, Window(window), Random, ReadsUnwritten]
@@ -90,8 +90,8 @@ impl Program {
     }
 }
 
-/// The faults of a program that touches these pages in this order and changes each, with room for `resident` pages and
-/// the least recently used going out. Until there is no room left, nothing goes out.
+/// The faults of a program that touches these pages in this order and changes each. There is room for `resident` pages,
+/// and the least recently used one goes out. Until there is no room left, nothing goes out.
 pub fn faults(touched: &[u64], resident: usize) -> Vec<Vec<Operation>> {
     // The least recently used first, with what it holds.
     let mut pages: Vec<(u64, u8)> = Vec::new();

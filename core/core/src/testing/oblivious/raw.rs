@@ -1,5 +1,5 @@
-//! RAW ORAM's public schedule, accounted for a second time: on line the paths of Path ORAM, off line their headers, and
-//! after every A accesses the next path around the leaves.
+//! RAW ORAM's public schedule, computed a second time. On line it has the paths of Path ORAM, off line their headers,
+//! and after every A accesses the next path in the order of evictions.
 
 use super::super::driver::Event;
 use super::alternating::{AlternatingObserver, AlternatingSchedule, InFlight};
@@ -75,7 +75,7 @@ struct RawSchedule {
     max_batch: usize,
     /// The headers read since the last writing, in that order.
     held: Vec<u64>,
-    /// Accesses since then.
+    /// The number of accesses since then.
     unwritten: usize,
     /// True while a step writes headers.
     writes_headers: bool,
@@ -96,7 +96,7 @@ impl AlternatingSchedule for RawSchedule {
         (u64::from(self.unwritten > 0) + due, self.unwritten >= self.max_batch || due > 1)
     }
 
-    /// Checks that each bucket is read as a whole, but for headers that are held, and the paths as Path ORAM's.
+    /// Checks that each bucket is read as a whole, except held headers. Checks the paths as Path ORAM's.
     fn access(&mut self, in_flight: &mut InFlight, slots: &[Slot]) -> Result<(), String> {
         let mut bodies: Vec<u64> = slots.iter().map(|slot| slot.bucket.0).collect();
         bodies.retain(|bucket| *bucket >= self.headers);

@@ -40,10 +40,10 @@ struct OnLine {
     accesses: usize,
     requested: bool,
     is_waiting_for_store: bool,
-    /// True if some, or all, of the leaves that it may be about lie on buckets that are being read.
+    /// True if one of the access's possible leaves lies below a bucket that is being read.
     may_meet: bool,
     must_meet: bool,
-    /// The round of reads that was open when it was planned.
+    /// The round of reads that was open when the access was planned.
     round: u64,
 }
 
@@ -77,7 +77,7 @@ struct FullObserver {
     evictions: u64,
     on_line: Option<OnLine>,
     off_line: Vec<OffLine>,
-    /// Rounds of evictions' reads so far.
+    /// The number of rounds of evictions' reads so far.
     rounds: u64,
     observations: Observations,
 }
@@ -85,7 +85,7 @@ struct FullObserver {
 impl Observer for FullObserver {
     fn observe(&mut self, event: &Event) -> Result<(), String> {
         if self.on_line.as_ref().is_some_and(|on_line| !on_line.requested) && !is_request_of_access(event) {
-            // It began and asked for nothing: all of its paths must be in flight or never written.
+            // It began and requested nothing: all of its paths must be in flight or never written.
             self.plan(&[])?;
         }
         match event {
@@ -238,7 +238,7 @@ impl FullObserver {
         for group in &groups {
             let shown: Vec<u64> = group.iter().map(|slot| slot.bucket.0).collect();
             let cell = self.leaves_showing(&shown);
-            ensure(!cell.is_empty(), || format!("buckets {shown:?} are no path's visible ones"))?;
+            ensure(!cell.is_empty(), || format!("buckets {shown:?} are not the visible ones of a path"))?;
             let meets = |leaf: &u64| self.tree.path(*leaf).any(|bucket| self.is_being_read(bucket));
             may_meet |= cell.iter().any(meets);
             must_meet |= cell.iter().all(meets);
@@ -258,7 +258,8 @@ impl FullObserver {
         Ok(())
     }
 
-    /// Slots by path: a path's buckets lie below one another, and the next path begins elsewhere.
+    /// Returns the slots, grouped by path. The buckets of a path lie below one another, and the next path begins
+    /// elsewhere.
     fn groups(&self, slots: &[Slot]) -> Vec<Vec<Slot>> {
         let mut groups: Vec<Vec<Slot>> = Vec::new();
         for slot in slots {
@@ -303,8 +304,8 @@ impl FullObserver {
         })
     }
 
-    /// Returns whether a step may find out what it does: no other step reads, and at most one rewrite is on its
-    /// way, which is not of the next eviction's path.
+    /// Returns whether a step can choose its work: no other step reads, and at most one rewrite is in flight, outside
+    /// of the next eviction's path.
     fn can_decide(&self) -> bool {
         let reads =
             |idle: &OffLine| matches!(idle.phase, Phase::MustRead | Phase::Reading | Phase::MustWrite);
@@ -426,7 +427,7 @@ impl FullObserver {
         Ok(())
     }
 
-    /// Checks that nothing lingers that could go on.
+    /// Checks that no work is left that could continue.
     fn rest(&mut self) -> Result<(), String> {
         let may_wait = |idle: &OffLine| match idle.phase {
             Phase::Reading | Phase::Writing => true,
@@ -461,7 +462,7 @@ impl Observer for SnapshotObserver {
             return Ok(());
         }
         ensure(changed.len() == 1, || {
-            format!("{changed:?} changed, which is no eviction's turn and no single bucket")
+            format!("{changed:?} changed, which is neither an eviction's turn nor a single bucket")
         })?;
         self.observations.add("early reshuffles", 1);
         if self.tree.level(changed[0]) == self.tree.leaf_level {

@@ -30,7 +30,7 @@ pub(super) struct RunSet {
 /// A run as the judge sees it: the choices that showed, and the requests behind them.
 pub(super) struct ObservedRun {
     pub(super) observations: Observations,
-    /// The block that each access asked for, in order, and the kind of access that makes it.
+    /// The block that each access requested, in order, and the kind of access that makes it.
     pub(super) requested: Vec<Option<u64>>,
     pub(super) kinds: Vec<&'static str>,
     /// The first access of the batch of each.
@@ -41,7 +41,7 @@ pub(super) struct ObservedRun {
     pub(super) writes: Vec<bool>,
 }
 
-/// Shows a run to an observer. A recovery must repeat to the letter what was done before; it tells nothing new.
+/// Shows a run to an observer. A recovery must repeat exactly the work before it, and reveals nothing new.
 fn follow(observer: &mut dyn Observer, events: &[Event]) -> Result<(), String> {
     let mut again = 0;
     let mut before = 0;
@@ -139,7 +139,7 @@ impl ObservedRun {
         ObservedRun { observations, requested: blocks, kinds, begins, before: befores, writes: written }
     }
 
-    /// The leaf that each access showed; `None` where it may be one of several.
+    /// The leaf that each access showed; `None` if it may be one of several.
     pub(super) fn leaf_of_access(&self) -> Vec<Option<u64>> {
         let mut leaves = alloc::vec![None; self.requested.len()];
         for shown in &self.observations.leaves {

@@ -1,5 +1,4 @@
-//! The public schedule of a deterministic write-only ORAM, accounted for a second time: slot by slot, without its
-//! formula.
+//! The public schedule of a deterministic write-only ORAM, computed a second time: slot by slot, without its formula.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
@@ -16,7 +15,7 @@ pub struct Schedule {
     pub main: u64,
     /// M, slots of the holding area: buckets `N..N + M`.
     pub holding: u64,
-    /// Writes (and dummies) of each batch.
+    /// The number of writes (and dummies) of each batch.
     pub writes: Vec<usize>,
     /// The number of writes that may not have changed their slots yet when an access ends: 0, or 1 for the eager form.
     pub late: u64,
@@ -42,9 +41,9 @@ pub fn observer(schedule: Schedule) -> Box<dyn Observer> {
 
 struct ScheduleObserver {
     schedule: Schedule,
-    /// Batches begun.
+    /// The number of batches begun.
     batches: usize,
-    /// Writes that were asked for.
+    /// The number of writes that were requested.
     requested: u64,
     /// Writes all of whose slots have changed.
     changed: u64,

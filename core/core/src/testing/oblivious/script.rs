@@ -20,7 +20,7 @@ pub enum Sequence {
     Zipf,
     /// Writes all blocks in turn.
     SweepingWrites,
-    /// Reads and writes two blocks in turn: the block that is asked for is always in the stash.
+    /// Reads and writes two blocks in turn: the block that is requested is always in the stash.
     TwoBlocks,
     /// Nothing but dummies.
     Dummies,
@@ -37,17 +37,17 @@ pub struct Batches {
     pub count: usize,
     /// The length of the longest; the others are of any length from 1, drawn from `seed`.
     pub max: usize,
-    /// The same for both sequences.
+    /// The seed of the lengths, the same for both sequences.
     pub seed: u64,
 }
 
 impl Sequence {
-    /// Writes the first half of the blocks once, then goes on as the sequence does, in batches of these lengths.
+    /// Writes the first half of the blocks once, then continues as the sequence does, in batches of these lengths.
     pub fn operations(self, capacity: u64, batches: Batches, seed: u64) -> Vec<Vec<Operation>> {
         self.operations_on((capacity / 2).max(1), capacity, batches, seed)
     }
 
-    /// The same, but writes the first `filled` blocks, and uses those.
+    /// Does the same as [`operations`](Self::operations), but writes the first `filled` blocks, and uses those.
     pub fn operations_on(
         self,
         filled: u64,

@@ -11,9 +11,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Judges pairs of runs, the nth of `one` with the nth of `other`, with the same batch sizes and over trees of
-/// `leaves` leaves; `observer` gives a new observer for the run of a number. Each is for [`judge`](super::judge()) by
-/// itself; here they are held against each other.
+/// Judges pairs of runs, the nth of `one` with the nth of `other`. They have the same batch sizes and trees of `leaves`
+/// leaves. `observer` makes the observer for the nth run. Each is for [`judge`](super::judge()) by itself; here they
+/// are held against each other.
 pub fn judge_side_by_side(
     leaves: u64,
     observer: impl Fn(u64) -> Box<dyn Observer>,

@@ -1,5 +1,5 @@
-//! The tests of slots: each is uniform among the unread ones of its bucket, whatever was asked, and independent of the
-//! slots of the other buckets of its access, of those that were chosen before it, and of leaves.
+//! The tests of slots. For any requests, each slot is uniform among the unread ones of its bucket. It is independent of
+//! the slots of the other buckets of its access, of the slots chosen before it, and of leaves.
 
 use super::leaves::enough;
 use super::observer::Pick;
@@ -15,7 +15,7 @@ const CELLS: usize = 16;
 /// The cells of one of two numbers that are counted together.
 const PAIR_CELLS: usize = 8;
 
-/// Tests the slots of one side; `leaves` is the number of the tree's.
+/// Tests the slots of one side; `leaves` is the number of leaves of the tree.
 pub(super) fn test(run_set: &RunSet, leaves: u64, findings: &mut Vec<Finding>) {
     let name = |what: &str| format!("{}: {what}", run_set.name);
     for (what, counts) in alone(run_set).into_iter().chain(jointly(run_set)) {
@@ -65,8 +65,8 @@ fn alone(run_set: &RunSet) -> Vec<(String, Vec<u64>)> {
     reasons.chain(levels).chain([(String::from("steps between slots of one bucket"), steps)]).collect()
 }
 
-/// Counts of slots against the other slots of the same access, or of the same eviction; and against the slot of the
-/// same level of the access before, and of the access before for the same block.
+/// The counts of slots together with another slot: another one of the same access or eviction, the one on the same
+/// level in the access before, or the one in the block's access before.
 fn jointly(run_set: &RunSet) -> Vec<(String, Vec<u64>)> {
     let mut counted = Vec::new();
     for (whose, is_access) in [("access", true), ("eviction", false)] {
@@ -112,8 +112,8 @@ fn groups(picks: &[Pick]) -> impl Iterator<Item = &[Pick]> {
 }
 
 /// Counts of slots in a row for each leaf, coarsely: the leaf of the same access, and that of the block's next one. The
-/// rows go by the leaf's highest bits, which say where the path begins, and by its lowest. Given all leaves, the slots
-/// are uniform and independent still.
+/// rows go by the leaf's highest bits, which say where the path begins, and by its lowest. The slots are still uniform
+/// and independent, given all leaves.
 fn against_leaves(run_set: &RunSet, leaves: u64) -> [(&'static str, Vec<Vec<u64>>); 4] {
     let mut rows = [
         ("slots against the access's leaf, by its high bits", vec![vec![0; PAIR_CELLS]; PAIR_CELLS]),
@@ -136,7 +136,7 @@ fn against_leaves(run_set: &RunSet, leaves: u64) -> [(&'static str, Vec<Vec<u64>
     rows
 }
 
-/// The leaf that each access's block shows when it is asked for next.
+/// The leaf that each access's block shows when it is requested next.
 fn next_leaves(run: &ObservedRun) -> Vec<Option<u64>> {
     let shown = run.leaf_of_access();
     let mut next = vec![None; shown.len()];

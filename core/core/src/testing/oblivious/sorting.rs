@@ -1,4 +1,4 @@
-//! The trace of an oblivious sort, which is the same whatever is sorted.
+//! The trace of an oblivious sort, which does not depend on the records.
 
 use super::super::trace_store::TraceEntry;
 use crate::types::{Bucket, Slot};
@@ -15,8 +15,8 @@ pub(super) fn buckets(places: impl Iterator<Item = u64>) -> Vec<Bucket> {
     places.map(Bucket).collect()
 }
 
-/// The trace of a sort of runs of this length, whose first bucket has this number: each run is read and written, then
-/// the two of each comparator.
+/// The trace of a sort of runs of this length, whose first bucket has this number. Each run is read and written, then
+/// the two runs of each comparator.
 pub(super) fn sort(first: u64, runs: u64, length: u64) -> impl Iterator<Item = TraceEntry> {
     let pairs = comparators(runs).into_iter().map(|(one, other)| vec![one, other]);
     (0..runs).map(|run| vec![run]).chain(pairs).flat_map(move |runs| {

@@ -28,12 +28,12 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Counts of independent draws that should be uniform over the cells: the likelihood ratio G against the bound of
-/// Agrawal ("Finite-Sample Concentration of the Multinomial in Relative Entropy", 2020): n times the relative entropy
-/// has a moment generating function below that of a Gamma variable of shape k - 1, so
-/// `P(G/2 >= x) <= e^(d - x) (x/d)^d` for `x > d = k - 1`, at every n.
+/// Counts of independent draws that should be uniform over the cells. The likelihood ratio G is compared with the bound
+/// of Agrawal ("Finite-Sample Concentration of the Multinomial in Relative Entropy", 2020): n times the relative
+/// entropy has a moment generating function below that of a Gamma variable of shape k - 1. So `P(G/2 >= x) <= e^(d - x)
+/// (x/d)^d` for `x > d = k - 1`, at every n.
 ///
-/// The asymptotic chi-square probability stands in the figure, to be looked at only.
+/// The figure shows the asymptotic chi-square probability, for information only.
 pub fn uniform(name: String, counts: &[u64]) -> Finding {
     uniform_rows(name, core::slice::from_ref(&counts))
 }
@@ -60,16 +60,16 @@ pub(super) fn half_ratio(counts: &[u64]) -> f64 {
     observed.fold(0.0, |sum, observed| sum + observed * libm::log(observed / expected))
 }
 
-/// Trials of which each should succeed with at most such a probability, whatever came before: `observed` of `n` did,
-/// where `mean` is the sum of those probabilities. Chernoff's bound, by Hoeffding's theorem for unequal ones: `P(X >=
-/// x) <= e^(-n D(x/n, mean/n))`, D the relative entropy of two coins, at every n.
+/// Trials that should each succeed with at most a given probability, after any earlier ones. `observed` of `n` trials
+/// did. `mean` is the sum of the probabilities. Chernoff's bound, by Hoeffding's theorem for unequal ones: `P(X >= x)
+/// <= e^(-n D(x/n, mean/n))`, D the relative entropy of two coins, at every n.
 pub fn not_too_many(name: String, n: u64, mean: f64, observed: u64) -> Finding {
     let figure = alloc::format!("{observed} of {n}, at most {mean:.2} expected");
     Finding { name, figure, log2_p: log2_of_many(n, mean, observed), limit: limits::of_many(n, mean) }
 }
 
-/// Two samples over the same cells: for each cell, given how often it came in both together, the share of the first
-/// is hypergeometric (Fisher's exact test). The least of the cells' two-sided probabilities, times the cells.
+/// Two samples over the same cells. For each cell, given its count in both samples together, the count in the first is
+/// hypergeometric (Fisher's exact test). The least of the cells' two-sided probabilities, times the cells.
 pub fn homogeneous(name: String, one: &[u64], other: &[u64]) -> Finding {
     let (n, m): (u64, u64) = (one.iter().sum(), other.iter().sum());
     let mut min = 1.0f64;
@@ -109,7 +109,7 @@ fn tail(distribution: &Hypergeometric, at: u64, mean: f64, (min, max): (u64, u64
     sum.min(1.0)
 }
 
-/// Pairs of independent runs of one kind each: a fair coin must decide which of the two has more, ties apart.
+/// Pairs of independent runs of one kind each: a fair coin must decide which of the two has more, without ties.
 pub fn fair_signs(name: String, pairs: impl Iterator<Item = (f64, f64)>) -> Finding {
     let (mut more, mut less) = (0u64, 0u64);
     for (one, other) in pairs {
@@ -125,10 +125,10 @@ pub fn fair_signs(name: String, pairs: impl Iterator<Item = (f64, f64)>) -> Find
     }
 }
 
-/// Two samples of independent trials, each as how many succeeded and of how many: the first should succeed with at
-/// most e^ε times the probability of the second. If it does, then for every p either the first succeeds as often with
-/// a probability of at most its tail at e^ε p, or the second as seldom with one of at most its tail at p (Clopper and
-/// Pearson).
+/// Two samples of independent trials, each as a number of successes and a number of trials. The first should succeed
+/// with at most e^ε times the probability of the second. If it does, one of two bounds holds for every p (Clopper and
+/// Pearson). The first succeeds at least this often with a probability of at most its tail at e^ε p; or the second
+/// succeeds at most this often with a probability of at most its tail at p.
 pub fn at_most_so_much_likelier(
     name: String,
     epsilon: f64,
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn the_bound_on_many_successes_is_never_below_their_exact_tail() {
         let (n, p) = (40, 0.05);
-        let distribution = Binomial::new(p, n).expect("a law");
+        let distribution = Binomial::new(p, n).expect("a valid distribution");
         for observed in 0..=n {
             let exact: f64 = (observed..=n).map(|observed| distribution.pmf(observed)).sum();
             let bound = log2_of_many(n, p * n as f64, observed);
@@ -238,8 +238,8 @@ mod tests {
         // All outcomes of two small samples whose ratio is exactly e^ε.
         let (n, m, epsilon) = (30u64, 25u64, 1.1f64);
         for p in [0.01, 0.1, 0.3] {
-            let one = Binomial::new(p * libm::exp(epsilon), n).expect("a law");
-            let other = Binomial::new(p, m).expect("a law");
+            let one = Binomial::new(p * libm::exp(epsilon), n).expect("a valid distribution");
+            let other = Binomial::new(p, m).expect("a valid distribution");
             let mut outcomes = Vec::new();
             for a in 0..=n {
                 for b in 0..=m {

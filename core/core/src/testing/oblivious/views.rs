@@ -25,8 +25,8 @@ pub fn view(adversary: Adversary, events: &[Event]) -> Vec<Event> {
     events.iter().filter(sees).cloned().collect()
 }
 
-/// Judges two sets of runs of one scheme, pair by pair: each follows what its observer knows of the public schedule,
-/// and both of a pair show the adversary the same. No false alarms.
+/// Judges two sets of runs of one scheme, pair by pair. Each run must follow the public schedule that its observer
+/// knows, and both runs of a pair must show the adversary the same. No false alarms.
 pub fn judge_views(
     adversary: Adversary,
     observer: impl Fn() -> Box<dyn Observer>,

@@ -17,8 +17,8 @@ fn tail(parameters: &CircuitParameters, accesses: u64, seed: u64) -> BTreeMap<i6
     waiting(&CircuitOram::new(parameters.clone(), store, positions, rng(seed)).unwrap(), accesses)
 }
 
-/// Capacity, trusted blocks and largest batch of the ORAMs that the claim is about: no trusted top and a high one, few
-/// subtrees and many, batches.
+/// Capacity, trusted blocks and largest batch of the ORAMs for which the claim is made. They have no trusted top or a
+/// high one, few subtrees or many, and batches.
 const PLANNED: [(u64, u64, u32); 6] =
     [(4096, 0, 1), (4096, 16, 1), (4096, 256, 1), (4096, 4096, 1), (16_384, 512, 1), (4096, 64, 16)];
 

@@ -1,4 +1,4 @@
-//! Every scheme answers like an array, whatever order its store finishes in.
+//! Every scheme answers like an array, for any order in which its store finishes.
 
 use super::parameters::SchemeParameters;
 use super::{Scheme, check, split};
@@ -17,7 +17,7 @@ impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
         });
     }
 
-    /// The scheme answers like an array in whatever order the store finishes, and a replay does the same.
+    /// The scheme answers like an array, for any order in which the store finishes. A replay does the same.
     pub(super) fn answers_like_an_array_in_any_order(&self) {
         let cases = self.with(|capacity| (schedule(capacity), any::<u64>()));
         check(cases, |(parameters, (actions, seed))| {

@@ -5,7 +5,7 @@ use ameles_core::snapshot::incremental::{IncrementalSnapshot, Parts, Payloads};
 use ameles_core::types::BlockId;
 use std::collections::BTreeMap;
 
-/// The words, blocks and rest that were written down; what did not change was not looked at again.
+/// The words, blocks and rest that were written down. Unchanged parts were not read again.
 pub struct DeltaCopy {
     tables: Vec<u64>,
     words: Vec<u32>,

@@ -1,4 +1,4 @@
-//! A scheme whose changes are written down one by one goes on from what was written.
+//! A scheme whose changes are written down one by one can be resumed from them.
 
 use super::delta_copy::DeltaCopy;
 use super::parameters::SchemeParameters;
@@ -26,7 +26,7 @@ where
         self.survives_any_written_word();
     }
 
-    /// A scheme that is resumed from its written changes is the one that went on.
+    /// A scheme that is resumed from its written changes equals the one that continued.
     fn goes_on_from_its_changes(&self) {
         let cases =
             self.with(|capacity| (batches(capacity), batches(capacity), any::<[u64; 2]>(), 1usize..8));

@@ -83,7 +83,7 @@ impl SchemeParameters for BucketsByLevel {
     }
 }
 
-/// CURIOUS with a log of so many slots.
+/// CURIOUS with a log of this many slots.
 impl SchemeParameters for (CuriousParameters, u64) {
     fn capacity(&self) -> u64 {
         self.0.capacity()

@@ -10,11 +10,11 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use std::cell::{Cell, RefCell};
 
-/// Dummies after which a scheme that ever has pending steps must run one.
+/// The number of dummies after which a scheme that ever has pending steps must run one.
 const DUMMIES: usize = 200;
-/// Accesses of the work that is interrupted at a point that is drawn.
+/// The number of accesses of the work that is interrupted at a point that is drawn.
 const ACCESSES: u64 = 24;
-/// Accesses of the work that is interrupted at each of its points, and the most points of it.
+/// The number of accesses of the work that is interrupted at each of its points, and the most points of it.
 const FEW_ACCESSES: u64 = 4;
 const MAX_POINTS: usize = 200;
 
@@ -48,11 +48,11 @@ fn assert_refuses_up_front<O: Oram>(oram: &O, store: &TraceStore) {
 #[derive(Default)]
 struct Progress {
     has_steps: Cell<bool>,
-    /// Accesses that were served.
+    /// The number of accesses that were served.
     served: Cell<u64>,
 }
 
-/// Writes so many blocks in turn, and runs what is pending after every third.
+/// Writes this many blocks in turn, and runs what is pending after every third.
 async fn work<O: Oram>(oram: &O, accesses: u64, progress: &Progress) -> Result<(), OramError<O::Error>> {
     let payload = vec![1; oram.block_bytes()];
     for nth in 0..accesses {
@@ -66,7 +66,7 @@ async fn work<O: Oram>(oram: &O, accesses: u64, progress: &Progress) -> Result<(
     Ok(())
 }
 
-/// Lets store operations finish one by one, at most so many. Returns how many did.
+/// Lets store operations finish one by one, at most this many. Returns how many did.
 fn complete(executor: &mut Executor<'_>, store: &TraceStore, max: usize) -> usize {
     executor.run();
     let mut completed = 0;
@@ -80,8 +80,8 @@ fn complete(executor: &mut Executor<'_>, store: &TraceStore, max: usize) -> usiz
 }
 
 impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
-    /// A refusal, out of bounds or for a step that must run first, shows nothing and changes nothing: the scheme goes
-    /// on as one that was never asked.
+    /// A refusal shows nothing and changes nothing, for an access out of bounds or for a step that must run first. The
+    /// scheme continues as if the request had never come.
     pub(super) fn refuses_without_a_mark(&self) {
         check(self.with(|_| any::<u64>()), |(parameters, seed)| {
             let run = |refuses: bool| {
@@ -108,8 +108,8 @@ impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
         });
     }
 
-    /// Once any operation of the store failed, or the future of an access or a step was dropped while it waited for the
-    /// store, the scheme answers nothing.
+    /// After an operation of the store failed, the scheme answers nothing. It is the same after the future of an access
+    /// or a step was dropped while it waited for the store.
     pub(super) fn is_silent_after_a_failure(&self) {
         self.interrupts_at_any_point(&[true, false], |oram, progress| {
             let mut read = vec![0; oram.block_bytes()];
@@ -125,8 +125,8 @@ impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
         self.refuses_those_that_wait_for_a_failure();
     }
 
-    /// A scheme that keeps no state has lost nothing after a failure of the store: what was written before reads as it
-    /// was written, and what is written then too.
+    /// A scheme that keeps no state has lost nothing after a failure of the store. Blocks that were written before or
+    /// after the failure read as they were written.
     pub(super) fn loses_nothing_by_a_failure(&self) {
         self.interrupts_at_any_point(&[true], |oram, progress| {
             let mut read = vec![0; oram.block_bytes()];
@@ -173,7 +173,7 @@ impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
         complete(&mut executor, &store, usize::MAX)
     }
 
-    /// Returns a scheme whose work was interrupted after so many store operations: the next one failed, or the future
+    /// Returns a scheme whose work was interrupted after this many store operations: the next one failed, or the future
     /// of the work was dropped.
     fn interrupted(
         &self,
@@ -200,7 +200,7 @@ impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
         (oram, progress)
     }
 
-    /// An access that waits behind another one whose store operation fails is refused.
+    /// An access is refused if it waits behind another one whose store operation fails.
     fn refuses_those_that_wait_for_a_failure(&self) {
         check(self.with(|_| any::<u64>()), |(parameters, seed)| {
             let (oram, store) = self.new_oram(&parameters, seed);

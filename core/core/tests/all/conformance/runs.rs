@@ -1,4 +1,5 @@
-//! The shared checks of the tests of snapshots: two ORAMs that must go on alike, and one that may not panic.
+//! The shared checks of the tests of snapshots: two ORAMs that must continue in the same way, and one that must not
+//! panic.
 
 use ameles_core::oram::{Access, Oram};
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now, settle};

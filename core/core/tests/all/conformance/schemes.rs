@@ -23,7 +23,7 @@ fn with_map<P: SchemeParameters>(
     parameters.prop_flat_map(|p| (Just(p.clone()), small_map(p.capacity())))
 }
 
-/// Makes a test for each of these schemes: parameters, and how it is built.
+/// Makes a test for each of these schemes. A scheme is given by its parameters and the way to build it.
 macro_rules! conforms {
     ($($name:ident: $parameters:expr, $build:expr;)*) => {
         $(#[test]
@@ -167,7 +167,7 @@ fn curious_with_a_log_conforms() {
     Scheme::of(parameters, |(p, slots), store, seed| curious::logged(p, store, *slots, seed)).conforms();
 }
 
-/// It keeps no state that a failure could tear.
+/// Plain paging keeps no state that a failure could tear.
 #[test]
 fn plain_paging_conforms() {
     Scheme::of(paging::small_plain(), |p, store, _| paging::plain(p, store)).conforms_without_state();

@@ -1,4 +1,4 @@
-//! A scheme goes on from its snapshot as if nothing had happened, and from no other bytes.
+//! A scheme continues from its snapshot as if nothing had happened, and from no other bytes.
 
 use super::parameters::SchemeParameters;
 use super::runs::{read_whatever_comes, run};
@@ -43,8 +43,8 @@ pub(crate) fn assert_contradictions_refused<O: FullSnapshot<ChaCha8Rng, Store: C
     }
 }
 
-/// Asserts that snapshots of an ORAM of four blocks of no bytes, all of them in its stash, are refused whose parts
-/// contradict one another: in parameters, positions and schedule, and after each of these changes.
+/// Asserts that a snapshot is refused if its parts contradict one another: in parameters, positions or schedule, or
+/// after each of these changes. The ORAM has four blocks of no bytes, all in its stash.
 pub(crate) fn assert_contradicting_parts_refused<P: BorshSerialize, O>(
     (oram, store, parameters): (&O, O::Store, &P),
     more: &[Change<'_>],
@@ -78,7 +78,7 @@ where
         self.survives_any_bytes_of_a_snapshot(parameters);
     }
 
-    /// A restored scheme shows the same trace as the one that went on, and loses nothing.
+    /// A restored scheme shows the same trace as the one that continued, and loses nothing.
     fn goes_on_from_a_snapshot(&self) {
         let cases = self.with(|capacity| (batches(capacity), batches(capacity), any::<[u64; 2]>()));
         check(cases, |(parameters, (before, after, seeds))| {
@@ -103,7 +103,7 @@ where
         });
     }
 
-    /// There is no snapshot while an access or a step waits for the store, and none once that failed.
+    /// Checks that there is no snapshot while an access or a step waits for the store, and none after it failed.
     fn has_no_snapshot_in_flight_or_after_a_failure(&self) {
         check(self.with(|_| (any::<u64>(), any::<bool>())), |(parameters, (seed, is_step))| {
             let (oram, store) = self.new_oram(&parameters, seed);

@@ -9,17 +9,17 @@ use ameles_core::tree::layout::Layout;
 use ameles_core::types::{BlockId, Bucket, Slot};
 use proptest::prelude::*;
 
-/// Bytes of an entry of a bucket, header and payload, in the trees of these tests.
+/// The number of bytes of an entry of a bucket, header and payload, in the trees of these tests.
 pub const ENTRY: usize = 16 + 5;
 
-/// A change of a bucket's bytes, with entries of so many bytes.
+/// A change of a bucket's bytes, with entries of this many bytes.
 pub type Tampering = fn(&mut [u8], usize);
 
 fn real(entry: &&mut [u8]) -> bool {
     entry[..8] != [0; 8]
 }
 
-/// Lies that every such tree finds out, with its answer to each.
+/// The kinds of tampering that every scheme over a tree detects, with the answer to each.
 pub const TAMPERINGS: [(&str, Tampering); 4] = [
     ("a block lies beyond the capacity or the tree", |bucket, entry| {
         bucket.chunks_exact_mut(entry).filter(real).for_each(|entry| entry[7] = 1);
@@ -46,8 +46,8 @@ pub fn tamper(store: &TraceStore, layout: &Layout, mut tampering: impl FnMut(u64
     }
 }
 
-/// Puts junk into every bucket of a store, with entries of so many bytes. Numbers that are in range get past the first
-/// checks: `small_headers`.
+/// Puts junk into every bucket of a store, with entries of this many bytes. Numbers that are in range get past the
+/// first checks: `small_headers`.
 pub fn fill_with_junk(
     store: &TraceStore,
     layout: &Layout,
@@ -65,11 +65,11 @@ pub fn fill_with_junk(
 
 /// A tree whose store tampers with it.
 pub struct Tree<P> {
-    /// Parameters with blocks of 5 bytes.
+    /// The parameters with blocks of 5 bytes.
     pub parameters: P,
     /// The buckets that are changed: those with headers.
     pub headers: Layout,
-    /// Bytes of an entry of them.
+    /// The bytes of an entry of these buckets.
     pub entry: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The promises of CURIOUS beside right answers.
+//! The promises of CURIOUS other than right answers.
 
 use super::setup::*;
 use ameles_core::oram::{Access, Bounds, Oram, OramError};
@@ -37,7 +37,7 @@ fn costs_are_as_documented() {
         assert_eq!(traffic(&store.take_trace()), (0, levels));
         assert_eq!(oram.pending_steps(), 0);
     }
-    // Six accesses: as many paths, but for those of one partition, which are written between.
+    // Six accesses, with a path each. The paths of one partition are written in between.
     finish_now(model.batch(&oram, &[const { Operation::Dummy }; 6]));
     let reads = |entry: &&TraceEntry| matches!(entry, TraceEntry::Read(_));
     assert_eq!(store.take_trace().iter().filter(reads).count(), 6);
@@ -219,7 +219,7 @@ fn the_log_holds_the_newest_contents_of_what_was_accessed_last() {
 fn a_log_without_slots_is_refused() {
     let store = TraceStore::new(logged_layout(&parameters(), 1));
     let refused = Logged::new(curious_oram(&parameters(), &store, 1), 0, Bucket(0), &store).err().unwrap();
-    assert_eq!(refused.to_string(), "slots is 0; choose it from 1 to 2147483648");
+    assert_eq!(refused.to_string(), "slots is 0; choose 1 to 2147483648");
 }
 
 #[test]

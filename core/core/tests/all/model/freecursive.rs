@@ -15,7 +15,7 @@ use ameles_core::types::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-/// A tree for `capacity` blocks of the user with two levels of PosMap blocks at most, and so many levels of its top
+/// A tree for `capacity` blocks of the user with two levels of PosMap blocks at most, and this many levels of its top
 /// on the trusted side.
 pub(super) fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> FreecursiveParameters {
     let (labels, trusted_positions) = (3, 2 + capacity / 9);
@@ -47,7 +47,7 @@ pub(super) fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> Freec
     }
 }
 
-/// The same over RAW ORAM, whose evictions come after every third path.
+/// The parameters over RAW ORAM, whose evictions come after every third path.
 fn over_raw(base: FreecursiveParameters) -> FreecursiveParameters {
     let tree = BackendParameters::Raw(RawParameters {
         capacity: base.tree.capacity(),
@@ -62,8 +62,8 @@ fn over_raw(base: FreecursiveParameters) -> FreecursiveParameters {
     FreecursiveParameters { tree, hits: without_index(base.hits), ..base }
 }
 
-/// The same over Ring ORAM, whose evictions come after every third path, and whose buckets have so many slots less
-/// than blocks and dummies.
+/// The parameters over Ring ORAM, whose evictions come after every third path. Its buckets have `fewer` slots less than
+/// blocks and dummies.
 pub(super) fn over_ring(base: FreecursiveParameters, fewer: u32) -> FreecursiveParameters {
     let reads = 6;
     let bucket = |blocks| RingBucket { blocks, slots: blocks + reads - fewer };
@@ -87,7 +87,7 @@ fn without_index(hits: TrustedHits) -> TrustedHits {
     if hits == TrustedHits::AnswerAtOnce { TrustedHits::StashAnswers } else { hits }
 }
 
-/// The same with other parameters of its Path ORAM.
+/// The parameters with a changed Path ORAM.
 pub(super) fn with_path(
     base: FreecursiveParameters,
     change: impl FnOnce(&mut PathParameters),
@@ -99,7 +99,7 @@ pub(super) fn with_path(
     FreecursiveParameters { tree, ..base }
 }
 
-/// The same with counters of so many bits more than they need at least, and with tags.
+/// The parameters with counters of this many bits more than the minimum, and with tags if `tags`.
 pub(super) fn counted(base: FreecursiveParameters, more_bits: u32, tags: bool) -> FreecursiveParameters {
     let bits = more_bits + FreecursiveParameters::min_bits(base.address_space().maps(), base.labels);
     let positions = PositionStorage::Counters { bits, tags };
@@ -232,7 +232,7 @@ impl<S: Store> Processor<S> {
         self.settle();
     }
 
-    /// Writes the tree top out and reads it back: what is in it is where it was.
+    /// Writes the tree top out and reads it back: its blocks are where they were.
     fn switch_contexts(&self) {
         let Some(tree) = self.oram.tree().as_path() else { return };
         let before = tree.trusted_blocks();

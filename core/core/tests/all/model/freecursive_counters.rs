@@ -61,7 +61,7 @@ proptest! {
         exercise(&oram, &batches, eager);
     }
 
-    /// With too few bits some group remaps must be done out of turn: the answers are right all the same.
+    /// Counters with too few bits force some group remaps out of turn. The answers are still right.
     #[test]
     fn counters_of_too_few_bits_answer_like_an_array(
         (parameters, batches) in few_bits().prop_flat_map(|p| (Just(p.clone()), batches(p.capacity))),

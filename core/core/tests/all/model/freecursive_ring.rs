@@ -1,5 +1,4 @@
-//! Ring ORAM beneath the front end of Freecursive ORAM: filled stores, blocks that are being written out, and its
-//! bounds.
+//! Ring ORAM below the front end of Freecursive ORAM: filled stores, blocks that are being written out, and its bounds.
 
 use super::freecursive::{counted, over_ring, parameters};
 use super::setup::*;
@@ -208,7 +207,7 @@ enum Way {
     Access,
 }
 
-/// While the store has not written the eviction that placed it, a block is in the stash still.
+/// A block stays in the stash until the store has written the eviction that placed it.
 #[test]
 fn a_block_that_is_being_written_out_is_neither_lost_nor_doubled() {
     for way in [Way::Serve, Way::Take, Way::TakeOut, Way::Access] {

@@ -1,4 +1,4 @@
-//! The promises of hierarchical ORAM beside right answers.
+//! The promises of hierarchical ORAM other than right answers.
 
 use super::setup::*;
 use ameles_core::check_refusals;
@@ -17,7 +17,7 @@ const PARAMETERS: HierarchicalParameters = HierarchicalParameters {
     spread: false,
 };
 
-/// Blocks, buckets and slots of each level.
+/// Returns the numbers of blocks, buckets and slots of each level.
 fn shapes(parameters: &HierarchicalParameters) -> Vec<(u64, u64, u32)> {
     parameters
         .levels()
@@ -39,7 +39,7 @@ fn traffic_of_tables(parameters: &HierarchicalParameters, trace: &[TraceEntry]) 
     (trace.len(), slots.0, slots.1)
 }
 
-/// Reads a block so many times, in one batch, and returns the traffic.
+/// Reads a block this many times, in one batch, and returns the traffic.
 fn read(oram: &impl Oram, store: &TraceStore, times: usize) -> (usize, u64, u64) {
     finish_now(ArrayModel::new(100, 5).batch(oram, &vec![Operation::Read(BlockId(7)); times]));
     traffic_of_tables(&PARAMETERS, &store.take_trace())
@@ -78,8 +78,8 @@ fn costs_are_as_documented() {
     assert_eq!(oram.trusted_bytes(), 5 * 32);
 }
 
-/// Slots that a rebuild of a level reads, and writes: copies to the area, to the list, back, and to the table, and
-/// sorts.
+/// Returns the number of slots that a rebuild of a level reads, which is also the number that it writes. A rebuild
+/// copies to the area, to the list, back, and to the table, and sorts.
 fn rebuilt(level: usize) -> u64 {
     let (blocks, buckets, slots) = shapes(&PARAMETERS)[level];
     let table = buckets * u64::from(slots);
@@ -142,7 +142,7 @@ fn a_table_overflows_as_seldom_as_claimed_for_every_capacity() {
 
 #[test]
 fn the_bound_on_a_table_is_above_the_probability_by_a_small_factor() {
-    // Exactly, for one bucket: the binomial law; for all of them, their sum is the union bound.
+    // Exactly, for one bucket: the binomial distribution; for all of them, their sum is the union bound.
     for (blocks, buckets) in [(12u64, 8u64), (64, 64), (300, 32)] {
         let chance = 1.0 / buckets as f64;
         let mut probability = (1.0 - chance).powi(blocks as i32);

@@ -1,4 +1,4 @@
-//! The promises of ObliviStore beside right answers.
+//! The promises of ObliviStore other than right answers.
 
 #![allow(clippy::print_stdout, reason = "the figures are there to be looked at")]
 
@@ -76,7 +76,7 @@ fn the_peak_of_the_trusted_side_has_the_buffers_of_rebuilds() {
         Sequence::Random,
         Batches { count: 500, max: MAX_BATCH as usize, seed: 1 },
     );
-    // Of a rebuild of the last level its blocks are held, and then its slots beside them.
+    // A rebuild of the last level holds its blocks first, and then its slots in addition.
     let last = 3 * parameters.partition.capacity as usize;
     assert!(oram.peak_blocks() >= last, "{} blocks, {last} of one rebuild", oram.peak_blocks());
     let max = cached + parameters.buffer_blocks() as usize + MAX_BATCH as usize;

@@ -38,7 +38,7 @@ pub(crate) fn small() -> impl Strategy<Value = OpamParameters> {
     })
 }
 
-/// The same page forever, sweeps both ways, a few pages in turn.
+/// The patterns: one page forever, sweeps both ways, a few pages in turn.
 fn patterns(capacity: u64) -> Vec<Vec<Vec<Operation>>> {
     let fault = |out: u64, into: u64, seed: u64| {
         vec![Operation::Write(BlockId(out), seed as u8), Operation::Read(BlockId(into))]

@@ -95,7 +95,7 @@ fn adversarial(main: u64, holding: u64) -> impl Strategy<Value = Vec<Vec<Operati
     })
 }
 
-/// Slots that the schedule has for so many writes, in order.
+/// Returns the slots that the schedule has for this many writes, in order.
 fn scheduled(main: u64, holding: u64, writes: u64) -> Vec<Bucket> {
     let schedule = WriteSchedule::new(main, holding).unwrap();
     let of_write = |write| {
@@ -232,7 +232,7 @@ fn reads_of_eager_detworam_never_wait_for_a_step_and_a_write_does() {
         finish_now(model.batch(&oram, &[Operation::Write(BlockId(page), page as u8)]));
     }
     store.hold_back(true);
-    // Unloading, then preloading: each is held back while every page is read beside it.
+    // Unloading, then preloading: each is held back while every page is read.
     for _ in 0..2 {
         let mut executor = Executor::new();
         executor.spawn(async { oram.step().await.unwrap() });

@@ -1,5 +1,5 @@
-//! Path ORAM where the stash fills up: every planned bucket size lives, and a bound that is too tight costs background
-//! evictions, never an answer.
+//! Path ORAM when the stash fills up. Every planned bucket size keeps working. A bound that is too tight costs
+//! background evictions, never an answer.
 
 use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};
@@ -8,7 +8,7 @@ use ameles_core::schemes::path::{PathOram, PathParameters, PathParametersError};
 use ameles_core::testing::{ArrayModel, ArrayStore, Operation, TraceEntry, TraceStore, finish_now};
 use ameles_core::types::{BlockId, Bucket, Level};
 
-/// More batches than a vault of buckets of two once lived through.
+/// A number of batches above that which a vault of buckets of two once survived.
 const BATCHES: u64 = 2500;
 
 /// A full vault whose stash has room for a largest batch and `spare` blocks that wait.
@@ -37,7 +37,7 @@ fn make_ready(oram: &impl Oram) {
 
 #[test]
 fn a_full_vault_of_every_small_bucket_size_needs_no_emergency() {
-    // Large tops leave the leaf's bucket alone in the store; small ones leave it many levels to go up.
+    // Large tops leave only the leaf's bucket in the store; small ones leave it many levels to go up.
     for (blocks, capacity, trusted) in [3, 4, 5, 8].into_iter().flat_map(|z| [(z, 4096, 2600), (z, 1024, 0)])
     {
         let parameters = PathParameters::for_buckets_of(blocks, capacity, 0, trusted, 16).unwrap();

@@ -1,4 +1,4 @@
-//! The trace of Path ORAM that the store's adversary (`Full`: each read and write) sees, whatever is asked.
+//! The trace of Path ORAM that the store's adversary (`Full`: each read and write) sees, for any requests.
 //!
 //! The tests draw from fixed seeds, so they do not fail by chance from run to run. The bounds are six standard
 //! deviations: over all seeds, a sound scheme would fail one of them with a probability below 2^-25.
@@ -27,7 +27,7 @@ fn parameters() -> PathParameters {
 /// The `nth` batch of a sequence.
 type Sequence = Box<dyn Fn(u64) -> Vec<Operation>>;
 
-/// Very different things to ask for.
+/// Very different sequences of requests.
 fn sequences() -> Vec<(&'static str, Sequence)> {
     let read = |block| Operation::Read(BlockId(block));
     vec![
@@ -44,7 +44,7 @@ fn sequences() -> Vec<(&'static str, Sequence)> {
 
 /// The leaves of the paths that a read shows, given the number of the first leaf bucket.
 fn leaves(entry: &TraceEntry, first: u64, leaves: u64) -> Vec<u64> {
-    let TraceEntry::Read(slots) = entry else { panic!("{entry:?} is no read") };
+    let TraceEntry::Read(slots) = entry else { panic!("{entry:?} is not a read") };
     let buckets = slots.iter().map(|slot| slot.bucket.0);
     buckets.filter(|bucket| (first..first + leaves).contains(bucket)).map(|bucket| bucket - first).collect()
 }
@@ -129,8 +129,8 @@ fn every_level_of_a_recursive_map_shows_as_many_paths_as_there_are_accesses() {
         let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
         finish_now(model.read_all(&oram));
         store.take_trace();
-        // The inner trees, the smallest first as they are read, then the data's: number of the first leaf bucket,
-        // leaves.
+        // The inner trees, the smallest first as they are read, then the tree of the data: number of the first leaf
+        // bucket, leaves.
         let levels = map.levels().unwrap();
         let mut trees = vec![(parameters.layout().buckets() - LEAVES, LEAVES)];
         let mut end = parameters.layout().buckets();

@@ -17,7 +17,7 @@ const MISSING: &str = "a block is not where the position map has it";
 
 type Subject<'a> = FreecursiveOram<&'a TraceStore, ChaCha8Rng>;
 
-/// Two levels of PosMap blocks, a buffer of so many, and tags.
+/// Two levels of PosMap blocks, a buffer of this many, and tags.
 fn tagged(look_aside: u32) -> FreecursiveParameters {
     let base = parameters(50, 1, TrustedHits::ReadThePath);
     counted(FreecursiveParameters { look_aside, look_aside_ways: 1, ..base }, 0, true)
@@ -145,7 +145,7 @@ fn assert_refuses(oram: &Subject<'_>) {
     }));
 }
 
-/// The bucket and the entry where a block stands in the store.
+/// The bucket and the entry of a block in the store.
 fn find(store: &TraceStore, block: u64) -> Option<(u64, usize)> {
     let contents = store.contents();
     let nth = contents.chunks_exact(ENTRY).position(|entry| entry[..8] == (block + 1).to_le_bytes())?;
@@ -185,7 +185,7 @@ fn refusal(oram: &Subject<'_>) -> Option<&'static str> {
     None
 }
 
-/// A change of a store, where a block stands in this bucket and entry. The third is what the store held earlier.
+/// A change of a store that has a block in this bucket and entry. The third is what the store held earlier.
 type Attack<'a> = &'a dyn Fn(&TraceStore, (u64, usize), &[Vec<u8>]);
 
 /// User's blocks and PosMap blocks of both levels: all of them are of interest when all blocks are read.

@@ -1,4 +1,4 @@
-//! The promises of PracticalOS beside right answers.
+//! The promises of PracticalOS other than right answers.
 
 use super::setup::*;
 use ameles_core::check_refusals;
@@ -32,7 +32,7 @@ fn the_papers_client_holds_twice_the_root_of_the_blocks() {
         let parameters = PracticalOsParameters::for_capacity(capacity, 1, MAX_BATCH);
         parameters.validate().unwrap();
         assert_eq!(parameters.cache, cache);
-        // Two runs are held beside the cache.
+        // Two runs are held in addition to the cache.
         assert!(parameters.cache + 2 * parameters.run_blocks <= 2 * cache);
     }
 }

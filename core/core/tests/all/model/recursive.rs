@@ -1,4 +1,4 @@
-//! The promises of the recursive position map beside right answers.
+//! The promises of the recursive position map other than right answers.
 
 use super::setup::*;
 use ameles_core::oram::{Access, Oram};

@@ -47,7 +47,7 @@ pub(crate) fn batches(capacity: u64) -> impl Strategy<Value = Vec<Vec<Operation>
     prop::collection::vec(prop_oneof![batch(capacity), batch(capacity.min(3))], 0..60)
 }
 
-/// A tree that is full but for its stash, of blocks of 5 bytes.
+/// A tree of blocks of 5 bytes that is full, except for its stash.
 pub(crate) fn full_path(leaf_level: u32, top: u32) -> PathParameters {
     PathParameters {
         capacity: 4 << leaf_level,
@@ -103,7 +103,7 @@ pub(crate) fn flat_map<E>(blocks: u64) -> FlatPositionMap<E> {
     FlatPositionMap::new(Positions::new(blocks))
 }
 
-/// A recursive map whose buckets come behind those of a tree, and the randomness that goes on for the tree.
+/// A recursive map whose buckets come behind those of a tree, and the randomness that continues for the tree.
 pub(crate) fn map_behind<S: TestStore + Clone>(
     mut tree: Layout,
     map: &RecursiveParameters,
@@ -317,7 +317,7 @@ pub(crate) fn traffic(trace: &[TraceEntry]) -> (usize, usize) {
     })
 }
 
-/// Asserts that a step is due before another access, and that it reads and writes so many slots.
+/// Asserts that a step is due before another access, and that it reads and writes this many slots.
 pub(crate) fn assert_rebuilds<O: Oram<Error = TraceStoreError>>(oram: &O, store: &TraceStore, moved: usize) {
     assert_eq!((oram.pending_steps(), oram.must_step()), (1, true));
     assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Backlogged)));
@@ -396,7 +396,7 @@ pub(crate) fn assert_steps_make_room<O: FullSnapshot<ChaCha8Rng>>(oram: &O, boun
 }
 
 /// Checks that the planned cache is enough for sequences that come back, and prints the most blocks of each.
-/// `plan` makes the partitions of so many blocks, their layout, and how to build them.
+/// `plan` makes the partitions of this many blocks, their layout, and how to build them.
 #[allow(clippy::print_stdout, reason = "the figures are there to be looked at")]
 pub(crate) fn check_planned_cache<P: SubOram, B: Fn(&Rc<TraceStore>) -> Partitions<P, ChaCha8Rng>>(
     puts: u32,

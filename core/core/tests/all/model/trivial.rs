@@ -1,4 +1,4 @@
-//! The promises of Trivial ORAM beside right answers.
+//! The promises of Trivial ORAM other than right answers.
 
 use super::setup::*;
 use ameles_core::check_refusals;

@@ -3,11 +3,11 @@
 use ameles_core::schemes::write_schedule::WriteSchedule;
 use proptest::prelude::*;
 
-/// Main slots that a write refreshes, as some account of the order has them.
+/// Main slots that a write refreshes, by some account of the order.
 type Account<'a> = &'a dyn Fn(u64) -> Vec<u64>;
 
-/// Checks what a write-only ORAM relies on, for `writes` writes from `first` on; and that no product is large enough to
-/// hide behind: everything is computed in steps of one.
+/// Checks the properties that a write-only ORAM needs, for `writes` writes from `first` on. It computes everything in
+/// steps of one, without the products that the schedule uses.
 fn check(main: u64, holding: u64, first: u64, writes: u64, account: Account<'_>) -> Result<(), String> {
     let mut next = (u128::from(first) * u128::from(main) / u128::from(holding) % u128::from(main)) as u64;
     // p·N mod M, which says when a further slot is due.
@@ -113,7 +113,7 @@ fn a_rounded_ratio_is_caught_by_the_same_check() {
 
 #[test]
 fn bounds_that_are_reduced_as_a_pair_are_caught_by_the_same_check() {
-    // As Algorithm 1 has it: from s mod N to e mod N, which is nothing where e has wrapped.
+    // As in Algorithm 1: from s mod N to e mod N, which is nothing if e has wrapped.
     let paired = |write: u64| {
         let bound = |write: u64| write * 10 / 3 % 10;
         (bound(write)..bound(write + 1)).collect()
@@ -124,7 +124,7 @@ fn bounds_that_are_reduced_as_a_pair_are_caught_by_the_same_check() {
 #[test]
 fn areas_that_do_not_go_together_are_refused_by_name() {
     let refused = |main, holding| WriteSchedule::new(main, holding).unwrap_err().to_string();
-    assert_eq!(refused(10, 0), "holding is 0; choose it from 1 to 10");
-    assert_eq!(refused(10, 11), "holding is 11; choose it from 1 to 10");
+    assert_eq!(refused(10, 0), "holding is 0; choose 1 to 10");
+    assert_eq!(refused(10, 11), "holding is 11; choose 1 to 10");
     assert!(WriteSchedule::new(0, 0).is_err());
 }

@@ -22,7 +22,7 @@ fn with_leaves(bias: Bias, occasion: Occasion, per_mille: usize) -> Judgement {
     ring_subject(&parameters, run).judge_pooled()
 }
 
-/// The blocks from which on a stash is called full: as many as lie there before some of a hundred batches.
+/// The number of blocks from which on a stash counts as full. The stash reaches it before some of a hundred batches.
 const FULL_STASH: usize = 4;
 
 /// Runs a Ring ORAM that does so while its stash is full, and whose leaves are drawn so.

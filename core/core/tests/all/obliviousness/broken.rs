@@ -1,4 +1,5 @@
-//! Schemes broken on purpose: the judge that passes the sound ones catches each, with the same numbers of runs.
+//! Schemes that are broken on purpose. The judge must catch each of them with the number of runs with which it passes
+//! the sound schemes.
 
 use super::schemes::{
     circuit_parameters, circuit_subject, curious_parameters, curious_subject, freecursive_parameters,
@@ -230,7 +231,7 @@ macro_rules! run_raw {
     };
 }
 
-/// Headers of the judged RAW ORAM: as many as bodies.
+/// The number of headers of the judged RAW ORAM, which is also the number of bodies.
 fn raw_headers() -> u64 {
     raw_parameters().layout().buckets() / 2
 }
@@ -286,8 +287,9 @@ fn an_eviction_that_waits_until_the_stash_is_full_is_caught() {
     assert_raw_caught(run, Adversary::Full, (OneBlock, Sweep), "shape");
 }
 
-/// Checks that a scheme whose memory is rebuilt is caught when it skips hits, when it serves a block of a batch once
-/// (which this adversary sees), and when a rebuild of the first so many buckets leaves what is in its place already.
+/// Checks that a scheme whose memory is rebuilt is caught in three cases: it skips hits; it serves a block of a batch
+/// once, which this adversary sees; or a rebuild of the first `$rebuilt` buckets leaves blocks that are already in
+/// place.
 macro_rules! assert_rebuilds_caught {
     ($new:expr, $parameters:expr, $subject:expr, $adversary:expr, $rebuilt:expr) => {
         let layout = $parameters.layout();
@@ -310,8 +312,8 @@ macro_rules! assert_rebuilds_caught {
     };
 }
 
-/// Checks the same of a scheme whose memory is permuted, and that it is caught with a permutation that is none of the
-/// uniform ones, and with one that every epoch has.
+/// Checks the same of a scheme whose memory is permuted. It is also caught if its permutation is not uniform, or is the
+/// same in every epoch.
 macro_rules! assert_permuted_caught {
     ($new:expr, $parameters:expr, $subject:expr, $adversary:expr) => {
         let permuted = $parameters.permuted();
@@ -376,8 +378,8 @@ fn a_front_end_that_shows_how_many_paths_it_saves_is_caught() {
     }
 }
 
-/// The options of IR-ORAM and of its Baseline: no number of dummies hides that a path is the path of a block which
-/// did not stay in the tree top.
+/// The options of IR-ORAM and of its Baseline: dummies cannot hide that a path belongs to a block that did not stay in
+/// the tree top.
 #[test]
 fn a_tree_top_that_answers_without_a_path_is_caught_although_dummies_stand_in_for_the_paths() {
     for hits in [TrustedHits::SaveThePath, TrustedHits::AnswerAtOnce] {

@@ -21,7 +21,7 @@ fn over_raw() -> FreecursiveParameters {
     FreecursiveParameters { tree: BackendParameters::Raw(raw), ..base }
 }
 
-/// The same with sixteen leaves, and buckets that are reshuffled now and then.
+/// The parameters over a Ring ORAM with sixteen leaves, and buckets that are reshuffled now and then.
 fn over_ring() -> FreecursiveParameters {
     let base = freecursive_parameters(TrustedHits::ReadThePath);
     let (capacity, block_bytes) = (base.tree.capacity(), base.tree.block_bytes());

@@ -1,5 +1,5 @@
-//! Trees of 2^12 leaves, on which a path that comes again tells: by chance that is rare. The schemes as they are, and
-//! schemes whose choices each look uniform but depend on one another now and then.
+//! Trees of 2^12 leaves. In these, a path rarely comes again by chance, so a repeated path reveals a flaw. The schemes
+//! as they are, and schemes whose choices each look uniform but depend on one another now and then.
 
 use super::setup::*;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
@@ -18,20 +18,20 @@ use ameles_core::types::{Bucket, Level};
 use std::rc::Rc;
 
 const LEAF_LEVEL: Level = Level(12);
-/// Blocks: half of them are written first, one for each leaf. By then every bucket was written.
+/// The number of blocks: half of them are written first, one for each leaf. By then every bucket was written.
 pub(super) const CAPACITY: u64 = 2 << 12;
 pub(super) const FILLING: usize = (CAPACITY / 2) as usize / MAX_BATCH as usize;
 /// Few runs and long ones: 2 * 2^12 accesses go into filling the trees, and about 10,000 are judged.
 pub(super) const LONG_RUNS: Effort = Effort { runs: 2, batches: 2000 };
 
 const BLOCK_AND_ZIPF: (Sequence, Sequence) = (Sequence::OneBlock, Sequence::Zipf);
-/// Nearly all of their draws show.
+/// The sequences whose draws nearly all show.
 const SWEEP_AND_RANDOM: (Sequence, Sequence) = (Sequence::Sweep, Sequence::Random);
 
-/// So long that a leaf which is never drawn is missed.
+/// The effort of runs that are long enough to show a leaf that is never drawn.
 const LONGER_RUNS: Effort = Effort { runs: 2, batches: 9000 };
 
-/// The mistakes of a scheme, each in so many of a thousand accesses or batches.
+/// The mistakes of a scheme, each in this many of a thousand accesses or batches.
 #[derive(Clone, Copy, Debug)]
 struct Flaws {
     reuses_leaf: usize,
@@ -181,7 +181,7 @@ impl Scheme {
         }
     }
 
-    /// The same over runs of this length, whose draws are added to a pool.
+    /// Does the same as `judged` over runs of this length, and adds their draws to a pool.
     fn judged_with(
         self,
         effort: Effort,

@@ -65,8 +65,8 @@ fn the_slots_of_opam_give_away_what_was_asked_and_its_paths_do_not() {
 
 #[test]
 fn whether_the_page_that_goes_out_comes_straight_back_shows_to_whoever_sees_snapshots() {
-    // After the same sweep of all pages the first half of them goes out in turn, and the same page or another that was
-    // not seen for as long comes in.
+    // After the same sweep of all pages, the first half of the pages goes out in turn. The page that comes in is always
+    // the same, or another that was not seen for as long.
     let faults = |nth: u64, away: u64| {
         let mut operations = Program::Sweep.operations(parameters().capacity, 64, 1, nth);
         operations.extend((0..FAULTS as u64).map(|fault| {

@@ -35,7 +35,7 @@ macro_rules! trial {
 /// A way to run a scheme.
 type Run<'a> = &'a dyn Fn(Vec<Vec<Operation>>, Pace) -> Trial;
 
-/// A scheme with what its adversary knows of it.
+/// A scheme, and the facts that its adversary knows.
 struct Pager<'a> {
     main: u64,
     holding: u64,
@@ -67,7 +67,7 @@ impl Pager<'_> {
         (one, other): (Vec<Vec<Operation>>, Vec<Vec<Operation>>),
         pace: Pace,
     ) -> Judgement {
-        assert_eq!(count_writes(&one), count_writes(&other), "how often pages go out is no secret");
+        assert_eq!(count_writes(&one), count_writes(&other), "how often pages go out is not a secret");
         let schedule = self.schedule(&one);
         let observer = || observer(schedule.clone());
         judge_views(adversary, observer, &[(self.run)(one, pace)], &[(self.run)(other, pace)])
@@ -86,7 +86,7 @@ fn must_pass(name: &str, pager: &Pager<'_>) {
                 let judgement = pager.judge(Adversary::Snapshot, pair, together, pace);
                 assert!(judgement.passes(), "{name}, {pair:?}, {together}, {pace:?}: {judgement}");
             }
-            // Beside the accesses, the order of changes is the same, however they group.
+            // While accesses run, the order of changes is the same, however they group.
             for seed in 0..4 {
                 let trial =
                     (pager.run)(program.operations(pager.main, FAULTS, together, 1), Pace::Concurrent(seed));

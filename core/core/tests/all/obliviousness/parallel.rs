@@ -16,7 +16,7 @@ use ameles_core::testing::{ProcessorStore, TraceStore, TraceStoreError, processo
 use ameles_core::types::Level;
 use rand_chacha::rand_core::RngCore;
 
-/// Thirty-two leaves, divided among so many processors.
+/// Thirty-two leaves, divided among this many processors.
 fn parameters(processors: u32) -> ParallelParameters {
     ParallelParameters {
         capacity: 64,

@@ -1,7 +1,7 @@
 //! Root ORAM keeps to the privacy that its parameters state, and the judge finds out a statement that is too good.
 //!
-//! Two blocks are asked for, and one access of six asks for the one or for the other: the most that a single access
-//! can tell is in which subtrees the accesses before and after it were.
+//! Two blocks are requested, and one access of six requests either of them: a single access can tell at most the
+//! subtrees of the accesses before and after it.
 
 use super::setup::*;
 use ameles_core::schemes::path::PathParameters;
@@ -12,7 +12,7 @@ use ameles_core::testing::oblivious::{
 use ameles_core::testing::{Operation, TraceStore};
 use ameles_core::types::{BlockId, Bucket, Level};
 
-/// Runs of each of two sequences.
+/// The number of runs of each of two sequences.
 const RUNS_OF_EACH: u64 = 9000;
 
 /// Sixteen leaves, in subtrees of four.
@@ -29,8 +29,8 @@ fn parameters(epsilon: f64) -> RootParameters {
     RootParameters::for_epsilon(path, Level(2), epsilon)
 }
 
-/// Asks for two blocks twice, since the leaf that a first access shows is no block's; then for one of them, then for
-/// both.
+/// Requests two blocks twice, since the leaf that a first access shows is not the leaf of a block; then for one of
+/// them, then for both.
 fn script(asks_for: Operation) -> Vec<Vec<Operation>> {
     let [one, other] = [1, 2].map(|block| Operation::Read(BlockId(block)));
     let both = || [one, other];

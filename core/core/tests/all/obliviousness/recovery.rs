@@ -1,5 +1,5 @@
-//! A process dies and another one goes on from a snapshot. If it does again what was announced, to the letter, the
-//! judge finds nothing; if it reads the paths again with other randomness, the judge finds it.
+//! A process dies and another one continues from a snapshot. If it exactly repeats the announced work, the judge finds
+//! nothing. If it reads the paths again with other randomness, the judge finds it.
 
 use super::large_trees::{self, LONG_RUNS};
 use super::schemes::{path_parameters, whole_buckets};
@@ -29,7 +29,7 @@ trait Restart {
     fn observer(&self, adversary: Adversary, seed: u64) -> Box<dyn Observer>;
     fn start<'a>(&self, store: &'a TraceStore, seed: u64) -> Self::Oram<'a>;
     fn reseed(&self, oram: &Self::Oram<'_>, seed: u64);
-    /// Goes on from the snapshot of another one.
+    /// Continues from the snapshot of another one.
     fn restart<'a>(&self, from: &[u8], store: &'a TraceStore, seed: u64) -> Self::Oram<'a>;
     fn snapshot(&self, oram: &Self::Oram<'_>) -> Vec<u8>;
 }
@@ -119,14 +119,14 @@ impl Restart for RestartPath {
     }
 }
 
-/// The behaviour of a process that goes on after a crash.
+/// The behaviour of a process that continues after a crash.
 #[derive(Clone, Copy, PartialEq)]
 enum Recovery {
-    /// The same again.
+    /// The process runs the same batches again, with the same randomness.
     Repeats,
-    /// The same batches with other randomness, and says that it repeats.
+    /// The process runs the same batches with other randomness, and says that it repeats.
     Redraws,
-    /// The same batches with other randomness, as if they were new.
+    /// The process runs the same batches with other randomness, as if they were new.
     ForgetsItsReads,
 }
 
@@ -147,7 +147,7 @@ fn run<O: Oram>(
     (driver.take_events(), driver.into_model())
 }
 
-/// Batches that are lost with the process.
+/// The number of batches that are lost with the process.
 const LOST: usize = 8;
 
 fn trial<S: Restart>(scheme: &S, recovery: Recovery, sequence: Sequence, nth: u64, seed: u64) -> Trial {

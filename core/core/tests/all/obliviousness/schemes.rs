@@ -32,7 +32,7 @@ pub(crate) fn whole_buckets() -> RingParameters {
     RingParameters { block_bytes: 1, max_batch: MAX_BATCH, ..small_ring(10) }
 }
 
-/// The same with as few slots as there may be.
+/// The parameters of [`whole_buckets`] with as few slots as possible.
 pub(crate) fn compacted_buckets() -> RingParameters {
     RingParameters {
         inner: RingBucket { blocks: 4, slots: 10 },
@@ -41,7 +41,8 @@ pub(crate) fn compacted_buckets() -> RingParameters {
     }
 }
 
-/// The same with so few that a bucket which is full has one dummy, and further reads of it take blocks.
+/// The parameters of [`whole_buckets`] with very few slots: a full bucket has one dummy, and further reads of it take
+/// blocks.
 pub(crate) fn crowded_buckets() -> RingParameters {
     RingParameters {
         reads: MAX_BATCH + 1,
@@ -337,7 +338,7 @@ fn eight_partitions(sweep_evictions: u32) -> PartitionsParameters {
     }
 }
 
-/// Runs of a scheme over eight partitions with so many leaves each, and the observer of it.
+/// Runs of a scheme over eight partitions with this many leaves each, and the observer of it.
 fn partitions_subject<'a>(
     leaves: u64,
     run: Run<'a>,

@@ -15,15 +15,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Independently seeded runs of each sequence.
 pub(crate) const RUNS: u64 = 64;
-/// Batches of each run, after the blocks were written.
+/// The number of batches of each run, after the blocks were written.
 pub(crate) const BATCHES: usize = 60;
 /// The runs of a small tree: many, so that what differs from run to run shows.
 pub(crate) const MANY_RUNS: Effort = Effort { runs: RUNS, batches: BATCHES };
-/// The seeds of the simulations in a usual run; more make a thorough one.
+/// The number of seeds of the simulations in a usual run. A thorough run has more.
 const USUAL_SEEDS: u64 = 2000;
 /// The longest batch.
 pub(crate) const MAX_BATCH: u32 = 4;
-/// Batches at the beginning of a run that are always driven promptly: by then every bucket was written.
+/// The number of batches at the beginning of a run that are always driven promptly: by then every bucket was written.
 pub(crate) const PROMPT: usize = 30;
 
 pub(crate) const PAIRS: [(Sequence, Sequence); 7] = [
@@ -36,14 +36,15 @@ pub(crate) const PAIRS: [(Sequence, Sequence); 7] = [
     (Sequence::Mixed, Sequence::Random),
 ];
 
-/// A number of each pair and pace: no two judgements draw from the same seeds, so that their draws can be added up.
+/// Returns a number that is different for each pair and pace. So no two judgements draw from the same seeds, and their
+/// draws can be added up.
 fn salt(pair: (Sequence, Sequence), pace_kind: PaceKind) -> u64 {
     let nth = PAIRS.iter().position(|other| *other == pair).unwrap_or(PAIRS.len()) as u64;
     nth + (pace_kind as u64) * 16
 }
 
-/// The blocks that the sequences of a pair write first: all of them, so that buckets are full, but where a block is
-/// read that was never written, and in a pair of the others, so that there is room.
+/// The blocks that the sequences of a pair write first. Usually these are all blocks, so that buckets are full. They
+/// are fewer if a sequence reads a block that was never written, and in one other pair, so that there is room.
 fn filled(pair: (Sequence, Sequence), capacity: u64) -> u64 {
     let is_whole = ![pair.0, pair.1].contains(&Sequence::OneBlock);
     if is_whole { capacity } else { (capacity / 2).max(1) }
@@ -56,7 +57,7 @@ pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
 /// Runs a scheme: seed of its randomness, script, pace.
 pub(crate) type Run<'a> = &'a dyn Fn(u64, &[Vec<Operation>], Pace) -> Vec<Event>;
 
-/// So many evictions for so many accesses.
+/// Returns the rate of this many evictions for this many accesses.
 pub(crate) fn rate(evictions: u64, accesses: u32) -> EvictionRate {
     EvictionRate { evictions, accesses: accesses.into() }
 }
@@ -148,7 +149,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) effort: Effort,
     pub(crate) capacity: u64,
     pub(crate) leaves: u64,
-    /// Evictions by the count of accesses.
+    /// The evictions by the count of accesses.
     pub(crate) rate: EvictionRate,
     pub(crate) max_batch: u32,
     pub(crate) run: Run<'a>,
@@ -202,8 +203,8 @@ impl Subject<'_> {
             }
         }
         must_pass_pooled(name, &pool);
-        // A bias of less than a percent among all leaves is found, whatever the scheme, and of a third of it in a
-        // thorough run.
+        // A bias of less than a percent among all leaves is found in every scheme. A thorough run finds a third of
+        // that.
         if self.leaves > 1 {
             let max = if is_thorough() { 0.0033 } else { 0.01 };
             let limit = pool.power("leaves, by high bits");
@@ -278,7 +279,7 @@ pub(crate) fn must_pass_pooled(name: &str, pool: &Pool) {
     assert!(judgement.passes(), "{name}, pooled: {judgement}");
 }
 
-/// The suite as a whole keeps to the number of tests that its false-alarm rate allows.
+/// The whole suite has at most as many tests as its false-alarm rate allows.
 pub(crate) fn count_tests(more: usize) {
     static TESTS: AtomicUsize = AtomicUsize::new(0);
     let all = TESTS.fetch_add(more, Ordering::Relaxed) + more;

@@ -1,5 +1,4 @@
-//! Two ORAMs side by side, a batch of the one after a batch of the other: they may share a source of randomness, but
-//! not what it draws.
+//! Two ORAMs that alternate, batch by batch. They may share a source of randomness, but not the numbers that it draws.
 
 use super::large_trees::{CAPACITY, FILLING, ring_parameters};
 use super::setup::*;
@@ -36,8 +35,8 @@ impl RngCore for Shared {
     }
 }
 
-/// Runs each script on an ORAM of its own, which draws from the source of the same number, in turn and with a step of
-/// off-line work left over each time.
+/// Runs each script on an ORAM of its own, which draws from the source of the same number. The ORAMs take turns, and a
+/// step of off-line work stays pending each time.
 fn run(sources: [Shared; 2], scripts: [Vec<Vec<Operation>>; 2]) -> [Trial; 2] {
     let stores = [0, 1].map(|_| TraceStore::new(ring_parameters().layout()));
     let orams = [0, 1].map(|nth: usize| {

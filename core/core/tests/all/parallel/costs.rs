@@ -5,7 +5,7 @@ use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::testing::{ProcessorAction, SentMessage, TraceEntry, TraceStore, finish_now};
 use ameles_core::types::BlockId;
 
-/// Steps of messages, messages, slots that are read, and slots that are written.
+/// The numbers of message steps, of messages, of slots that are read, and of slots that are written.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Traffic {
     steps: usize,

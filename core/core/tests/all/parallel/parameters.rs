@@ -1,4 +1,4 @@
-//! The parameters of a parallel ORAM: what is planned is valid, and what is refused is named.
+//! The parameters of a parallel ORAM: planned ones are valid, and refused ones are named.
 
 use super::setup::parameters;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
@@ -53,7 +53,7 @@ fn parameters_out_of_range_are_refused_by_name() {
         &[
             ("processors is 0", |p| p.processors = 0),
             ("processors is 1025", |p| p.processors = 1025),
-            ("6 processors are no power of two", |p| p.processors = 6),
+            ("6 processors are not a power of two", |p| p.processors = 6),
             ("leaf_level is 2", |p| p.leaf_level = Level(2)),
             ("leaf_level is 32", |p| p.leaf_level = Level(32)),
             ("top is 2", |p| p.top = Level(2)),

@@ -23,7 +23,7 @@ where
     ParallelOram::new(parameters.clone(), stores, store, positions, rng(seed)).unwrap()
 }
 
-/// A full tree of so many levels below each processor's first one, of which some stand on the trusted side.
+/// A full tree of this many levels below each processor's first one, of which some are on the trusted side.
 pub(crate) fn parameters(processors: u32, levels: u32, trusted: u32) -> ParallelParameters {
     let bits = processors.ilog2();
     ParallelParameters {

@@ -1,4 +1,4 @@
-//! A RAW ORAM goes on from its snapshot as if nothing had happened, and from no other bytes.
+//! A RAW ORAM continues from its snapshot as if nothing had happened, and from no other bytes.
 
 use super::setup::*;
 use crate::conformance::snapshots::assert_contradicting_parts_refused;

@@ -1,5 +1,5 @@
-//! The filling of the stash on its worst case, a full vault that is read in a scan, against the room that planned
-//! parameters leave and against the paper's.
+//! The number of blocks in the stash in the worst case, a full vault that is read in a scan. It is compared with the
+//! room of planned parameters and with that of the paper's parameters.
 
 use super::setup::rng;
 use crate::model::setup::{assert_steps_make_room, flat_map};
@@ -19,8 +19,8 @@ fn tail(parameters: &RawParameters, accesses: u64, seed: u64) -> BTreeMap<i64, u
     waiting(&oram, accesses)
 }
 
-/// Capacity, trusted blocks and largest batch of the ORAMs that the claim is about: no trusted top and a high one, few
-/// subtrees and many, batches.
+/// Capacity, trusted blocks and largest batch of the ORAMs for which the claim is made. They have no trusted top or a
+/// high one, few subtrees or many, and batches.
 const PLANNED: [(u64, u64, u32); 6] =
     [(1024, 0, 1), (1024, 23, 1), (1024, 90, 1), (1024, 1024, 1), (4096, 360, 1), (1024, 23, 16)];
 
@@ -34,12 +34,13 @@ fn an_eviction_outside_of_the_schedule_is_rarer_than_2_to_the_minus_80_with_plan
         let left = (bound - mean) / deviation;
         assert!(left > 10.5, "{parameters:?}: {mean:.1} wait, deviation {deviation:.2}, {left:.2} are left");
         assert!(mean <= parameters.waiting(), "{parameters:?}: {mean:.1} wait on average");
-        // A line through the tail of many subtrees, which falls like a Gaussian's, is far above it further out.
+        // A line through the tail of many subtrees, which falls like the tail of a Gaussian, is far above it further
+        // out.
         if parameters.top > Level(5) {
             assert!(left > 16.0, "{parameters:?}: {left:.2} are left");
             continue;
         }
-        // Neighbouring samples are much alike.
+        // Neighbouring samples are nearly the same.
         let fit = ExponentialFit::of(&held, 100).expect("enough samples");
         assert!(fit.log2(bound) < -80.0, "{parameters:?}: 2^{:.1}", fit.log2(bound));
         let less = mean + (bound - mean) / 3.0;

@@ -1,4 +1,4 @@
-//! Ring ORAM answers like an array, and shows what its schedule says, in whatever order the store gets done.
+//! Ring ORAM answers like an array and shows its schedule, for any order in which the store finishes.
 
 use super::setup::*;
 use ameles_core::testing::{ArrayModel, exercise};

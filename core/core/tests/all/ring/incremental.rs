@@ -1,4 +1,4 @@
-//! A Ring ORAM whose state is written as changes is, taken up again, the one that went on.
+//! A Ring ORAM whose state is written as changes is, taken up again, the one that continued.
 
 use super::setup::*;
 use crate::conformance::delta_copy::DeltaCopy;

@@ -1,4 +1,4 @@
-//! Ring ORAM against a plain array and against its public schedule, whatever the store's timing.
+//! Ring ORAM compared with a plain array and with its public schedule, for any timing of the store.
 
 mod array;
 mod filling;

@@ -1,4 +1,4 @@
-//! The plans of Ring ORAM, over all that a user can ask for, by computation alone. `examples/ring_plans.rs` has a finer
+//! The plans of Ring ORAM, over all that a user can request, by computation alone. `examples/ring_plans.rs` has a finer
 //! grid, `stash.rs` the simulations.
 
 use ameles_core::schemes::ring::{RingObjective, RingParameters};
@@ -7,7 +7,7 @@ use ameles_core::testing::ring_plans::{PlanRequest, adjusted, grid};
 /// The log2 of the probability of an emergency eviction that a plan must stay below.
 const MAX: f64 = -80.0;
 
-/// Plans for a grid of requests from the least to the most that may be asked for.
+/// Plans for a grid of requests from the least to the most that may be requested.
 fn requests() -> Vec<PlanRequest> {
     let large = [1 << 12, 1 << 17, (1 << 31) - 1];
     let mut requests = grid(&[1, 2, 20, 64, 300, 1024], &[1, 2, 5, 8, 16, 1024], &[1, 16, 1024]);
@@ -59,7 +59,7 @@ fn a_plan_costs_least_of_what_it_is_made_for() {
 
 #[test]
 fn planned_vaults_move_no_more_than_is_told_of_them() {
-    // Slots and requests an access, as the documentation has them, for 4096 and 131,072 blocks.
+    // Slots and requests an access, as in the documentation, for 4096 and 131,072 blocks.
     for (capacity, part, slots, requests) in
         [(4096, 8, 13.7, 4.9), (4096, 4, 7.1, 1.8), (1 << 17, 8, 8.9, 3.1), (1 << 17, 4, 4.8, 1.6)]
     {

@@ -1,4 +1,4 @@
-//! The refusals of Ring ORAM, which leave no mark; and its failures, which stop it for good.
+//! The refusals of Ring ORAM, which change nothing, and its failures, which stop it permanently.
 
 use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};

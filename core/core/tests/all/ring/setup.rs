@@ -83,9 +83,9 @@ pub(crate) fn with_batches(
 /// The order in which things happen.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
-    /// The choices of the next of the possible things.
+    /// The choices of the next event among the possible ones.
     pub(crate) choices: Vec<u8>,
-    /// The side whose store operations end only when nothing else can go on.
+    /// The side whose store operations end only when nothing else can continue.
     pub(crate) held: Option<Held>,
     /// The maximum number of steps at a time.
     pub(crate) max_concurrent_steps: usize,
@@ -103,7 +103,7 @@ pub(crate) fn order() -> impl Strategy<Value = Order> {
         .prop_map(|(choices, held, max_concurrent_steps)| Order { choices, held, max_concurrent_steps })
 }
 
-/// Runs batches beside idle steps, the store getting done in whatever order. Returns all that showed.
+/// Runs batches in parallel with idle steps. The store finishes its work in any order. Returns all that showed.
 pub(crate) fn interleave<O: Oram>(
     oram: &O,
     store: &TraceStore,

@@ -1,4 +1,4 @@
-//! A Ring ORAM goes on from its snapshot as if nothing had happened, and from no other bytes.
+//! A Ring ORAM continues from its snapshot as if nothing had happened, and from no other bytes.
 
 use super::setup::*;
 use crate::conformance::snapshots::{Change, assert_contradictions_refused, bytes, restored};

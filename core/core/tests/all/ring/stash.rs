@@ -1,5 +1,5 @@
-//! The filling of the stash, against the room that planned parameters leave. `docs/how-it-works/stash.md` has the law,
-//! `examples/stash_sweep.rs` the long comparison.
+//! The number of blocks in the stash, compared with the room that planned parameters leave.
+//! `docs/how-it-works/stash.md` has the distribution, `examples/stash_sweep.rs` the long comparison.
 
 use super::setup::*;
 use ameles_core::oram::{Access, Oram};
@@ -39,8 +39,9 @@ fn the_blocks_that_wait_are_as_many_as_the_sum_of_coins_says() {
         let tail = simulate(&parameters, Reads::Scan, 40_000, 2);
         let (held, _) = moments(&tail.held);
         let (excess, _) = moments(&tail.excess);
-        // The mean is at most that of the worst timing, whose newest 2 A - 1 accesses had no eviction; with evictions
-        // at an even pace it is between none and A. A vault that is smaller than its stash holds fewer.
+        // The mean is at most that of the worst timing, in which the newest 2 A - 1 accesses had no eviction. With
+        // evictions at an even pace, between none and A accesses had none. A vault that is smaller than its stash holds
+        // fewer.
         let max = waiting_mean(&parameters).min(parameters.capacity as f64);
         let min = waiting_mean(&parameters) - f64::from(2 * parameters.eviction_rate + parameters.max_batch);
         let waiting = held - excess;
@@ -58,7 +59,7 @@ fn a_stash_with_less_room_overflows_and_is_computed_to() {
         panic!("a stash of nothing is too small");
     };
     let tight = RingParameters { stash_bound: needed, ..planned };
-    assert!(tight.emergency_log2() > -1.0, "the law promises nothing of {tight:?}");
+    assert!(tight.emergency_log2() > -1.0, "the distribution promises nothing of {tight:?}");
     assert!(simulate(&tight, Reads::Scan, 100_000, 3).emergencies > 0, "{tight:?}");
 }
 
@@ -66,7 +67,7 @@ fn a_stash_with_less_room_overflows_and_is_computed_to() {
 fn an_emergency_eviction_of_the_default_vault_is_rarer_than_2_to_the_minus_80() {
     let parameters = RingParameters::for_capacity(16_384, 0, 1024, 16);
     assert!(parameters.emergency_log2() < -80.0);
-    // The exact law of the blocks that wait, and the excess as it is seen, say so too.
+    // The exact distribution of the blocks that wait, and the excess as it is seen, say so too.
     let tail = simulate(&parameters, Reads::Scan, 2_000_000, 5);
     let log2 = emergency_log2(&parameters, &tail.excess, 64).expect("enough samples");
     assert!(log2 < -80.0, "2^{log2:.1}");
@@ -93,7 +94,7 @@ fn the_measured_tail_falls_faster_than_an_exponential() {
 
 #[test]
 fn compacted_buckets_bring_more_than_a_block_an_access_and_the_hard_bound_counts_them() {
-    // A batch may take all slots of the root, whose last ones are blocks that nobody asked for.
+    // A batch may take all slots of the root, whose last ones are blocks that nobody requested.
     let bucket = |blocks| RingBucket { blocks, slots: 65 };
     let parameters = RingParameters {
         eviction_rate: 46,
@@ -123,6 +124,6 @@ fn compacted_buckets_bring_more_than_a_block_an_access_and_the_hard_bound_counts
         max = max.max(ring.stash_blocks() - before);
     }
     assert!(max > 64, "{max} blocks: a block an access would be enough");
-    // Full up to the last batch, with six levels of compacted buckets beneath.
+    // Full up to the last batch, with six levels of compacted buckets below.
     assert_eq!(parameters.max_stash_blocks(), u64::from(parameters.stash_bound) + 64 * 6);
 }

@@ -29,7 +29,7 @@ pub(crate) struct TestStore {
 }
 
 impl TestStore {
-    /// For slots of the newest format.
+    /// Creates a store for slots of the newest format.
     pub(crate) fn new(plain: &Layout) -> Rc<Self> {
         TestStore::of(plain, SlotFormat::Salted)
     }

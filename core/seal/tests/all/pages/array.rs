@@ -42,8 +42,8 @@ proptest! {
                     let numbers: Vec<u64> = batch.iter().map(|(bucket, _)| *bucket).collect();
                     let mut from = Vec::new();
                     for (bucket, seed) in batch {
-                        // Every byte of a bucket differs from its neighbour's; a bucket may occur twice, and the last
-                        // write counts.
+                        // Every byte of a bucket differs from the byte of its neighbour; a bucket may occur twice, and
+                        // the last write counts.
                         let bytes: Vec<u8> = (0..bucket_bytes).map(|i| seed.wrapping_add(i as u8)).collect();
                         array[bucket as usize * bucket_bytes..][..bucket_bytes].copy_from_slice(&bytes);
                         from.extend(bytes);

@@ -28,11 +28,11 @@ struct State {
     buffers: BTreeMap<u64, Vec<u8>>,
     submitted: BTreeMap<Ticket, PageJob>,
     statuses: BTreeMap<Ticket, JobStatus>,
-    /// Slots in the order in which they were sealed.
+    /// The slots in the order in which they were sealed.
     sealed: Vec<u32>,
-    /// If set, these choose the next job among those that may be done. Otherwise it is the first.
+    /// The choice of the next job among those that may be done. `None` takes the first.
     choices: Option<Choices>,
-    /// If set, it backs off at random times.
+    /// True if the worker backs off at random times.
     may_back_off: bool,
 }
 

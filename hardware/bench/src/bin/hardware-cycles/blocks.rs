@@ -10,7 +10,7 @@ const PAGES: Length = Length { before: 8 * 64, measured: 32 * 64 };
 /// Accesses to 4 KiB.
 const BLOCKS: Length = Length { before: 40, measured: 100 };
 
-/// Prints them with the paper's figures.
+/// Prints the cycles with the paper's figures.
 pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     println!(
         "4 KiB over the ideal memory, without tags and front end: cycles, and the lower bound of the bus"

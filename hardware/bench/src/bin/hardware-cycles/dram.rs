@@ -8,7 +8,7 @@ use std::error::Error;
 /// The clock of the controller, in MHz: a beat of 512 bits a cycle is what a channel of DDR3-1600 moves.
 const MHZ: u32 = 200;
 
-/// Prints them with the share of the channel that was used, with its lower bound.
+/// Prints the cycles with the share of the channel that was used, and its lower bound.
 pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     let latency = Pace::IDEAL.read_latency;
     println!(
@@ -35,8 +35,8 @@ pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Memories by their layout and the levels of a subtree whose buckets are contiguous: as a heap on the paper's board
-/// first, and the paper's own layout after it.
+/// Memories by their layout and the levels of a subtree whose buckets are contiguous. The first is a heap on the
+/// paper's board, the second the paper's own layout.
 fn memories() -> [(&'static str, Specification, u32); 4] {
     let (mut two_ranks, mut spread) = (board_specification(), board_specification());
     two_ranks.geometry.ranks = 2;

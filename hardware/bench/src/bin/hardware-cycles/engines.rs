@@ -5,11 +5,11 @@ use super::measure::{Length, Means, means, random_reads, run};
 use ameles_hardware_bench::{BucketCost, Configuration, DesignBuilder, Scheme};
 use std::error::Error;
 
-/// Z, and the largest A for which the core's tail tool finds a stash of 64 blocks to suffice except with a
-/// probability of 2^-80, with four fifths of Z per leaf, rounded down.
+/// Z, and the largest A for which a stash of 64 blocks is enough, except with a probability of 2^-80. The core's tail
+/// tool computed it for four fifths of Z blocks per leaf, rounded down.
 const PAIRS: [(u32, u32); 7] = [(2, 1), (3, 3), (4, 4), (5, 5), (6, 7), (7, 8), (8, 10)];
 
-/// Prints them relative to Path ORAM with Z = 4.
+/// Prints the bandwidths relative to Path ORAM with Z = 4.
 pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     println!(
         "Blocks that a bucket costs in an access, counted (beats on the bus, blocks of AES) and by the paper's model; L = 20, blocks"

@@ -24,11 +24,11 @@ pub(crate) const LONG: Length = Length { before: 500, measured: 2000 };
 
 /// Means over an access.
 pub(crate) struct Means {
-    /// Cycles.
+    /// The number of cycles.
     pub(crate) cycles: f64,
-    /// Beats that were read and written.
+    /// The number of beats that were read and written.
     pub(crate) beats: f64,
-    /// Blocks of AES.
+    /// The number of blocks of AES.
     pub(crate) chunks: f64,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn means(run: &Run, length: Length) -> Means {
     }
 }
 
-/// The same session with a user who sends a request only after the answer of the previous one.
+/// Returns the session with a user who sends a request only after the answer of the previous one.
 pub(crate) fn one_at_a_time(session: &Session) -> Session {
     Session { wait: 1, ..session.clone() }
 }
@@ -102,7 +102,8 @@ pub(crate) fn drive(
     Ok(run)
 }
 
-/// The mean number of paths of an access, evictions apart: after A paths of accesses RAW ORAM has one of an eviction.
+/// The mean number of paths of an access, without evictions. RAW ORAM has one path of an eviction after A paths of
+/// accesses.
 pub(crate) fn paths(configuration: &Configuration, run: &Run, length: Length) -> f64 {
     let (begin, end) = (run.answers[length.before - 1], run.answers[length.before + length.measured - 1]);
     let of_root = run.traffic.reads.iter().filter(|read| read.address == 0);

@@ -14,7 +14,7 @@ const RUN: Length = Length { before: 2000, measured: 6000 };
 /// Accesses of the recursion: its cycles depend on no address, and no PLB warms up.
 const RECURSION: Length = Length { before: 300, measured: 1500 };
 
-/// Prints them.
+/// Prints the cycles of the programs.
 pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     let configuration = Configuration::paper(Scheme::Raw).with_front_end();
     let lines = configuration.blocks;

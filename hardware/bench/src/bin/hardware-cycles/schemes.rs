@@ -1,11 +1,11 @@
-//! The cycles of an access over the paper's ideal memory: back to back, and alone, where the time to the answer
-//! (latency) and that to the next answer (period) are two.
+//! The cycles of an access over the paper's ideal memory, back to back and alone. Alone, the time to the answer
+//! (latency) differs from the time to the next answer (period).
 
 use super::measure::{LONG, Means, mean_latency, means, one_at_a_time, random_reads, run};
 use ameles_hardware_bench::{Configuration, DesignBuilder, Scheme};
 use std::error::Error;
 
-/// Prints them with the paper's figures and the lower bound of the bus.
+/// Prints the cycles with the paper's figures and the lower bound of the bus.
 pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     println!(
         "Ideal memory: 512 bits a cycle, 30 cycles to the first beat. L = 20, blocks of 64 bytes, without tags"

@@ -16,7 +16,7 @@ const RUN: Length = Length { before: 500, measured: 2000 };
 /// The bits of tags of which five fit a beat.
 pub(crate) const TAG_BITS: u32 = 96;
 
-/// Prints them with the lower bound of the bus.
+/// Prints the cycles with the lower bound of the bus.
 pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     println!(
         "The whole controller back to back over the ideal memory, L = 20, blocks of 64 bytes; {} accesses after {}.",

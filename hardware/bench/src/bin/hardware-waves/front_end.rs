@@ -7,7 +7,7 @@ use ameles_hardware_bench::{
 };
 use std::error::Error;
 
-/// Requests before the one that is measured: with them all blocks are mapped.
+/// The number of requests before the one that is measured: with them all blocks are mapped.
 const BEFORE: usize = 40;
 
 /// A table on chip that has all counters: a request takes one path.

@@ -9,7 +9,7 @@ use std::io;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) from: usize,
-    /// The first cycle after it.
+    /// The first cycle after the span.
     pub(crate) to: usize,
     pub(crate) label: String,
     pub(crate) shade: Shade,
@@ -51,7 +51,7 @@ impl fmt::Display for Lane {
     }
 }
 
-/// The names of states and purposes, as the RTL has them.
+/// The names of states and purposes, as in the RTL.
 pub(crate) struct Names {
     states: Vec<String>,
     streams: Vec<String>,

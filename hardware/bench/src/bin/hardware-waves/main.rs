@@ -1,5 +1,5 @@
-//! Draws an access and an eviction of RAW ORAM as waveforms, of a real simulation, and prints the cycles of all that
-//! happens in them. With a folder as its argument it writes the pictures there.
+//! Draws an access and an eviction of RAW ORAM as waveforms from a real simulation. It prints the cycles of all events
+//! in them. With a folder as its argument it writes the pictures there.
 //!
 //! `cargo xtask hardware waves` runs it.
 
@@ -19,10 +19,10 @@ use rand_core::{RngCore, SeedableRng};
 use std::error::Error;
 use std::path::PathBuf;
 
-/// Accesses after which the tree is warm: a multiple of A, so that no eviction is due soon.
+/// The number of accesses after which the tree is warm: a multiple of A, so that no eviction is due soon.
 const WARM: usize = 200;
 
-/// Five levels, so that a path fits into a picture; the rest is the paper's.
+/// Five levels, so that a path fits into a picture. The rest is as in the paper.
 const CONFIGURATION: Configuration =
     Configuration { leaf_level: 4, blocks: 20, stash_blocks: 20, ..Configuration::paper(Scheme::Raw) };
 

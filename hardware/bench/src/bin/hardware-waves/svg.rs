@@ -10,7 +10,7 @@ const TOP: f64 = 76.0;
 /// The height of a lane, and that of one with names of short spans.
 const LOW: f64 = 24.0;
 const HIGH: f64 = 62.0;
-/// Cycles from line to line.
+/// The number of cycles from line to line.
 const GRID: usize = 10;
 
 /// Draws lanes, each cycle that many pixels wide.
@@ -66,7 +66,8 @@ fn bar_height(lane: &Lane) -> f64 {
     full(lane) - 6.0
 }
 
-/// A span with its name, if that fits; a short one has it upright, if it is far enough from the upright name before.
+/// A span with its name, if the name fits. A short span has an upright name, if it is far enough from the upright name
+/// before.
 fn bar(svg: &mut String, span: &Span, y: f64, height: f64, pixels: f64, upright: &mut f64) {
     let (x, width) = (LEFT + span.from as f64 * pixels, (span.to - span.from) as f64 * pixels);
     let (class, label) = (class(span.shade), &span.label);

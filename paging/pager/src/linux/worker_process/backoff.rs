@@ -1,6 +1,6 @@
 //! The rules by which the worker process leaves a busy machine to others, and by which it resumes.
 //!
-//! It backs off when it loses its processor: a caller that waits for its job would wait as long, and its work takes a
+//! It backs off when it loses its processor. A caller that waits for its job would wait as long, and the worker takes a
 //! processor from the program. It resumes when a processor was idle for most of the backoff; to find that out by
 //! running would take the processor from others. If it loses its processor again soon, the next backoff is longer. All
 //! of this depends on the load of the machine only.
@@ -23,7 +23,7 @@ const PROVEN_AFTER: u32 = 20;
 /// The wasted waits, beyond a quarter of all jobs, after which the worker backs off.
 const MAX_WASTED_WAITS: u64 = 1 << 8;
 
-/// The jobs that the caller waited for in vain and then ran itself.
+/// The jobs for which the caller waited and that it then ran itself.
 #[derive(Clone, Copy, Default)]
 pub(super) struct WastedWaits {
     /// Four for each of them, minus one for each job claimed since.
@@ -59,8 +59,8 @@ impl Backoff {
         self.length
     }
 
-    /// Tells whether to resume after a backoff during which all processors together were idle for `idle`. If the kernel
-    /// does not report it, the worker resumes.
+    /// Returns whether to resume after a backoff during which all processors together were idle for `idle`. If the
+    /// kernel does not report it, the worker resumes.
     pub(super) fn should_resume(backed_off: Duration, idle: Option<Duration>) -> bool {
         idle.is_none_or(|idle| idle >= backed_off * 3 / 4)
     }

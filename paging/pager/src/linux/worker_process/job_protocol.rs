@@ -6,8 +6,8 @@
 use ameles_seal::pages::{JobStatus, PageJob, Ticket};
 use std::sync::atomic::Ordering;
 
-/// Polls of a job of the other side before this side checks whether the other has ended. A poll takes about forty
-/// nanoseconds, a job a microsecond.
+/// The number of polls of a job of the other side before this side checks whether the other has ended. A poll takes
+/// about forty nanoseconds, a job a microsecond.
 const POLLS_BEFORE_DOUBT: u32 = 1 << 14;
 
 /// A counter that both sides read and write.
@@ -51,7 +51,7 @@ pub(super) trait Runner {
     /// it had not.
     fn complete_interrupted(&mut self, ticket: Ticket, job: &PageJob) -> bool;
 
-    /// Tells whether the other side has ended.
+    /// Returns whether the other side has ended.
     fn has_peer_ended(&self) -> bool;
 }
 

@@ -15,7 +15,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use zeroize::Zeroize;
 
-/// Polls of a job of the other side before this side yields its processor.
+/// The number of polls of a job of the other side before this side yields its processor.
 const POLLS_BEFORE_YIELD: u32 = 1 << 8;
 
 /// A counter that both sides poll, on cache lines of its own.
@@ -86,7 +86,7 @@ impl JobRing {
         self.capacity
     }
 
-    /// Returns the bytes that it takes.
+    /// Returns the size of the ring in bytes.
     pub(super) fn bytes(&self) -> usize {
         Self::layout(self.capacity).2
     }
@@ -107,7 +107,7 @@ impl JobRing {
     /// One caller has it at a time.
     #[expect(clippy::mut_from_ref, reason = "it lies in an UnsafeCell, and the caller promises to be alone")]
     pub(super) unsafe fn worker_scratch(&self) -> &mut Scratch {
-        // SAFETY: zeros are valid, and the caller is alone.
+        // SAFETY: zeros are valid, and nobody else uses the scratch.
         unsafe { &mut *self.header().worker_scratch.get() }
     }
 

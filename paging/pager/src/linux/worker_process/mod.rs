@@ -6,7 +6,7 @@
 //!
 //! The process is a copy of the program at the time when the region is made. It has no descriptors and takes no
 //! signals. It runs this file's loop over memory that it shares with the program, and ends with the program. `wait`
-//! does not return it unless it is asked for children of every kind. If it is killed, the program runs its jobs.
+//! does not return it unless the wait is for children of every kind. If it is killed, the program runs its jobs.
 #![allow(unsafe_code, reason = "a second process; each block says why it is sound")]
 
 mod backoff;
@@ -38,14 +38,15 @@ const PARENT_CHECK: Duration = Duration::from_millis(50);
 
 /// The states of the process, for the caller: it polls for jobs.
 const AWAKE: u32 = 0;
-/// It sleeps, and must be woken when a job is submitted.
+/// The state of a worker that sleeps, and must be woken when a job is submitted.
 const ASLEEP: u32 = 1;
-/// It sleeps, and is not woken for jobs: it has lost its processor, or has left too many jobs to the caller.
+/// The state of a worker that sleeps, and is not woken for jobs: it has lost its processor, or has left too many jobs
+/// to the caller.
 const BACKED_OFF: u32 = 2;
 
-/// Polls of the same job by a waiting caller: before it runs a job itself, because the process has lost its processor;
-/// before it yields its own processor; and before it checks whether the process is alive. A poll takes about forty
-/// nanoseconds, a job a microsecond.
+/// Three limits of a waiting caller's polls of one job: before it runs a job itself, because the process has lost its
+/// processor; before it yields its own processor; and before it checks whether the process is alive. A poll takes about
+/// forty nanoseconds, a job a microsecond.
 const POLLS_BEFORE_HELP: u32 = 1 << 7;
 const POLLS_BEFORE_YIELD: u32 = 1 << 10;
 const POLLS_BEFORE_DOUBT: u32 = 1 << 16;
@@ -68,7 +69,8 @@ pub(crate) struct WorkerProcess {
 }
 
 impl WorkerProcess {
-    /// Starts it, with a ring of `capacity` jobs, on any processor but `excluded`. `slots` have a key of their own.
+    /// Starts the process with a ring of `capacity` jobs, on any processor except `excluded`. `slots` have a key of
+    /// their own.
     pub(crate) fn start<M: SharedMemory>(
         capacity: usize,
         slots: SealedSlots<M>,
@@ -121,7 +123,7 @@ impl WorkerProcess {
         self.ring.run_next(slots, &mut self.scratch.borrow_mut(), || self.has_ended())
     }
 
-    /// Runs the next job after a wait in vain. After too many such jobs the process must back off.
+    /// Runs the next job after a wait without a result. After too many such jobs the process must back off.
     fn run_after_wait<M: SharedMemory>(&self, slots: &SealedSlots<M>) {
         if self.run_next(slots) {
             let mut wasted_waits = self.wasted_waits.get();
@@ -139,7 +141,7 @@ impl WorkerProcess {
         }
     }
 
-    /// Tells whether the process has ended, which happens only if it was killed.
+    /// Returns whether the process has ended, which happens only if it was killed.
     fn has_ended(&self) -> bool {
         if !self.ended.get() {
             // SAFETY: the process is our child.

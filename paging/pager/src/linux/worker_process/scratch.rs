@@ -5,7 +5,7 @@ use ameles_seal::pages::{MAX_TAG_BYTES, Ticket};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use zeroize::Zeroize;
 
-/// Room for a page with its tag. Each side that runs jobs has its own.
+/// The room for a page with its tag. Each side that runs jobs has its own.
 #[repr(C)]
 pub(super) struct Scratch {
     /// The job whose sealed page is here. It is set before any byte of that page is copied to shared memory.

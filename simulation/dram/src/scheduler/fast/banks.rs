@@ -40,7 +40,7 @@ struct Gaps {
     same_group: GroupGaps,
 }
 
-/// Those in one bank group.
+/// The gaps in one bank group.
 #[derive(Clone, Debug)]
 struct GroupGaps {
     rrd: u64,
@@ -54,7 +54,7 @@ struct GroupGaps {
 pub(super) struct Bank {
     pub(super) row: u32,
     pub(super) rank: u8,
-    /// Its bank group, counted through all ranks.
+    /// The bank group of the bank, counted through all ranks.
     pub(super) group: u8,
     /// An activate, if no row is open.
     pub(super) activate: u64,

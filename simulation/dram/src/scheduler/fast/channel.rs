@@ -26,7 +26,7 @@ pub struct Fast {
     thresholds: Queues,
     is_draining: bool,
     refresh: Refresh,
-    /// Returns whether a row is continued as long as possible.
+    /// True if a row is continued as long as possible.
     allows_row_runs: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct Fast {
 struct Refresh {
     batch: u32,
     period: u64,
-    /// For each rank, the cycle in which the next refreshes are due, and the number of pending ones.
+    /// The cycle in which each rank's next refreshes are due, and the number of pending ones.
     ranks: Vec<(u64, u32)>,
     /// A bit for each bank whose rank has none pending.
     open: u64,
@@ -49,7 +49,7 @@ struct Filter([u32; 512]);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Choice {
     cycle: u64,
-    /// Its place among those of the same cycle and rule.
+    /// The place of the request among those of the same cycle and rule.
     order: usize,
     bank: usize,
     kind: Kind,
@@ -176,7 +176,7 @@ impl Fast {
         self.reads.queued > 0 && self.writes.queued <= self.thresholds.low as usize
     }
 
-    /// The next command, if nothing enters before it.
+    /// The next command, if no request enters before it.
     #[inline]
     fn choose(&mut self) -> Option<Choice> {
         let active_direction = self.active_direction();
@@ -312,8 +312,9 @@ impl Fast {
     /// Reads or writes the oldest hit of a bank, and continues with that row as long as no other bank comes before
     /// it.
     ///
-    /// A read or write delays those of all other banks at least as long as those of its own bank, and rows are opened
-    /// and closed as if it had not happened. So other banks are considered once, and not at each block of a row.
+    /// A read or write delays the reads and writes of all other banks at least as long as those of its own bank. Rows
+    /// are opened and closed as if it had not happened. So other banks are considered once, and not at each block of a
+    /// row.
     // Apart from `run`, each has enough registers.
     #[inline(never)]
     fn transfer_blocks<const IS_WRITE: bool>(

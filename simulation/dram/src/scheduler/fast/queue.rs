@@ -35,7 +35,7 @@ struct List {
 pub(super) struct Next {
     /// The cycle from which on the bank takes it.
     pub(super) cycle: u64,
-    /// Its place among those of the same cycle: the least comes first.
+    /// The place among the entries of the same cycle: the lowest comes first.
     pub(super) order: u64,
     /// The gate of its rank through which it must pass.
     pub(super) gate: u8,
@@ -48,7 +48,7 @@ pub(super) struct Queue {
     slots: Vec<Slot>,
     free: u32,
     max: usize,
-    /// The command that moves its blocks.
+    /// The command that moves the blocks of the queue.
     kind: Kind,
     lists: [List; BANKS],
     next: [Next; BANKS],
@@ -184,7 +184,7 @@ impl Queue {
             Some(next) => next.previous = previous,
             None => list.tail = previous,
         }
-        // All that are older were no hits.
+        // All that are older were not hits.
         let hit = find_hit(&self.slots, next, request.row);
         list.hit = hit;
         if list.head == NIL {

@@ -8,8 +8,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// A trace that the protobuf library encoded: ReadSharedReq, WritebackDirty, ReadExReq, CleanEvict, and a ReadReq across
-/// two lines.
+/// A trace that the protobuf library encoded: ReadSharedReq, WritebackDirty, ReadExReq, CleanEvict, and a ReadReq
+/// across two lines.
 const GEM5_PACKETS: &str = "67656d35250a0e73797374656d2e6d6f6e69746f721880a094a58d1d220c080112086370752e64617461\
     1108e807101918c0808080082040280030011108d00f100718c0818080082040280030021708fafb0110161880a08080082040288002300\
     3388088041208c0b802100a18c0808080082040280030041208d08603100118bc80808008200828003005";
@@ -28,7 +28,7 @@ fn hex(digits: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
 }
 
-/// A record of ChampSim's.
+/// A record of ChampSim.
 fn instruction(loads: [u64; 4], stores: [u64; 2]) -> [u8; 64] {
     let mut record = [0; 64];
     record[..8].copy_from_slice(&0x40_1a2e_u64.to_le_bytes());
@@ -218,20 +218,25 @@ fn what_several_formats_read_differently_is_refused_with_their_names() {
 #[test]
 fn a_wrong_line_of_any_format_is_reported_with_its_number_and_what_to_write() {
     for (format, right, wrong, why) in [
-        (Format::DramSim3, "0x40 READ 1", "0x40 RAED 2", "\"RAED\" is no command: write READ or WRITE"),
-        (Format::DramSim3, "0x40 READ 1", "0x40 READ", "is no request: write for example"),
+        (Format::DramSim3, "0x40 READ 1", "0x40 RAED 2", "\"RAED\" is not a command: write READ or WRITE"),
+        (Format::DramSim3, "0x40 READ 1", "0x40 READ", "is not a request: write for example"),
         (
             Format::DramSim3,
             "0x40 READ 1",
             "0x40 READ -1",
-            "\"-1\" is no cycle: write 0 to 18446744073709551615",
+            "\"-1\" is not a cycle: write 0 to 18446744073709551615",
         ),
-        (Format::DramSim3, "0x40 READ 1", "0xg READ 1", "\"0xg\" is no address of 64 bits in hexadecimal"),
-        (Format::DramSim2, "0x40 write", "0x40 write 0x12", "\"0x12\" is no data in hexadecimal"),
-        (Format::RamulatorCpu, "1 64", "1 64 128 3", "is no request: write for example \"3 20734016\""),
+        (
+            Format::DramSim3,
+            "0x40 READ 1",
+            "0xg READ 1",
+            "\"0xg\" is not an address of 64 bits in hexadecimal",
+        ),
+        (Format::DramSim2, "0x40 write", "0x40 write 0x12", "\"0x12\" is not data in hexadecimal"),
+        (Format::RamulatorCpu, "1 64", "1 64 128 3", "is not a request: write for example \"3 20734016\""),
         (Format::RamulatorCpu, "1 64", "4294967296 64", "no number of instructions: write 0 to 4294967295"),
-        (Format::RamulatorCpu, "1 64", "1 6e4", "\"6e4\" is no address of 64 bits: write for example"),
-        (Format::RamulatorMemory, "0x40 R", "0x40 X", "is no request: write for example \"0x12345680 R\""),
+        (Format::RamulatorCpu, "1 64", "1 6e4", "\"6e4\" is not an address of 64 bits: write for example"),
+        (Format::RamulatorMemory, "0x40 R", "0x40 X", "is not a request: write for example \"0x12345680 R\""),
         (
             Format::RamulatorMemory,
             "0x40 R",
@@ -242,9 +247,9 @@ fn a_wrong_line_of_any_format_is_reported_with_its_number_and_what_to_write() {
             Format::RamulatorLoadStore,
             "LD 0x40",
             "PF 0x40",
-            "is no request: write for example \"LD 0x100000\"",
+            "is not a request: write for example \"LD 0x100000\"",
         ),
-        (Format::Gem5Text, "r,64,64,0,1", "r,64", "is no packet: write for example"),
+        (Format::Gem5Text, "r,64,64,0,1", "r,64", "is not a packet: write for example"),
         (
             Format::Gem5Text,
             "r,64,64,0,1",
@@ -257,10 +262,10 @@ fn a_wrong_line_of_any_format_is_reported_with_its_number_and_what_to_write() {
             "r,64,4294967295,0,1",
             "is more than a page, or beyond all addresses",
         ),
-        (Format::Gem5Text, "r,64,64,0,1", "x,64,64,0,1", "\"x\" is no command: write r or w"),
-        (Format::Gem5Text, "1,2,1,COMP,8::", "1,2,1,LOAD,8::", "is no record: write for example"),
-        (Format::Gem5Text, "1,2,1,COMP,8::", "1,2,1,JUMP,8::", "is no record: write for example"),
-        (Format::Usimm, "1 R 0x40", "LD 0x40", "is no miss: write for example"),
+        (Format::Gem5Text, "r,64,64,0,1", "x,64,64,0,1", "\"x\" is not a command: write r or w"),
+        (Format::Gem5Text, "1,2,1,COMP,8::", "1,2,1,LOAD,8::", "is not a record: write for example"),
+        (Format::Gem5Text, "1,2,1,COMP,8::", "1,2,1,JUMP,8::", "is not a record: write for example"),
+        (Format::Usimm, "1 R 0x40", "LD 0x40", "is not a miss: write for example"),
     ] {
         let text = format!("{right}\n\n{wrong}\n");
         assert_eq!(detect(text.as_bytes()).unwrap(), format, "{text}");
@@ -310,13 +315,18 @@ fn a_wrong_record_of_a_binary_trace_is_reported_with_its_number_and_byte_and_wha
             "record 1 of the gem5 trace (byte 42)",
             "the file ends before it",
         ),
-        (Format::Gem5, changed(first + 5, 2), "record 1 of", "its command 2 is no read or write of memory"),
+        (
+            Format::Gem5,
+            changed(first + 5, 2),
+            "record 1 of",
+            "its command 2 is not a read or write of memory",
+        ),
         (Format::Gem5, changed(second, 0xff), "record 2 of the gem5 trace (byte 60)", ""),
         (
             Format::Gem5,
             changed(second + 1, 7),
             "record 2 of the gem5 trace (byte 60)",
-            "it is no message of protobuf",
+            "it is not a message of protobuf",
         ),
         (Format::Gem5, changed(second + 1, 0x78), "record 2 of", "it has no tick, command or address"),
     ] {

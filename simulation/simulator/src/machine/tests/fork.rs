@@ -76,7 +76,7 @@ fn the_cycles_of_chosen_paths_follow_from_their_leaves() {
     }
 }
 
-/// The levels that consecutive paths share, and those two apart, on average of a run.
+/// The average number of levels that consecutive paths share in a run, and that paths with one between them share.
 fn mean_shared(configuration: &Configuration, fault: Option<Fault>, program_of: Program, seed: u64) -> f64 {
     let mut machine = Machine::new(configuration.clone(), Contents::Steady(History::Filled), seed).unwrap();
     machine.state.faults.only = fault;

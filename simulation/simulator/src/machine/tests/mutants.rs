@@ -70,8 +70,8 @@ fn a_small_tree_without_the_pattern_is_found() {
     }
 }
 
-/// An observer without the account sees the time between two paths: always the same, whatever the program does. On a
-/// faulty machine its mean depends on the program.
+/// An observer without the account sees the time between two paths: always the same, for any program. On a faulty
+/// machine its mean depends on the program.
 #[test]
 fn two_programs_keep_one_distance_between_paths_and_a_broken_machine_does_not() {
     let configuration = configuration(Scheme::IrDwb, Pace::FromEnd(700));

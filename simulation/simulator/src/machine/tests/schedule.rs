@@ -5,8 +5,8 @@ use crate::tree::store::MovedSlots;
 use crate::tree_scheme::{Headers, TreeScheme};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns whether evictions come after every A paths, in reverse lexicographic order, and not at all in Path ORAM;
-/// and whether just the buckets are reshuffled that were read S times. Nothing is outside of the schedule.
+/// Returns whether the schedule is right. Evictions come after every A paths, in reverse lexicographic order; Path ORAM
+/// has none. Only buckets that were read S times are reshuffled. Nothing is outside of the schedule.
 pub(super) fn is_followed(configuration: &Configuration, observed: &[VisiblePath]) -> bool {
     match configuration.oram.scheme {
         TreeScheme::Path => observed.iter().all(|path| !path.evicts && path.slots.is_none()),

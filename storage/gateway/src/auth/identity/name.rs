@@ -10,11 +10,11 @@ pub const MAX_NAME_BYTES: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// The text is too long, or empty.
-    #[error("a name of an account or a user has 1 to {MAX_NAME_BYTES} bytes, not {0}")]
+    #[error("the name of an account or a user has 1 to {MAX_NAME_BYTES} bytes, not {0}")]
     Length(usize),
     /// The text has a byte with another meaning in a URL, a list of rights or a file.
     #[error(
-        "a name of an account or a user is made of letters, digits, `-`, `_`, `.` and `@`, and begins with a letter or a \
+        "the name of an account or a user consists of letters, digits, `-`, `_`, `.` and `@`, and begins with a letter or a \
          digit; byte {0} is none of these"
     )]
     Byte(usize),

@@ -9,7 +9,7 @@ use std::str::FromStr;
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 const LANES: u32 = 1;
-/// Other hashes may cost more, up to this: a file must not make a login take all memory.
+/// The maximal memory of a hash that another program made: a file must not make a login take all memory.
 const MAX_MEMORY_KIB: u32 = 256 * 1024;
 const MAX_PASSES: u32 = 16;
 
@@ -17,7 +17,7 @@ const MAX_PASSES: u32 = 16;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordError {
     /// The text is not a PHC string of Argon2id.
-    #[error("this is no Argon2id hash in PHC form (`$argon2id$v=19$m=...,t=...,p=...$salt$hash`)")]
+    #[error("this is not an Argon2id hash in PHC form (`$argon2id$v=19$m=...,t=...,p=...$salt$hash`)")]
     NotAHash,
     /// The hash costs more than a login may take.
     #[error(
@@ -27,19 +27,19 @@ pub enum PasswordError {
     TooCostly {
         /// Memory in KiB.
         memory_kib: u32,
-        /// Passes.
+        /// The number of passes.
         passes: u32,
     },
     /// The system gave no random numbers for a salt.
-    #[error("the system gave no random numbers for a salt")]
+    #[error("the system returned no random numbers for a salt")]
     NoRandomness,
     /// The password is longer than Argon2 allows.
     #[error("the password is too long")]
     TooLong,
 }
 
-/// An Argon2id hash of a password, with its salt and costs, as a PHC string. Secret: whoever has
-/// it can test guessed passwords offline.
+/// An Argon2id hash of a password, with its salt and costs, as a PHC string. It is secret: anyone who has it can test
+/// guessed passwords offline.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordHash(Box<str>);
 

@@ -53,7 +53,7 @@ pub struct Tokens {
 
 #[derive(Default)]
 struct LiveTokens {
-    /// By the first half of the hash.
+    /// The tokens by the first half of their hash.
     entries: HashMap<HashHalf, LiveToken>,
     /// The tokens of each user, the oldest first: they expire in this order.
     order: HashMap<UserKey, VecDeque<HashHalf>>,

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 /// The rights of a user without any access list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Only what the access list of a container grants.
+    /// The user may do only what the access list of a container grants.
     Member,
     /// Everything in the user's own account, except for setting its quota.
     Owner,

@@ -18,9 +18,9 @@ pub enum UsersError {
     /// Two users of one account have the same name.
     #[error("user number {second} has the account and the name of user number {first}: give each user once")]
     Twice {
-        /// Its number, from 1.
+        /// The number of the first user, from 1.
         first: usize,
-        /// Its number, from 1.
+        /// The number of the second user, from 1.
         second: usize,
     },
     /// Two users have the same access key.

@@ -24,7 +24,7 @@ pub(super) struct FormatRow {
 pub(super) struct SegmentRow {
     #[n(0)]
     pub(super) bytes: u64,
-    /// Runs of blocks, for a segment with blocks of its own.
+    /// The runs of blocks, for a segment with blocks of its own.
     #[n(1)]
     #[cbor(default)]
     pub(super) runs: Vec<Run>,
@@ -65,7 +65,7 @@ pub(super) struct ObjectRow {
     /// The facts about the upload in parts.
     #[n(5)]
     pub(super) completed: Option<Completed>,
-    /// Absent for an object that is its key's only version ever.
+    /// The version; `None` for an object that is the only version that its key ever had.
     #[n(8)]
     pub(super) version: Option<Version>,
 }

@@ -14,8 +14,8 @@
 //!
 //! Reading a fragment is one access, also if its bytes still wait.
 //!
-//! There is one exception, which shows only what a full vault shows anyway: if a put finds the vault full while packs
-//! hold dead bytes, rounds run until there is room ([`Inner::reclaim`](crate::objects::gateway::Inner)).
+//! There is one exception. If a put finds the vault full while packs hold dead bytes, rounds run until there is room.
+//! This shows only that the vault is full, which shows anyway ([`Inner::reclaim`](crate::objects::gateway::Inner)).
 
 mod pack_index;
 mod round;
@@ -26,11 +26,11 @@ pub(crate) use round::DUMMY;
 /// The use of shared blocks by small objects. It is as secret as the objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PackedUsage {
-    /// Blocks that small objects share.
+    /// The number of blocks that small objects share.
     pub blocks: u64,
-    /// Bytes of small objects in them.
+    /// The bytes of small objects in these blocks.
     pub live_bytes: u64,
-    /// Bytes of small objects that wait in rows for a block.
+    /// The number of bytes of small objects that wait in rows for a block.
     pub waiting_bytes: u64,
 }
 

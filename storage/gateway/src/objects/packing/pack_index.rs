@@ -22,9 +22,9 @@ pub(crate) struct Fragment {
 /// The place of a fragment's bytes now.
 #[derive(Clone, Debug)]
 pub(crate) enum Location {
-    /// In its row.
+    /// The object is in its row.
     Waiting(Bytes),
-    /// In a shared block, from this byte on.
+    /// The object is in a shared block, from this byte on.
     Packed { pack: Arc<Pack>, offset: u64 },
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// A version in a list.
 #[derive(Clone, Debug)]
 pub struct ListedVersion {
-    /// Its key.
+    /// The key of the object.
     pub key: String,
     /// The version, which may be a delete marker.
     pub object: Arc<Object>,
@@ -23,9 +23,9 @@ pub type VersionMarker = (String, Option<VersionId>);
 /// A page of versions.
 #[derive(Clone, Debug, Default)]
 pub struct VersionListing {
-    /// Versions, in order.
+    /// The versions, in order.
     pub entries: Vec<ListedVersion>,
-    /// Groups of keys, in order.
+    /// The groups of keys, in order.
     pub prefixes: Vec<String>,
     /// The place to continue, if there is more.
     pub next: Option<VersionMarker>,

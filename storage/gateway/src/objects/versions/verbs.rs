@@ -18,11 +18,11 @@ use std::sync::Arc;
 /// A request to delete.
 #[derive(Clone, Debug)]
 pub struct Removal {
-    /// Its key.
+    /// The key of the object.
     pub key: String,
     /// The version to remove permanently. Without it, the current object is deleted.
     pub version: Option<VersionId>,
-    /// Conditions on the target.
+    /// The conditions on the target.
     pub conditions: WriteConditions,
     /// True if a delete marker is put even where the key has no object.
     pub marks_missing: bool,

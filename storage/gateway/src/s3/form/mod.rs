@@ -190,7 +190,7 @@ fn tagging(text: &str) -> S3Result<String> {
     Ok(pairs.collect::<Vec<_>>().join("&"))
 }
 
-/// The answer that a form asks for after success.
+/// The answer that a form requests after success.
 enum SuccessAction {
     /// Redirect to this address.
     Redirect(String),

@@ -34,7 +34,7 @@ impl Policy {
         let invalid = || {
             s3_error!(
                 InvalidPolicyDocument,
-                "Invalid Policy: its expiration is no date such as 2030-01-01T00:00:00.000Z."
+                "Invalid Policy: its expiration is not a date such as 2030-01-01T00:00:00.000Z."
             )
         };
         if expiration(text).ok_or_else(invalid)? <= now {

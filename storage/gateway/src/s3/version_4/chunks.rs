@@ -28,7 +28,7 @@ pub(super) enum Step {
 
 /// Decodes a body in chunks.
 pub(super) struct Chunks {
-    /// Bytes of the body that are still missing.
+    /// The number of bytes of the body that are still missing.
     remaining: u64,
     has_trailer: bool,
     signed: Option<Signed>,
@@ -45,7 +45,7 @@ enum State {
 }
 
 struct Chunk {
-    /// Bytes of the chunk that are still missing; its line end follows the last one.
+    /// The number of bytes of the chunk that are still missing. Its line end follows the last one.
     remaining: u64,
     signature: Vec<u8>,
     hasher: Sha256,
@@ -163,11 +163,11 @@ impl Chunks {
         }
         let trailer = std::mem::take(&mut self.line);
         let trailer =
-            std::str::from_utf8(&trailer).map_err(|_| PayloadError::Malformed("its trailer is no text"))?;
+            std::str::from_utf8(&trailer).map_err(|_| PayloadError::Malformed("its trailer is not text"))?;
         let lines = trailer.lines().map(str::trim).filter(|line| !line.is_empty());
         let mut headers = Vec::new();
         for line in lines {
-            let malformed = PayloadError::Malformed("a line of its trailer is no header");
+            let malformed = PayloadError::Malformed("a line of its trailer is not a header");
             let (name, value) = line.split_once(':').ok_or(malformed)?;
             headers.push((name.trim().to_ascii_lowercase(), value.trim()));
         }
@@ -192,7 +192,7 @@ impl Chunks {
         let parsed = headers.iter().map(|(name, value)| {
             Some((HeaderName::try_from(name.as_str()).ok()?, HeaderValue::try_from(*value).ok()?))
         });
-        parsed.collect::<Option<_>>().ok_or(PayloadError::Malformed("a line of its trailer is no header"))
+        parsed.collect::<Option<_>>().ok_or(PayloadError::Malformed("a line of its trailer is not a header"))
     }
 }
 
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(unsigned("3\r\nabc\r\n", 3, true), Err("the body ended early".into()));
         for announced in [2, 4] {
             let invalid = unsigned("3\r\nabc\r\n0\r\n\r\n", announced, true).expect_err("another length");
-            assert!(invalid.contains("more or less than x-amz-decoded-content-length"), "{invalid}");
+            assert!(invalid.contains("more or fewer bytes than x-amz-decoded-content-length"), "{invalid}");
         }
     }
 

@@ -18,7 +18,7 @@ use time::macros::format_description;
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 /// S3's longest validity of a URL, in seconds: a week.
 const MAX_EXPIRY_SECONDS: u64 = 604_800;
-/// Parameters of the query that only a signature has, in lower case.
+/// The parameters of the query that only a signature has, in lower case.
 const IN_QUERY: [&str; 6] = [
     "x-amz-algorithm",
     "x-amz-credential",
@@ -48,7 +48,7 @@ pub(super) struct Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Header,
-    /// In the URL, which is valid for this many seconds.
+    /// The signature is in the URL, which is valid for this many seconds.
     Url {
         seconds: u64,
     },
@@ -232,7 +232,7 @@ impl Credential {
             return Err(format!("incorrect terminal \"{terminal}\". This endpoint uses \"aws4_request\"."));
         }
         if !is_region(region) {
-            return Err(format!("\"{region}\" is no name of a region."));
+            return Err(format!("\"{region}\" is not the name of a region."));
         }
         let [access_key, day, region] = [access_key, day, region].map(str::to_owned);
         Ok(Credential { access_key, day, region })

@@ -11,7 +11,7 @@ pub(in crate::s3) enum PayloadError {
     Signature,
     #[error("the body in chunks is malformed: {0}")]
     Malformed(&'static str),
-    #[error("its chunks hold more or less than x-amz-decoded-content-length")]
+    #[error("its chunks have more or fewer bytes than x-amz-decoded-content-length")]
     WrongLength,
     #[error("the body ended early")]
     Incomplete,

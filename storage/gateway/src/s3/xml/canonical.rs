@@ -22,10 +22,10 @@ const MAX_REASON: usize = 200;
 /// The reason why a document is refused, with its place.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::s3) enum XmlError {
-    /// It is not XML 1.0 in UTF-8, it has a DTD, or its parts do not fit its root.
+    /// The document is not XML 1.0 in UTF-8, it has a DTD, or its parts do not fit its root.
     #[error("{0}")]
     Malformed(String),
-    /// It has a part that S3 supports and this gateway does not.
+    /// The document has a part that S3 supports and this gateway does not.
     #[error("{0}")]
     NotImplemented(String),
 }

@@ -5,7 +5,7 @@ use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
 
-/// Pieces of a value, with the text that they stand for; `None` for pieces that no value may have.
+/// The pieces of a value, with the text that they stand for; `None` for pieces that no value may have.
 const PIECES: [(&str, Option<&str>); 26] = [
     ("a", Some("a")),
     ("/", Some("/")),

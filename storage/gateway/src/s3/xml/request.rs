@@ -18,8 +18,8 @@ pub(in crate::s3) const MAX_XML: u64 = 8 << 20;
 
 const MD5: HeaderName = HeaderName::from_static("content-md5");
 
-/// Returns whether a body is XML, or of an unsupported verb: that of every POST but a form, and of a PUT that is not of
-/// an object.
+/// Returns whether a body is XML, or belongs to an unsupported verb. This is the body of every POST except a form, and
+/// of every PUT that is not of an object.
 pub(in crate::s3) fn has_xml(method: &Method, uri: &Uri) -> bool {
     match *method {
         Method::POST => true,

@@ -1,4 +1,4 @@
-//! The versions of the identity service, for clients that ask for them.
+//! The versions of the identity service, for clients that request them.
 
 use super::catalogue::Base;
 use serde_json::{Value, json};

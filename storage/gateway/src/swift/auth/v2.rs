@@ -38,7 +38,7 @@ struct OldToken {
 
 pub(in super::super) async fn log_in(swift: &Swift, head: &RequestHead, body: &[u8]) -> Outcome<Value> {
     let request: Request = serde_json::from_slice(body)
-        .map_err(|_| Refusal::bad_request("The body is no login of version 2."))?;
+        .map_err(|_| Refusal::bad_request("The body is not a login of version 2."))?;
     let Auth { password_credentials, token, tenant_name, tenant_id } = request.auth;
     let tenant = tenant_name.or(tenant_id);
     let (token, issued) = match (password_credentials, token) {

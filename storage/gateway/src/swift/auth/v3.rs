@@ -115,7 +115,7 @@ pub(in super::super) async fn log_in(
     body: &[u8],
 ) -> Outcome<(Token, Value)> {
     let request: Request = serde_json::from_slice(body)
-        .map_err(|_| Refusal::bad_request("The body is no login of version 3."))?;
+        .map_err(|_| Refusal::bad_request("The body is not a login of version 3."))?;
     let Auth { identity, scope } = request.auth;
     let requested_scope = requested_scope(scope)?;
     let is = |method: &str| identity.methods.iter().any(|known| known == method);

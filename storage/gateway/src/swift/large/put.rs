@@ -31,7 +31,7 @@ impl Swift {
         let text = read_in_memory_share(&self.gateway, body, MAX_LIST_BYTES).await?;
         let FirstSegments(listed) = serde_json::from_slice(&text).map_err(|error| {
             Refusal::bad_request(format!(
-                "The manifest is no list of {{path, etag, size_bytes, range}}: line {}",
+                "The manifest is not a list of {{path, etag, size_bytes, range}}: line {}",
                 error.line()
             ))
         })?;

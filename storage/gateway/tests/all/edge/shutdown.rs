@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A server that would wait for an hour: only what it does at once can end it soon.
+/// Starts a server all of whose time limits are an hour. It can end soon only by what it does at once.
 async fn patient() -> TestServer {
     let hour = Duration::from_secs(3600);
     let limits = Limits { head: hour, body: hour, send: hour, grace: hour, ..Limits::default() };

@@ -1,4 +1,4 @@
-//! A gateway and its model: each step is done to both, and both must answer alike.
+//! A gateway and its model: each step is done to both, and both must give the same answer.
 
 use super::model::{Model, ModelContainer};
 use super::step::{Step, key_name, place};

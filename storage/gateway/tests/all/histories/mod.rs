@@ -1,5 +1,5 @@
-//! Random histories of verbs against a plain model. The gateway answers as a map of names, or of lists of versions,
-//! would answer, and a gateway that reads the rows after a restart is the same gateway.
+//! Random histories of verbs against a plain model. The gateway answers like a map of names, or of lists of versions. A
+//! gateway that reads the rows after a restart answers in the same way.
 
 mod harness;
 mod lists;

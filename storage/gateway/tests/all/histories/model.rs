@@ -16,7 +16,7 @@ pub(super) struct ModelContainer {
     pub(super) names: Vec<(String, VersionId)>,
 }
 
-/// A version: its name, and its body and ETag if it is no delete marker.
+/// A version: its name, and its body and ETag if it is not a delete marker.
 pub(super) type ModelVersion = (VersionId, Option<(Vec<u8>, String)>);
 
 impl ModelContainer {

@@ -32,8 +32,7 @@ pub(super) enum Step {
         keys: Vec<u8>,
     },
     SetVersioning(u8, bool),
-    /// Keys, and for each the index of a version among its versions: a delete may name no version, or one that does not
-    /// exist.
+    /// Keys, and an index into the versions of each key: a delete may name no version, or one that does not exist.
     Remove {
         container: u8,
         removals: Vec<(u8, Option<u8>)>,

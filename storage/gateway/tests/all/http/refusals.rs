@@ -66,7 +66,7 @@ async fn each_access_key_reaches_its_own_account_and_a_member_none() {
     let (server, client, path) = served_with(&b"the first account's"[..]).await;
     let with = |key: &str| server.builder().with_access_key_id(key).build().expect("a client");
     let other = with("other-access");
-    // The S3 bucket belongs to another account: to this one it does not exist, and the answer does not give it away.
+    // The S3 bucket belongs to another account: for this one it does not exist, and the answer does not reveal it.
     let missing = other.get(&path).await;
     assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
     let account = server.gateway.account("other");
@@ -74,7 +74,7 @@ async fn each_access_key_reaches_its_own_account_and_a_member_none() {
     other.put(&path, PutPayload::from_static(b"the other account's")).await.expect("put");
     for (client, expected) in [(client, "the first account's"), (other, "the other account's")] {
         assert_eq!(read(&client, &path).await, expected);
-        // The gateway itself parses a range that s3s does not understand, but for the same account.
+        // The gateway itself parses a range that s3s does not understand. The account is still the same.
         let target = signed_target(&client, http::Method::GET, "key").await;
         let (_, answer) = server.raw(&format!("GET {target} HTTP/1.1\r\nrange: lines=1\r\n"), b"").await;
         assert!(answer.contains(expected), "{answer}");

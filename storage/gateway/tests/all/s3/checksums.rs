@@ -130,7 +130,7 @@ async fn a_checksum_of_another_algorithm_than_the_uploads_is_refused() {
     server.stop().await;
 }
 
-/// With trailing checksums on, MinIO's client for Go gives the composite checksum without the number of parts.
+/// MinIO's client for Go omits the number of parts from a composite checksum when trailing checksums are on.
 #[tokio::test]
 async fn a_composite_checksum_is_taken_with_and_without_the_number_of_parts() {
     let server = TestServer::with_bucket(&[]).await;

@@ -1,4 +1,4 @@
-//! XML bodies: every form of a text means the same, and what is not understood is refused.
+//! XML bodies: every form of a text means the same, and unknown parts are refused.
 
 use super::test_server::TestServer;
 use base64::Engine as _;

@@ -99,7 +99,7 @@ impl Signed {
     }
 }
 
-/// The same form with a signature of version 2.
+/// Signs the form with version 2.
 fn sign_with_version_2(key: &str, secret: &str) -> Signed {
     let policy = BASE64.encode(
         "{\"expiration\": \"2999-01-01T00:00:00.000Z\", \"conditions\": [{\"bucket\": \"bucket\"}, {\"key\": \"old\"}]}",
@@ -218,7 +218,7 @@ async fn a_form_that_is_not_signed_as_it_must_be_puts_nothing() {
     server.stop().await;
 }
 
-/// As boto3 signs forms for every endpoint that is not Amazon's.
+/// The form is signed as boto3 signs forms for every endpoint that does not belong to Amazon.
 #[tokio::test]
 async fn a_form_of_version_2_is_taken_only_from_callers_that_may_put() {
     let server = start().await;

@@ -15,7 +15,7 @@ pub(crate) struct Signer<'a> {
     pub(crate) region: &'a str,
 }
 
-/// The region of signatures where it does not matter.
+/// The region of signatures in tests for which it does not matter.
 pub(crate) const REGION: &str = "us-east-1";
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
@@ -86,7 +86,7 @@ impl Signer<'_> {
         self.headers_over(method, target, host, more, &sha256(body))
     }
 
-    /// The same over a body with this digest, or over a word in its place.
+    /// Does the same as `headers` for a body with this digest, or for a word in its place.
     pub(crate) fn headers_over(
         &self,
         method: &str,
@@ -141,7 +141,7 @@ impl Signer<'_> {
     }
 }
 
-/// The names in a query that version 2 signs, of those that tests use.
+/// The parameters of a query that version 2 signs. Contains only those that tests use.
 pub(crate) const SIGNED_BY_VERSION_2: [&str; 20] = [
     "accelerate",
     "acl",

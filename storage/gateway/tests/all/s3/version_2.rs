@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 
 const OWNER: Signer<'static> =
     Signer { access_key: keys::OWNER, secret: "owner-secret", date: "", region: REGION };
-/// Names of a query that choose the page of a list: not signed, and allowed.
+/// The names of a query that choose the page of a list: not signed, and allowed.
 const PAGES: [&str; 1] = ["list-type"];
 
 fn in_a_minute() -> i64 {

@@ -13,7 +13,7 @@ const META: &[(&str, &str)] =
     &[("x-account-meta-a", "1"), ("x-container-meta-a", "1"), ("x-object-meta-a", "1")];
 const MANIFEST: &[u8] = br#"[{"path": "/c/o"}]"#;
 
-/// In an order in which the owner can send all of them, in the account `one`.
+/// The verbs in an order in which the owner can send all of them, in the account `one`.
 const VERBS: [Verb; 24] = [
     ("GET", "/v1/AUTH_one", &[], b"", 200),
     ("HEAD", "/v1/AUTH_one", &[], b"", 204),
@@ -173,7 +173,7 @@ async fn a_temporary_url_is_good_for_no_verb_but_its_own() {
         let path = link("GET", "/v1/AUTH_one/c/o", expires, key);
         server.ask("GET", &path, &[], b"").await.expect(401);
     }
-    // A valid token beside an invalid link does not help, and another account's key does not sign for this one.
+    // A valid token together with an invalid link does not help, and another account's key does not sign for this one.
     let owner = server.token("one", "owner").await;
     let path = link("PUT", "/v1/AUTH_one/c/o", soon, "key");
     server.ask("GET", &path, &[("x-auth-token", &owner)], b"").await.expect(401);

@@ -1,6 +1,6 @@
 //! The Swift server over loopback, in raw HTTP.
 
-mod accesses;
+mod accesses_per_verb;
 mod authorisation;
 mod containers;
 mod large;

@@ -137,7 +137,7 @@ impl Client {
     }
 }
 
-/// Bytes that depend on their place.
+/// Returns this many bytes, each of which depends on its place.
 pub fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|at| (at * 7 + at / 251) as u8).collect()
 }

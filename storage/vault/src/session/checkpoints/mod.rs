@@ -42,7 +42,7 @@ impl ShippingNotes {
     /// Reads the notes.
     ///
     /// # Errors
-    /// [`VaultError::Damaged`], and those of the disk.
+    /// [`VaultError::Damaged`], and the errors of the disk.
     pub(crate) fn load(disk: &TrustedDisk) -> Result<Self, VaultError> {
         let damaged = |error: std::io::Error| VaultError::Damaged(ErrorReason::of(error));
         let (shipped, history): (ShippedCheckpoint, _) = match disk.meta(SHIPPED_NOTE)? {
@@ -73,7 +73,7 @@ pub(super) struct Checkpoints {
     late: u64,
     /// True if a caller or the opening has requested a checkpoint.
     wanted: bool,
-    /// True if the next checkpoint is shipped, whatever its number.
+    /// True if the next checkpoint is shipped regardless of its number.
     ship_next: bool,
     /// True while it is not known which versions the checkpoint in the store needs: see [`ShippingNotes::is_unclear`].
     is_unclear: bool,

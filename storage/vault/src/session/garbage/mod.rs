@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// The replaced objects that are still in the store.
 pub(super) struct GarbageCollector {
     garbage: Vec<Garbage>,
-    /// Versions that an earlier opening left in the store and that nothing needs.
+    /// The versions that an earlier opening left in the store and that nothing needs.
     orphans: Vec<BucketVersion>,
     is_deleting: bool,
     /// The first log object that is still needed, if those before it must be deleted.

@@ -76,7 +76,7 @@ impl<U: VaultStore> Session<U> {
 }
 
 /// Deletes the log objects before this one. End markers stay: the gateway that wrote that journal may still be running,
-/// and would go on if its next name were free.
+/// and would continue if its next name were free.
 async fn delete_objects<B: Blobs>(
     blobs: &B,
     before: Position,

@@ -29,7 +29,7 @@ pub(super) struct KeyChange {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Some buckets are left that the earlier key opens.
+    /// Some buckets still need the earlier key.
     Sweeping,
     /// The sweep is over. The checkpoint of this number, or an earlier one, may still name buckets that the earlier key
     /// opens.

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 const STEP_BYTES: u64 = 1 << 20;
 /// The minimum number of steps of a whole sweep: a small vault has small steps.
 const STEPS: u64 = 64;
-/// The maximum number of sweep steps between two checkpoints. An opening after a crash reads as many again.
+/// The maximum number of sweep steps between two checkpoints. An opening after a crash reads up to this number again.
 const STEPS_PER_CHECKPOINT: u64 = 64;
 
 impl<U: VaultStore> Session<U> {

@@ -1,8 +1,8 @@
 //! The upload of a checkpoint to the store, piece by piece, with all rows.
 //!
-//! An upload takes a while. It keeps the state as it was at its checkpoint: the rows in memory; the blocks of the stash
-//! in their slots, which are not overwritten meanwhile; and of the words those that change before they are sent. Pieces
-//! are built and sealed on another thread, while accesses and checkpoints on the trusted disk go on. The manifest is
+//! An upload takes a while. It keeps the state of its checkpoint. The rows are in memory. The blocks of the stash are
+//! in their slots, which are not overwritten meanwhile. Words that change before they are sent are kept. Pieces are
+//! built and sealed on another thread, while accesses and checkpoints on the trusted disk continue. The manifest is
 //! sent last. It turns the pieces into a checkpoint.
 
 mod steps;

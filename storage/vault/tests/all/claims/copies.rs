@@ -10,8 +10,8 @@ use ameles_vault::{Vault, VaultError, find_orphans};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Opens both, the second completely after this many steps of the first, or both alternately. Returns whether each has
-/// the vault.
+/// Opens two copies, the second completely after this many steps of the first, or both alternately. Returns whether
+/// each has the vault.
 fn race(one: &VaultFixture, other: &VaultFixture, ahead: Option<usize>) -> [Result<(), VaultError>; 2] {
     let (mut first, mut second) = (opening(one), opening(other));
     let (mut first_end, mut second_end) = (None, None);

@@ -10,16 +10,16 @@ use ameles_vault::{Vault, VaultError};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The fate of a claim in flight.
+/// The result of a claim in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClaimFate {
-    /// It never arrives.
+    /// The claim never arrives.
     Lost,
-    /// It arrives, but its answer does not.
+    /// The claim arrives, but its answer does not.
     Unanswered,
-    /// It arrives, its answer does not, and it is sent again.
+    /// The claim arrives, its answer does not, and the claim is sent again.
     SentTwice,
-    /// It arrives during the next opening, just before that one's own claim.
+    /// The claim arrives during the next opening, just before that opening's own claim.
     Late,
 }
 
@@ -29,7 +29,7 @@ fn lost() -> BlobError {
     UntrustedError::Unavailable("the line was cut".into()).into()
 }
 
-/// Opens the vault with this fate of its claim, and kills it.
+/// Opens the vault with this result of its claim, and kills the vault.
 async fn open(
     fixture: &VaultFixture,
     fate: ClaimFate,

@@ -1,5 +1,5 @@
-//! A single gateway at a time, even if openings are cut off and trusted folders are copied: exactly one copy serves,
-//! the others get an error, and no owner is ever locked out.
+//! A single gateway at a time, even if openings are interrupted and trusted folders are copied. Exactly one copy
+//! serves, the others get an error, and no owner is ever locked out.
 
 mod copied_machines;
 mod copies;
@@ -15,7 +15,7 @@ use std::pin::Pin;
 
 /// The fill byte of the blocks before any test opening.
 const FILL: u8 = 40;
-/// More steps than any opening takes.
+/// A number of steps above that of any opening.
 const MANY: usize = 400;
 
 /// The point at which an opening is cut off.

@@ -15,7 +15,7 @@ const FIRST: u64 = 3;
 /// The number of unread slots at which a bucket may have no dummy left, for [`Flaw::FirstSlotOfFew`].
 const FEW: usize = 4;
 
-/// The slots of a bucket that were read since it was written, from the one the vault asked for to the one in the
+/// The slots of a bucket that were read since it was written, from the one the vault requested to the one in the
 /// altered trace.
 type Shown = BTreeMap<u32, u32>;
 
@@ -52,7 +52,8 @@ fn fraction(rng: &mut TestRng) -> f64 {
     rng.below(1 << 30) as f64 / f64::from(1 << 30)
 }
 
-/// The altered slot for a place of a bucket: at this fraction of those that were not read yet.
+/// Returns the altered slot for a place of a bucket: of the slots that were not read yet, the slot at this fraction of
+/// their number.
 fn show(of_bucket: &mut Shown, place: &Place, slots: u32, at: f64) -> u32 {
     let unread: Vec<u32> = (0..slots).filter(|slot| of_bucket.values().all(|shown| shown != slot)).collect();
     let new = unread.get((at * unread.len() as f64) as usize).copied().unwrap_or(place.slot.index);
@@ -66,7 +67,7 @@ pub fn paths_of_first_leaf(trace: &[TimedEvent], ring: &RingParameters) -> usize
     for (_, event) in trace {
         let TraceEvent::Asks { request: Request::Read(places), .. } = event else { continue };
         let of_first: Vec<_> = places.iter().filter(|place| place.slot.bucket == first).collect();
-        // Off-line work reads as many as there are blocks.
+        // Off-line work reads one slot for each block that the bucket can hold.
         if of_first.len() < ring.leaf.blocks as usize {
             read.extend(of_first.iter().map(|place| (place.version, place.slot)));
         }

@@ -18,16 +18,17 @@ use tokio::task::yield_now;
 /// A vault's flaw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// A killed process loses the last record of its journal although the record's requests were sent: announced
+    /// A killed process loses the last record of its journal although the record's requests were sent. So announced
     /// requests are not repeated, and the same positions are used for something else.
     LosesLastRecord,
     /// A recovery does not repeat its reads, but reads other slots.
     ReadsOtherSlots,
     /// A recovery continues without repeating anything: it has kept the answers.
     RepeatsNothing,
-    /// Every opening uses the same randomness, but for the salt of its key.
+    /// Every opening uses the same randomness, except the salt of its key.
     SameRandomness,
-    /// The scheme draws one number for all the dummies of a batch: see [`redraw_slots`](super::altered_traces::redraw_slots).
+    /// The scheme draws one number for all the dummies of a batch: see
+    /// [`redraw_slots`](super::altered_traces::redraw_slots).
     OneDraw,
     /// An access sometimes reads the first unread slot of a bucket.
     FirstSlotSometimes,
@@ -35,7 +36,7 @@ pub enum Flaw {
     FirstSlotOfFew,
     /// The first leaf is drawn a little more often than the others.
     FirstLeafOften,
-    /// A batch that asks for a block of the previous batch delays for a step after its first answer.
+    /// A batch that requests a block of the previous batch delays for a step after its first answer.
     DelaysHits,
     /// A second request for a block in a batch is not made.
     Deduplicates,

@@ -27,8 +27,8 @@ pub struct PublicFacts {
     pub deaths: Vec<u64>,
     /// The first batches, which are not recorded; the vault is closed after them.
     pub unrecorded: usize,
-    /// The number of batches after which the client waits only for its answers; before, it waits until the vault is
-    /// quiet.
+    /// The number of batches after which the client waits only for its answers. Before that, it waits until the vault
+    /// is quiet.
     pub quiet: usize,
     /// The seed for how long requests take, which of them are lost, and how the vault is killed.
     pub seed: u64,
@@ -37,7 +37,7 @@ pub struct PublicFacts {
 /// A completed lifecycle.
 pub struct LifecycleResult {
     pub trace: Vec<TimedEvent>,
-    /// Openings that were killed, and those of them killed before they were open.
+    /// The number of openings that were killed, and of those killed before they were open.
     pub deaths: usize,
     pub early_deaths: usize,
 }
@@ -84,7 +84,7 @@ struct VaultUnderTest {
     disk: FragileDisk,
     link: Option<NetworkLink>,
     recorder: Recorder,
-    /// True if a batch that asks for a block of the previous batch has not read yet.
+    /// True if a batch that requests a block of the previous batch has not read yet.
     hits: Rc<Cell<bool>>,
     quiet: usize,
     /// The next batch of the script.
@@ -126,7 +126,7 @@ impl VaultUnderTest {
         })
     }
 
-    /// Opens the vault, and asks for batches until it is killed or none are left; then closes it.
+    /// Opens the vault, and requests batches until it is killed or none are left; then closes it.
     async fn open_once(
         &mut self,
         script: &[Vec<Operation>],
@@ -180,7 +180,7 @@ impl VaultUnderTest {
         }
     }
 
-    /// Asks for the rest of the script, one batch after the other.
+    /// Requests the rest of the script, one batch after the other.
     async fn ask(&mut self, vault: &Vault, script: &[Vec<Operation>]) -> Result<(), VaultError> {
         if let Some((accesses, before, model)) = self.in_doubt.take()
             && vault.status().accesses < before + accesses as u64
@@ -252,7 +252,7 @@ impl VaultUnderTest {
     }
 }
 
-/// Returns whether a batch asks for a block that the previous one asked for.
+/// Returns whether a batch requests a block that the previous one requested.
 fn hits(batch: &[Operation], before: &[Operation]) -> bool {
     let block = |operation: &Operation| match operation {
         Operation::Read(block) | Operation::Write(block, _) => Some(*block),

@@ -1,17 +1,17 @@
 //! Does a crash tell an observer of the store anything about the requests?
 //!
-//! A small vault over a network is killed at chosen requests, under two workloads that could hardly differ more: one
-//! block written over and over, and a scan of reads. Four things are tested in the traces:
+//! A small vault over a network is killed at chosen requests, under two very different workloads: one block is written
+//! over and over, or all blocks are read in a scan. Four things are tested in the traces:
 //!
 //! 1. **Shape.** Where no early reshuffle can happen, everything but leaves and slots is fixed: kind, time and step of
 //!    each request, the slots of each level, the versions written and deleted, names and sizes of objects. Lifecycles
-//!    with the same public facts must have the same shape, whatever is asked and drawn. No false alarms.
+//!    with the same public facts must have the same shape, for any requests and random numbers. No false alarms.
 //! 2. **Repetition.** A recovery repeats the reads since the last checkpoint, all of them, the same slots of the same
 //!    versions in the same order, and nothing before that. No false alarms.
-//! 3. **Choices.** With repetitions removed, leaves and slots are given to the core's obliviousness tests, which
-//!    compute Ring ORAM's schedule independently and test the rest with likelihood-ratio (G, the sharper chi-square)
-//!    tests; for a client that waits until the vault is quiet, and for one whose accesses overlap off-line work. The
-//!    draws of all lifecycles are tested together as well.
+//! 3. **Choices.** With repetitions removed, leaves and slots are given to the core's obliviousness tests. These
+//!    compute Ring ORAM's schedule independently, and test the rest with likelihood-ratio tests (G, the sharper
+//!    chi-square). One client waits until the vault is quiet; another's accesses overlap off-line work. The draws of
+//!    all lifecycles are tested together as well.
 //! 4. **Steps.** Virtual time stands still while a vault computes. So each request has a step: how often the vault was
 //!    polled since its store last answered. Where off-line work overlaps accesses, the steps depend on leaves, too.
 //!    There, one workload of two must not have more of them than the other in nearly all lifecycles.
@@ -45,15 +45,16 @@ use lifecycle::{PublicFacts, run_lifecycle};
 use std::time::Duration;
 
 const MAX_BATCH: u32 = 4;
-/// Lifecycles under each workload whose shapes are compared; a thorough run has four times as many.
+/// The number of lifecycles under each workload whose shapes are compared; a thorough run has four times as many.
 const SHAPED: u64 = 12;
-/// Lifecycles under each workload that are tested statistically; a thorough run has four times as many.
+/// The number of lifecycles under each workload that are tested statistically; a thorough run has four times as many.
 const JUDGED: u64 = 24;
-/// Lifecycles of a vault whose flaw shows in every one.
+/// The number of lifecycles of a vault whose flaw shows in every one.
 const FLAWED: u64 = 6;
-/// Batches that write every block, and thereby every bucket: sixteen leaves, and an eviction for three accesses.
+/// The number of batches that write every block, and so every bucket: sixteen leaves, and an eviction for three
+/// accesses.
 const WARM_UP: usize = 16;
-/// Batches of a lifecycle after that.
+/// The batches of a lifecycle after the warm-up.
 const BATCHES: usize = 40;
 const DEATHS: usize = 8;
 /// A client that always waits until the vault is quiet.
@@ -66,12 +67,12 @@ fn ring_parameters() -> RingParameters {
     RingParameters { max_batch: MAX_BATCH, ..small_ring(10) }
 }
 
-/// The same with so many slots that no bucket is ever read too often.
+/// The parameters with so many slots that no bucket is ever read too often.
 fn roomy_parameters() -> RingParameters {
     RingParameters { max_batch: MAX_BATCH, ..small_ring(50) }
 }
 
-/// The same with so few slots that a full bucket has one dummy, and further reads of it take blocks.
+/// The parameters with so few slots that a full bucket has one dummy, and further reads of it take blocks.
 fn crowded_parameters() -> RingParameters {
     RingParameters {
         reads: MAX_BATCH + 1,
@@ -140,7 +141,7 @@ fn shape_of(
     shape_with(JournalPlace::Disk, nth, workload, seed, flaw)
 }
 
-/// The same with the journal in this place.
+/// The results of [`shape_of`] with the journal in this place.
 fn shape_with(
     journal: JournalPlace,
     nth: u64,
@@ -155,7 +156,7 @@ fn shape_with(
     (shape(&parameters, &lifecycle.trace), lifecycle.deaths, lifecycle.early_deaths)
 }
 
-/// This number of lifecycles, or four times as many in a thorough run.
+/// Returns this number of lifecycles, or four times as many in a thorough run.
 fn lives(usual: u64) -> u64 {
     more_if_thorough(usual, 4)
 }

@@ -1,10 +1,10 @@
-//! A trace in the form that the core's tests read: the repetitions of recoveries are checked and removed, so that each
+//! A trace in the form that the core's tests read. The repetitions of recoveries are checked and removed, so that each
 //! access and each step of off-line work occurs once.
 //!
 //! A step of off-line work reads, then writes, and only then the next one reads. So a read while one of them reads is
-//! an access's. Otherwise the read itself shows whose it is: off-line work reads Z slots of its first bucket, and a
-//! batch reads that many of one bucket only if all its accesses see nothing but that bucket. (Until every bucket was
-//! written, that may happen: there the client waits until the vault is quiet, and the access's read comes first.)
+//! an access's. Otherwise the read itself shows its kind. Off-line work reads Z slots of its first bucket. A batch
+//! reads that many slots of one bucket only if all its accesses see only that bucket. (Until every bucket was written,
+//! that may happen: there the client waits until the vault is quiet, and the access's read comes first.)
 
 use crate::support::intercepted::Request;
 use crate::support::recorder::{TimedEvent, TraceEvent};
@@ -21,15 +21,15 @@ const MAX_STEPS: u64 = 8;
 #[derive(Default)]
 pub struct Transcript {
     pub events: Vec<Event>,
-    /// Reads that were repeated.
+    /// The number of reads that were repeated.
     pub repeated: usize,
-    /// Writes that were cut off and repeated.
+    /// The number of writes that were cut off and repeated.
     pub redone: usize,
-    /// Reads that were announced before a kill, and first made after it.
+    /// The number of reads that were announced before a kill, and first made after it.
     pub belated: usize,
-    /// Accesses that read while earlier off-line work was in progress.
+    /// The number of accesses that read while earlier off-line work was in progress.
     pub beside: usize,
-    /// Steps of off-line work that read while another one wrote.
+    /// The number of steps of off-line work that read while another one wrote.
     pub overlapping: usize,
     /// The sum of the steps of all new reads and writes, each since the store last answered.
     pub steps: u64,
@@ -46,7 +46,7 @@ pub fn transcribe(
     quiet: usize,
     strict: bool,
 ) -> Result<Transcript, String> {
-    let mut scribe = Scribe {
+    let mut writer = TranscriptWriter {
         told: Transcript::default(),
         ring: ring.clone(),
         quiet,
@@ -66,12 +66,12 @@ pub fn transcribe(
         is_fresh: false,
     };
     for (nth, (_, event)) in trace.iter().enumerate() {
-        scribe.observe(event).map_err(|deviation| format!("moment {nth}: {deviation}"))?;
+        writer.observe(event).map_err(|deviation| format!("moment {nth}: {deviation}"))?;
     }
-    Ok(scribe.told)
+    Ok(writer.told)
 }
 
-struct Scribe {
+struct TranscriptWriter {
     // Wide: one field for each thing that the reader of a trace must remember.
     told: Transcript,
     ring: RingParameters,
@@ -84,8 +84,8 @@ struct Scribe {
     /// The next read that the recovery must repeat.
     next: usize,
     asked: BTreeMap<usize, Role>,
-    /// Batches that were asked for and have not visibly begun; the accesses of the others, and how many of those have
-    /// begun.
+    /// The batches that were requested and have not visibly begun; the accesses of the others, and how many of those
+    /// have begun.
     waiting: VecDeque<usize>,
     counted: u64,
     begun: u64,
@@ -94,7 +94,7 @@ struct Scribe {
     /// The steps of off-line work in flight, the oldest first, and how many there were in all.
     steps: Vec<Step>,
     steps_begun: usize,
-    /// True if nothing new was asked for since the vault was opened.
+    /// True if nothing new was requested since the vault was opened.
     is_fresh: bool,
 }
 
@@ -115,7 +115,7 @@ enum Access {
 struct Step {
     number: usize,
     phase: Phase,
-    /// The buckets that it writes.
+    /// The buckets that the step writes.
     buckets: Vec<Bucket>,
 }
 
@@ -128,7 +128,7 @@ enum Phase {
     Written,
 }
 
-impl Scribe {
+impl TranscriptWriter {
     fn observe(&mut self, event: &TraceEvent) -> Result<(), String> {
         match event {
             TraceEvent::Opens { checkpoint } => {
@@ -164,7 +164,7 @@ impl Scribe {
             TraceEvent::Asks { .. } | TraceEvent::Dies => {}
             TraceEvent::Answered(nth) => {
                 let role = self.asked.remove(nth);
-                // The first reads of a recovery come in the announced order, an access's too.
+                // The first reads of a recovery come in the announced order, also those of an access.
                 if role.is_some() && !self.opening {
                     self.access_begins();
                 }

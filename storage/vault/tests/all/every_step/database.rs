@@ -1,10 +1,11 @@
-//! The database itself: data is durable before anything points to it, and what was acknowledged is there, or its
-//! absence is detected.
+//! The database itself: data is durable before anything points to it. Acknowledged changes are there, or their absence
+//! is detected.
 //!
-//! A database that made pages durable together with the mark that points to them would survive every crash here: it
-//! finds that the pages do not verify, and returns to the previous commit, after which nothing had been acknowledged.
-//! But then a page that is corrupted **after** the acknowledgement looks like such a crash too, and acknowledged data
-//! is lost silently. So the order is checked in the log, and sectors of acknowledged commits are corrupted.
+//! A database that made pages durable together with the mark that points to them would survive every crash here. It
+//! would find that the pages do not verify, and return to the previous commit. Nothing was acknowledged after that
+//! commit. But then a page that is corrupted **after** the acknowledgement looks like such a crash too, and
+//! acknowledged data is lost silently. So the order is checked in the log, and sectors of acknowledged commits are
+//! corrupted.
 
 use super::explorer::Effort;
 use super::machine::{Machine, runtime};
@@ -17,7 +18,7 @@ use ameles_vault::{VaultError, VaultHeader};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Bytes of the page that holds the database's header.
+/// The number of bytes of the page that holds the database's header.
 const HEADER: usize = 4096;
 /// The byte and the bit that say which of the last two commits is the newest.
 const NEWEST: (usize, u8) = (9, 1);
@@ -69,7 +70,7 @@ fn the_database_points_to_nothing_that_is_not_durable() {
 }
 
 /// Corrupts recently written sectors at every step of a lifecycle at which the machine may be killed. The vault must
-/// detect it, or have everything that was acknowledged. Returns how often it detected it.
+/// detect it, or have everything that was acknowledged. Returns the number of times that the vault detected the damage.
 fn corrupt_everywhere(header: &VaultHeader, effort: Effort) -> usize {
     let (effects, entries) = run_machine(header).records();
     let (runtime, machine_state, mut rng) =

@@ -9,7 +9,7 @@ use ameles_vault::{VaultError, VaultHeader};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
-/// More than anything here takes, in tokio's time.
+/// A time that is longer than anything here takes, in tokio's time.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 fn new_machine(header: &VaultHeader) -> Machine {
@@ -56,8 +56,8 @@ fn refuse_everywhere(header: &VaultHeader, how: ErrorKind, is_told: impl Fn(&Vau
     println!("{how} after each of {changes} changes in {:?}", began.elapsed());
 }
 
-/// Runs on a disk with a reserve that is full from a change of the second opening on, or never. It has space again in
-/// the third. Returns the changes of the second, and whether writes were refused in it.
+/// Runs on a disk with a reserve. The disk is full from a change of the second opening on, or never. It has space again
+/// in the third opening. Returns the changes of the second opening, and whether writes were refused in it.
 fn run_until_there_is_room(header: &VaultHeader, full_after: Option<u64>) -> (u64, bool) {
     let mut machine = new_machine(header);
     machine.has_reserve = true;
@@ -117,7 +117,7 @@ fn is_full(error: &VaultError) -> bool {
     matches!(error, VaultError::DiskFull)
 }
 
-/// The text is the operating system's.
+/// The text comes from the operating system.
 fn is_read_only(error: &VaultError) -> bool {
     matches!(error, VaultError::Disk(_)) && error.to_string().to_lowercase().contains("read-only")
 }

@@ -9,7 +9,7 @@ use ameles_vault::{JournalPlace, VaultHeader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::runtime::Runtime;
 
-/// Of this many crashes, the recovery of one crashes again, at each of its steps. If all did, a lifecycle would take
+/// The number of crashes to one whose recovery crashes again, at each of its steps. If all did, a lifecycle would take
 /// over an hour.
 const CRASHES_TO_ONE_AGAIN: usize = 50;
 
@@ -26,7 +26,7 @@ impl Effort {
     /// Every step of a lifecycle.
     pub const EVERY_STEP: Effort = Effort { stride: 1 };
 
-    /// Returns whether this step of so many is tested. Lifecycles of different lengths begin at different steps.
+    /// Returns whether this step of this many is tested. Lifecycles of different lengths begin at different steps.
     pub fn includes(self, at: usize, of: usize) -> bool {
         at % self.stride == of % self.stride
     }
@@ -37,9 +37,9 @@ impl Effort {
 pub struct Summary {
     /// The effects of the lifecycle: changes and syncs of the disk, requests to the store.
     pub effects: usize,
-    /// Crashes of the lifecycle.
+    /// The number of crashes of the lifecycle.
     pub crashes: usize,
-    /// Crashes of recoveries.
+    /// The number of crashes of recoveries.
     pub again: usize,
     /// Restores from a store alone.
     pub restored: usize,
@@ -122,7 +122,7 @@ impl Explorer<'_> {
         ways.map(crash).collect()
     }
 
-    /// Lets the vault recover, and checks everything; if asked for, also after a crash at each step of the recovery.
+    /// Lets the vault recover, and checks everything; if requested, also after a crash at each step of the recovery.
     fn recover(&mut self, machine_state: MachineState, model: &dyn Fn() -> Model, when: &str, again: bool) {
         let before = machine_state.fork();
         let mut machine = Machine::new(self.header, machine_state, model(), self.rng.seed());
@@ -168,7 +168,7 @@ fn has_changed(at: usize, effects: &[Effect], entries: &ModelEvents) -> bool {
     at == 0 || is_told || !matches!(effects[at - 1], Effect::Asked)
 }
 
-/// Runs `work`, and says where it was if it panics.
+/// Runs `work`. If it panics, the message says at which step.
 fn with_context<T>(when: &str, work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();

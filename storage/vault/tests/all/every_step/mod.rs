@@ -1,10 +1,10 @@
-//! A small vault that crashes at **every** step: before and after each change and sync of its trusted disk and each
-//! request to its store, and again at every step of the recovery. The tests do not know what the vault keeps where: the
-//! steps are counted at the disk and at the store. A usual run tests every eighth step of a lifecycle, and each
-//! lifecycle begins at another one; a thorough run tests all.
+//! A small vault that crashes at **every** step: before and after each change and sync of its trusted disk, and each
+//! request to its store. It crashes again at every step of the recovery. The tests do not know what the vault keeps
+//! where: the steps are counted at the disk and at the store. A usual run tests every eighth step of a lifecycle, and
+//! each lifecycle begins at another one; a thorough run tests all.
 //!
 //! One lifecycle is logged, and the log gives the state between any two of its steps. From each of these states the
-//! vault must open, hold what was acknowledged, and leave nothing in the store that it does not need; from each store
+//! vault must open, have everything that was acknowledged, and leave only needed objects in the store. From each store
 //! alone, the state of the last receipt must be restorable.
 //!
 //! If `AMELES_SIM_SEEDS` is above the usual number, all steps of a lifecycle are tested, and there is one lifecycle
@@ -30,7 +30,7 @@ use std::time::Instant;
 const CAPACITY: u64 = 16;
 const BLOCK_BYTES: u32 = 16;
 const BATCH: u32 = 2;
-/// The number of the simulation's seeds above which more is done here, too.
+/// The usual number of the simulation's seeds. If a run has more, these tests do more too.
 pub const USUAL: u64 = 2000;
 
 /// A vault with this scheme whose short lifecycle has everything that a long one has.
@@ -39,14 +39,14 @@ fn around(scheme: SchemeParameters) -> VaultHeader {
     header(VaultParameters { scheme, ship_every: 3, rows_bytes: 256, ..few }, 1)
 }
 
-/// The same vault with its journal in the store.
+/// The vault with its journal in the store.
 fn with_journal_in_store(header: &VaultHeader) -> VaultHeader {
     let mut header = header.clone();
     header.parameters.journal = JournalPlace::Store;
     header
 }
 
-/// The same vault with stash and tree top on the trusted disk.
+/// The vault with stash and tree top on the trusted disk.
 fn with_top_on_disk(header: &VaultHeader) -> VaultHeader {
     let parameters = crate::support::with_top_on_disk(header.parameters.clone());
     VaultHeader { parameters, ..header.clone() }
@@ -69,12 +69,12 @@ pub fn path(with_top: bool) -> VaultHeader {
     around(SchemeParameters::Path(PathParameters { top, ..planned }))
 }
 
-/// Returns whether more seeds are asked for than in a usual run.
+/// Returns whether more seeds are requested than in a usual run.
 pub fn is_thorough() -> bool {
     number("AMELES_SIM_SEEDS").is_some_and(|asked| asked > USUAL)
 }
 
-/// This many, or several times as many in a thorough run.
+/// Returns this number, or several times as many in a thorough run.
 pub fn more_if_thorough(usual: u64, times: u64) -> u64 {
     if is_thorough() { times * usual } else { usual }
 }

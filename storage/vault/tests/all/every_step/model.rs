@@ -1,5 +1,5 @@
-//! The model of a lifecycle: what was asked and what was acknowledged, next to the log of effects. It can be rebuilt
-//! for any point of the log.
+//! The model of a lifecycle: the requests and the acknowledgements, next to the log of effects. It can be rebuilt for
+//! any point of the log.
 
 use crate::simulation::registers::{Registers, Tick};
 use crate::simulation::rows::RowsModel;
@@ -21,9 +21,9 @@ pub enum ModelEvent {
         block: u64,
         write: u64,
     },
-    /// Something else is asked for.
+    /// Something else is requested.
     Asks,
-    /// A block was read that was asked for at this tick.
+    /// A block was read that was requested at this tick.
     Read {
         block: u64,
         from: Tick,
@@ -31,7 +31,7 @@ pub enum ModelEvent {
     },
     Commits(Vec<RowChange>),
     Committed,
-    /// A receipt was returned that was asked for at this tick.
+    /// The receipt that was requested at this tick was returned.
     Got {
         receipt: Receipt,
         from: Tick,
@@ -153,7 +153,7 @@ impl ModelRecorder {
         ModelRecorder(Rc::new(RefCell::new((model, ModelEvents::new()))), effect_log.clone())
     }
 
-    /// Records an event. Returns its number for something asked for, and for a write the payload too.
+    /// Records an event. Returns its number for something requested, and for a write the payload too.
     pub fn record(&self, entry: ModelEvent) -> (u64, Vec<u8>) {
         let (model, entries) = &mut *self.0.borrow_mut();
         entries.push((self.1.len(), entry.clone()));

@@ -1,5 +1,5 @@
-//! The trusted disk is full: writes are refused, reads continue for as long as documented, lists and deletions always
-//! do, and everything continues when there is space again. Nothing acknowledged is lost.
+//! The trusted disk is full. Writes are refused, reads continue for as long as documented, and lists and deletions
+//! always continue. Everything continues when there is space again. Nothing acknowledged is lost.
 
 use super::fixture::{BLOCKS, FullVault, LATER, vault_header};
 use crate::support::effect_log::{EffectLog, LoggingStore};

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 pub(super) const BLOCKS: u64 = 64;
 const BLOCK_BYTES: usize = 32;
-/// More than the interval between two checks for space.
+/// A time that is longer than the interval between two checks for space.
 pub(super) const LATER: Duration = Duration::from_secs(10);
 
 pub(super) fn vault_header() -> VaultHeader {

@@ -27,7 +27,7 @@ pub(super) struct StoreLimits {
     pub(super) loses_deletions: Cell<bool>,
     /// The time that a deletion takes, in tokio's time.
     pub(super) deletion_takes: Cell<Duration>,
-    /// A blob whose name starts so is stored, but never answered.
+    /// A blob whose name starts with this is stored, but the request is never answered.
     pub(super) answers_nothing_to: Cell<Option<&'static str>>,
     /// Something else takes the room that deletions free.
     pub(super) stays_full: Cell<bool>,
@@ -39,7 +39,7 @@ pub(super) struct StoreLimits {
 pub(super) enum StoreEvent {
     /// A write of this object found no room.
     Refused(String),
-    /// This many buckets were deleted.
+    /// The vault deleted this many buckets.
     Deleted(usize),
 }
 

@@ -1,4 +1,4 @@
-//! A disk is full: the trusted disk, or the store's.
+//! A disk is full: the trusted disk, or the disk of the store.
 
 mod disk;
 mod fixture;

@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Seeds of a usual run; a thorough one has ten times as many.
+/// The number of seeds of a usual run; a thorough one has ten times as many.
 const SEEDS: u64 = 75;
 
 /// The time of a gateway's answer, and the answer.

@@ -1,4 +1,4 @@
-//! Lease checks come at public times, whatever is asked, and however long the disk takes for it.
+//! Lease checks come at public times, for any requests and any delays of the disk.
 
 use super::Machine;
 use crate::promises::fixture::{CAPACITY, VaultFixture, block};
@@ -89,8 +89,7 @@ fn looks_come_at_the_same_times_under_silence_and_a_flood() {
     }
 }
 
-/// This disk blocks the whole thread while it syncs, twice for each commit. A check that this delays does not delay
-/// later ones.
+/// The thread waits while this disk syncs, twice for each commit. A check that this delays does not delay later ones.
 #[test]
 fn a_look_that_this_machine_is_too_busy_for_delays_no_other() {
     let sync = Duration::from_millis(450);

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The longest that anything about a lease takes, apart from the network: a lease and a check.
+/// The maximum time of anything about a lease, without the network: a lease and a check.
 const LONG_ENOUGH: Duration = Duration::from_secs(100);
 
 /// A machine in virtual time, which can be suspended: its own clock then runs on, and the runtime's does not.

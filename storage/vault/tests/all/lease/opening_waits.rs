@@ -107,7 +107,7 @@ async fn a_wait_that_is_cut_off_is_waited_by_the_next_opening() {
     assert_eq!(open(&fixture, &another, true).await.unwrap(), LEASE);
 }
 
-/// The same for a restore: what it has written cannot be opened before it is complete.
+/// The same promise for a restore: its objects cannot be opened before it is complete.
 #[tokio::test(start_paused = true)]
 async fn a_takeover_that_is_cut_off_while_it_waits_leaves_nothing_that_can_be_served() {
     let fixture = written(&Machine::new("one")).await;

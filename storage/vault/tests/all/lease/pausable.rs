@@ -1,4 +1,4 @@
-//! A process that is paused for a while: nothing of it runs, and time goes on.
+//! A process that is paused for a while: nothing of it runs, and time continues.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

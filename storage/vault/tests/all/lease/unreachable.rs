@@ -1,4 +1,4 @@
-//! A store that cannot be reached for a while: nothing is answered after the lease expires, nothing is lost, and the
+//! A store that cannot be reached for a while. Nothing is answered after the lease expires, nothing is lost, and the
 //! vault continues when the store is back.
 
 use super::{Flag, Machine};

@@ -16,7 +16,7 @@ pub struct NamedBlock {
 pub struct NameModel {
     blocks: u64,
     acknowledged: BTreeMap<u8, NamedBlock>,
-    /// Changes of names that were sent and not acknowledged.
+    /// The changes of names that were sent and not acknowledged.
     sent: BTreeMap<u8, Option<NamedBlock>>,
     free: BTreeSet<u64>,
     contents: u64,

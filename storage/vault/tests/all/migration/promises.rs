@@ -14,7 +14,7 @@ use ameles_vault::{
 use std::panic::catch_unwind;
 use tokio::task::LocalSet;
 
-/// Lifecycles of a usual run; a thorough one has ten times as many.
+/// The number of lifecycles of a usual run; a thorough one has ten times as many.
 const LIVES: u64 = 75;
 
 #[test]

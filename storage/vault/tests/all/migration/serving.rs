@@ -10,7 +10,7 @@ pub enum Serving {
     Sound,
     /// The test's own mirroring, without a flaw.
     SoundOutside,
-    /// Reads go to the old vault alone.
+    /// Reads go only to the old vault.
     ReadsSkipTheSuccessor,
     /// Reads are answered when the old vault has answered, and do not wait for the successor's dummy.
     ReadsAreAnsweredEarly,

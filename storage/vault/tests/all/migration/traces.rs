@@ -21,9 +21,9 @@ use tokio::time::{Instant, sleep};
 const BLOCKS: u64 = 64;
 const BLOCK_BYTES: u32 = 16;
 const MAX_BATCH: u32 = 4;
-/// Calls of a client, and batches of the copier between them.
+/// The number of calls of a client, and also of the copier's batches between them.
 const STEPS: u64 = 40;
-/// Longer than an access and the evictions after it take.
+/// A pause that is longer than an access and its evictions.
 const PAUSE: Duration = Duration::from_secs(3);
 const QUICK: Duration = Duration::from_millis(40);
 const SLOW: Duration = Duration::from_millis(300);
@@ -93,7 +93,7 @@ struct VaultSide {
 }
 
 impl VaultSide {
-    /// A vault with every block, and thereby every bucket, written.
+    /// A vault in which every block, and so every bucket, is written.
     async fn new(round_trip: Duration, seed: u64) -> Self {
         let header = header(vault_parameters(), seed);
         let memory = VersionedMemory::new(header.parameters.layout());

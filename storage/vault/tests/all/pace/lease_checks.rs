@@ -8,7 +8,7 @@ use crate::support::intercepted::Request;
 use crate::support::recorder::TraceEvent;
 use std::time::Duration;
 
-/// The times of the lease checks since the opening began. What an opening reads before its claim is none.
+/// The times of the lease checks since the opening began. The reads of an opening before its claim are not checks.
 fn checks(lifecycle: &LifecycleResult) -> Vec<Duration> {
     let opened =
         lifecycle.trace.iter().find(|(_, event)| matches!(event, TraceEvent::Opens { .. })).unwrap().0;

@@ -37,7 +37,7 @@ pub struct LifecycleResult {
     pub trace: Vec<TimedEvent>,
     pub deaths: usize,
     pub early_deaths: usize,
-    /// Requests and accesses that were answered, and how long the slowest took.
+    /// The number of requests and accesses that were answered, and how long the slowest took.
     pub answered: u64,
     pub accesses: u64,
     pub slowest: Duration,
@@ -86,7 +86,7 @@ struct Body {
 }
 
 impl Body {
-    /// A vault with every block, and thereby every bucket, written.
+    /// A vault in which every block, and so every bucket, is written.
     async fn new(public: &PublicFacts, pacing: Pacing, mix: Mix, seed: u64) -> Self {
         let mut secret = TestRng::of(seed);
         let memory = VersionedMemory::new(public.parameters.layout());

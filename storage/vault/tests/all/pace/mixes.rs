@@ -14,9 +14,9 @@ const BLOCKS: u64 = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mix {
-    /// No client asks for anything.
+    /// No client requests anything.
     Silence,
-    /// Six clients ask for as much as they can get.
+    /// Six clients request as much as they can.
     Flood,
     /// The same block is written over and over, together with rows.
     Hammer,
@@ -115,7 +115,7 @@ impl Client {
         }
     }
 
-    /// Blocks that no other client uses.
+    /// Returns the number of blocks that no other client uses.
     fn block(&mut self) -> u64 {
         let own = BLOCKS / 8;
         self.nth * own + self.rng.below(own)

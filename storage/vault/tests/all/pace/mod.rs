@@ -36,7 +36,7 @@ const QUICK: Duration = Duration::from_millis(40);
 const SLOW: Duration = Duration::from_millis(1100);
 /// The resolution of tokio's timers. It is visible where the time of local work is part of the simulation.
 const GRAIN: Duration = Duration::from_millis(1);
-/// Lifecycles under each mix.
+/// The number of lifecycles under each mix.
 const LIVES: u64 = 6;
 const DEATHS: usize = 6;
 
@@ -72,7 +72,7 @@ fn public(nth: u64, round_trip: Duration, deaths: usize) -> PublicFacts {
     }
 }
 
-/// The same with the journal in the store.
+/// The facts with the journal in the store.
 fn with_journal_in_store(public: PublicFacts) -> PublicFacts {
     let parameters = VaultParameters { journal: JournalPlace::Store, ..public.parameters };
     PublicFacts { parameters, ..public }
@@ -92,7 +92,7 @@ fn shown(lifecycle: &LifecycleResult) -> Vec<(Duration, Shape)> {
     shape
 }
 
-/// The same without levels.
+/// Removes the levels from the events.
 fn coarse(mut shown: Vec<(Duration, Shape)>) -> Vec<(Duration, Shape)> {
     for (_, shape) in &mut shown {
         if let Shape::Reads(.., levels) = shape {
@@ -203,15 +203,15 @@ fn a_pacer_that_follows_the_load_is_caught() {
     assert!(!parts(Pacing::SoundOutside));
 }
 
-/// A disk that takes some time for each byte: a write's record takes longer to be durable than a read's.
+/// A disk that takes some time for each byte: a write's record takes longer to be durable than the record of a read.
 fn on_a_slow_disk(nth: u64) -> PublicFacts {
     let sync_takes = Some((Duration::from_millis(1), Duration::from_micros(1)));
     let parameters = vault_parameters(2048);
     PublicFacts { parameters, sync_takes, ..public(nth, QUICK, 0) }
 }
 
-/// Only the requests to the store: an answer is recorded here when the vault sees it, and while this disk is busy the
-/// vault sees nothing.
+/// Returns the requests to the store only. An answer is recorded when the vault sees it, and the vault sees nothing
+/// while this disk is busy.
 fn asked(lifecycle: &LifecycleResult) -> Vec<(Duration, Shape)> {
     let mut shown = shown(lifecycle);
     shown.retain(|(_, shape)| !matches!(shape, Shape::Other(TraceEvent::Answered(_))));

@@ -53,7 +53,7 @@ impl VaultFixture {
         }
     }
 
-    /// The same vault at the same store, with a copy of the trusted disk.
+    /// This vault at the same store, with a copy of the trusted disk.
     pub fn with_copied_disk(&self) -> VaultFixture {
         let (header, store) = (self.header.clone(), self.store.clone());
         VaultFixture { header, store, disk: self.disk.image(), seed: Cell::new(self.seed.get() + 1000) }
@@ -76,7 +76,7 @@ impl VaultFixture {
         self.setup_over(disk, self.store.clone())
     }
 
-    /// The same with another store.
+    /// Returns the setup with another store.
     pub fn setup_over(&self, disk: &TrustedDisk, store: impl VaultStore) -> Setup<AnyStore> {
         self.seed.set(self.seed.get() + 1);
         setup(disk, store, self.seed.get())

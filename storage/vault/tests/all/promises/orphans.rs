@@ -34,7 +34,7 @@ async fn restore_copy(fixture: &VaultFixture, expect: Option<Receipt>) -> Result
     restore(copy.setup(&disk), options).await
 }
 
-/// A vault that was killed in service, with everything that its store ever held brought back: all deleted objects are
+/// A vault that was killed in service. All objects that its store ever had are back, so all deleted objects are
 /// orphans.
 async fn closed_vault(seed: u64) -> (VaultFixture, Receipt) {
     let fixture = VaultFixture::new().await;
@@ -305,7 +305,7 @@ async fn a_planted_checkpoint_name_does_not_keep_the_owner_of_a_receipt_from_a_r
     let text = error.to_string();
     assert!(error.is_tampering() && text.contains(&planted) && text.contains("--expect"), "{text}");
     assert_eq!(restore_copy(&fixture, Some(receipt)).await.unwrap().vault, receipt.vault);
-    // A name that the vault would not choose is not a checkpoint's.
+    // A name that the vault would not choose is not the name of a checkpoint.
     Blobs::remove(&fixture.store, &planted).await.unwrap();
     fixture.store.put("checkpoint/ffffffff-1", &[3; 1000]).await.unwrap();
     restore_copy(&fixture, None).await.unwrap();

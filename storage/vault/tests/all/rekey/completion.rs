@@ -99,7 +99,7 @@ async fn a_vault_changes_its_key_while_it_is_served_and_the_old_key_opens_nothin
         owner.change_key().await.unwrap();
         let refusal = owner.open(old_key(), async |_| {}).await.unwrap_err();
         assert!(matches!(refusal, VaultError::WrongKey), "{name}: {refusal}");
-        // Its requests alternate with the callers'.
+        // Its requests alternate with those of the callers.
         let store = LoggingStore::over(owner.store.clone(), EffectLog::default(), TestRng::of(5));
         owner
             .open_over(store, new_key(), async |vault| {
@@ -160,7 +160,7 @@ async fn a_change_of_a_vault_that_was_killed_keeps_what_its_journal_holds() {
         owner.change_key().await.unwrap();
         owner
             .open(new_key(), async |vault| {
-                // What either key has sealed is intact.
+                // The objects of both keys are intact.
                 check(vault).await;
                 for block in 0..7 {
                     let read = vault.read(ameles_core::types::BlockId(block)).await.unwrap();

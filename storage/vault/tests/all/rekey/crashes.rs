@@ -4,7 +4,7 @@
 //! The log begins while the vault is served with the old key, and ends after it was served with the new one for a while
 //! after the change. Blocks are written all the time, each time with new contents.
 //!
-//! Where a lifecycle has more than 250 effects, one of several consecutive ones is tested; the seed chooses which. If
+//! If a lifecycle has more than 250 effects, one of several consecutive ones is tested; the seed chooses which. If
 //! `AMELES_SIM_SEEDS` is above the usual number, all are.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
@@ -73,7 +73,7 @@ impl WriteLog {
 /// A key change with its log.
 struct KeyChangeRun {
     header: VaultHeader,
-    /// The state at its beginning.
+    /// The state at the beginning of the change.
     begin: MachineState,
     /// Everything sealed on the disk at that time.
     sealed: BTreeSet<Vec<u8>>,
@@ -106,7 +106,7 @@ async fn run_key_change(parameters: VaultParameters, rng: &mut TestRng) -> KeyCh
 }
 
 impl KeyChangeRun {
-    /// Continues after a crash after this many effects, whatever it has left, and checks everything.
+    /// Continues after a crash after this many effects, and checks everything.
     async fn recover_and_check(&self, machine_state: MachineState, at: usize, seed: u64) {
         let owner = Owner::at(&self.header, machine_state.store, machine_state.disk, seed);
         let allowed = |block| self.writes.allowed(block, at);
@@ -129,7 +129,7 @@ impl KeyChangeRun {
                 let found = compare(vault, allowed).await;
                 wait(vault).await;
                 if self.header.parameters.tree_top == TreeTopPlace::Disk {
-                    // Payloads that are on the disk alone are read from there again.
+                    // Payloads that are only on the disk are read from there again.
                     compare(vault, |block| vec![found[block as usize]]).await;
                 }
                 check(vault).await;

@@ -82,7 +82,7 @@ impl Owner {
         self.open_over(self.store.clone(), key, work).await
     }
 
-    /// The same with another store.
+    /// Does the same as [`open`](Self::open) with another store.
     pub async fn open_over<T>(
         &self,
         store: impl VaultStore,

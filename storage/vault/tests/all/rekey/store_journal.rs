@@ -1,5 +1,6 @@
-//! A key change of a vault whose journal is in the store: the ends of journals are resealed, what a crash has left on
-//! the disk alone still gets to the store, and a restore in the middle of the change has what either key has sealed.
+//! A key change of a vault whose journal is in the store: the ends of journals are resealed, records that a crash has
+//! left only on the disk still get to the store, and a restore in the middle of the change has the objects of both
+//! keys.
 
 use super::completion::{SECRET, assert_complete, assert_nothing_is_left_of, sealed_on};
 use super::openable_objects::opened_by;

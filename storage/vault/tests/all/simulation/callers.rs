@@ -26,10 +26,10 @@ pub struct Model {
     pub registers: Registers,
     pub rows: RowsModel,
     pub status: Status,
-    /// The newest receipt, and a tick before its checkpoint was asked for.
+    /// The newest receipt, and a tick before its checkpoint was requested.
     pub receipt: Option<(Receipt, Tick)>,
     pub acknowledged: u64,
-    /// Held by the caller whose commit of rows waits for the store: the model knows no concurrent commits.
+    /// The lock of the caller whose commit of rows waits for the store: the model knows no concurrent commits.
     pub committing: Rc<Mutex<()>>,
     /// No emergency eviction may happen.
     pub has_planned_stash: bool,
@@ -73,7 +73,7 @@ impl Caller {
         }
     }
 
-    /// A few blocks are asked for more often than the others.
+    /// A few blocks are requested more often than the others.
     fn block(&mut self) -> u64 {
         let capacity = self.vault.capacity();
         if self.rng.percent(50) { self.rng.below(4) } else { self.rng.below(capacity) }

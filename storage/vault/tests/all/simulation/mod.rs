@@ -23,7 +23,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use summary::Summary;
 
-/// Seeds of one run of the test.
+/// The number of seeds of one run of the test.
 const SEEDS: u64 = 400;
 
 pub fn number(variable: &str) -> Option<u64> {
@@ -66,7 +66,7 @@ fn run_until(
     found.into_inner().expect("no worker panics")
 }
 
-/// Runs seeds in an environment in which every promise must hold, or the one that is asked for.
+/// Runs seeds in an environment in which every promise must hold, or the one that is requested.
 fn run_all(seeds: u64, kind: Environment) -> Option<Summary> {
     if let Some(seed) = number("AMELES_SIM_SEED") {
         run_log::keep();

@@ -21,7 +21,7 @@ pub struct Registers {
 struct Register {
     /// Every write since the vault was made, by its number, and when it must have happened, if at all.
     writes: BTreeMap<u64, Span>,
-    /// Spans within which the block held the bytes of a write: its own if it was acknowledged, and those of reads.
+    /// The spans within which the block held the bytes of a write: its own if it was acknowledged, and those of reads.
     held: Vec<(u64, Span)>,
 }
 
@@ -45,7 +45,7 @@ impl Registers {
         }
     }
 
-    /// The same, with writes numbered after `last`, so that nobody else's bytes are taken for theirs.
+    /// These registers, with writes numbered after `last`, so that nobody else's bytes are taken for theirs.
     pub fn numbered_after(self, last: u64) -> Self {
         Registers { writes: last, ..self }
     }
@@ -81,10 +81,10 @@ impl Registers {
         }
     }
 
-    /// Checks a read that was asked for at `from` and has returned these bytes now.
+    /// Checks a read that was requested at `from` and has returned these bytes now.
     ///
     /// # Panics
-    /// If they are no write's, or those of one that was overwritten before `from`.
+    /// If they are not those of a write, or those of one that was overwritten before `from`.
     pub fn read(&mut self, block: u64, from: Tick, bytes: &[u8]) {
         let span = Span { from, until: Some(self.tick()) };
         let write = self.blocks[block as usize].seen(block, span, bytes);

@@ -33,12 +33,12 @@ impl RowsModel {
         table
     }
 
-    /// Bytes that the table takes.
+    /// Returns the number of bytes that the table takes.
     pub fn used(&self) -> u64 {
         used(&self.table)
     }
 
-    /// Returns whether it is known which state the table has.
+    /// Returns whether the state of the table is known.
     pub fn is_certain(&self) -> bool {
         self.instead.is_empty()
     }

@@ -28,7 +28,7 @@ use tokio::task::{LocalSet, spawn_local};
 pub enum Environment {
     /// The environment behaves as promised.
     Sound,
-    /// The same with a provider's limits: lists in pages, a largest put, bursts of refusals.
+    /// The store has a provider's limits: lists in pages, a maximum size of a put, bursts of refusals.
     Provider,
     /// The trusted disk acknowledges syncs and forgets them.
     LyingDisk,
@@ -55,7 +55,7 @@ pub(super) struct Run {
     scenario: Scenario,
     header: VaultHeader,
     pub(super) disk: FragileDisk,
-    /// Copies of the disk, made after openings that failed.
+    /// The copies of the disk, made after openings that failed.
     pub(super) disk_copies: Vec<FragileDisk>,
     violation: Violation,
     pub(super) checked_store: CheckedStore,
@@ -75,9 +75,9 @@ enum Ending {
     Changes(u64),
     /// The disk is full after this many changes.
     Full(u64),
-    /// It is dropped when the callers are done.
+    /// The vault is dropped when the callers are done.
     Late,
-    /// It is closed, by a call or by dropping the last handle.
+    /// The vault is closed, by a call or by dropping the last handle.
     Close { by_call: bool },
 }
 
@@ -365,7 +365,7 @@ impl Run {
         }
     }
 
-    /// Closes the vault; `None` if it did not get that far.
+    /// Closes the vault. Returns `None` if the vault was not closed.
     async fn close(&mut self, vault: &Vault, ending: Ending) -> Option<()> {
         let from = self.model.0.borrow_mut().registers.tick();
         if ending == (Ending::Close { by_call: true }) {

@@ -1,4 +1,4 @@
-//! The events of a run, printed if a seed is run alone.
+//! The events of a run, printed if only one seed is run.
 
 use std::cell::RefCell;
 

@@ -17,7 +17,7 @@ pub struct Scenario {
     /// The longest delay of most messages, in milliseconds.
     pub slowest: u64,
     pub callers: u64,
-    /// Openings that a crash or a failure may end, before the last one.
+    /// The number of openings that a crash or a failure may end, before the last one.
     pub openings: u64,
     /// The maximum number of requests of a caller in one opening.
     pub requests: u64,

@@ -73,7 +73,7 @@ impl Watcher {
         seen.replayed_from = seen.reads.len();
     }
 
-    /// Records whether reads belong to a full check, which reads all slots in order, whatever was asked before.
+    /// Records whether reads belong to a full check, which reads all slots in order, after any requests.
     pub fn checking(&self, checking: bool) {
         self.seen.borrow_mut().checking = checking;
     }

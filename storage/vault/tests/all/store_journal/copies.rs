@@ -6,7 +6,7 @@ use crate::support::host_named;
 use ameles_core::types::BlockId;
 use ameles_vault::{RowChange, Setup, Vault, VaultError};
 
-/// Without the journal, an older copy could open here.
+/// An older copy could open here without the journal.
 #[tokio::test(start_paused = true)]
 async fn a_copy_is_told_of_each_access_and_each_change_of_rows_that_came_after_it() {
     for of_rows in [false, true] {

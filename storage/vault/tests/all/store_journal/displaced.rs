@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{Instant, sleep};
 
-/// Seeds of a usual run; a thorough one has ten times as many.
+/// The number of seeds of a usual run; a thorough one has ten times as many.
 const SEEDS: u64 = 20;
 /// The number in a block before the first write.
 const NEVER: u64 = 0;

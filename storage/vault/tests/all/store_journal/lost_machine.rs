@@ -21,7 +21,7 @@ async fn lose(fixture: VaultFixture) {
                     vault.commit_rows(vec![row.clone().into()]).await.unwrap();
                     rows.push(row);
                 }
-                // The last change of each opening is of rows alone.
+                // The last change of each opening changes only rows.
                 let gone = rows.remove(0);
                 vault.commit_rows(vec![RowChange::remove(gone.key)]).await.unwrap();
             })

@@ -24,7 +24,7 @@ fn with_journal_in_store() -> VaultParameters {
     VaultParameters { journal: JournalPlace::Store, ..parameters(64, 32, 4, 40) }
 }
 
-/// The same under Path ORAM.
+/// The vault under Path ORAM.
 fn under_path_oram() -> VaultParameters {
     let path = PathParameters::for_capacity(64, 32, 32, 4).expect("planned");
     VaultParameters { scheme: SchemeParameters::Path(path), ..with_journal_in_store() }

@@ -1,4 +1,5 @@
-//! The visible part of the journal in the store: an object for each batch, whose length follows from the batch's.
+//! The visible part of the journal in the store: an object for each batch, whose length follows from the length of the
+//! batch.
 
 use super::with_journal_in_store;
 use crate::promises::fixture::{CAPACITY, VaultFixture, block, write_all};
@@ -8,7 +9,7 @@ use ameles_store::{Event, Recorder, Request};
 use ameles_vault::{Call, JournalPlace, RowChange, Vault, VaultParameters};
 use std::collections::BTreeMap;
 
-/// The blobs that a vault asked for, in order, and the number of its other requests, of each kind.
+/// The blobs that a vault requested, in order, and the number of its other requests, of each kind.
 type VisibleObjects = (Vec<String>, BTreeMap<&'static str, usize>);
 
 /// Opens the vault, works with it, and closes it.

@@ -51,7 +51,7 @@ struct DiskState {
     refuses: Option<(u64, ErrorKind)>,
     /// The pages on the disk, if limited, and those of the reserve.
     room: Option<usize>,
-    /// The change after which no more pages are available than are used then.
+    /// The change after which no further page is available.
     room_ends_at: Option<u64>,
     reserve: usize,
     drops_syncs: bool,
@@ -86,18 +86,18 @@ impl FragileDisk {
         self.0.lock().expect("no holder of the disk panicked")
     }
 
-    /// Opens the database on it. An earlier mount must have ended, by [`unplug`](Self::unplug) or by being dropped.
+    /// Opens the database on the disk.
     pub fn mount(&self) -> Result<TrustedDisk, VaultError> {
         let mount = self.begin_mount();
         TrustedDisk::with_backends(self.backend(mount, DATABASE), self.backend(mount, SLOTS))
     }
 
-    /// Opens it; its work begins only after the caller has yielded some times.
+    /// Opens the database. Its work begins only after the caller has yielded some times.
     pub fn mount_yielding(&self) -> Result<TrustedDisk, VaultError> {
         self.mount().map(TrustedDisk::yielding)
     }
 
-    /// Opens it with a reserve for when it is full.
+    /// Opens the database with a reserve for a full disk.
     pub fn mount_with_reserve(&self) -> Result<TrustedDisk, VaultError> {
         let mount = self.begin_mount();
         let (database, slots) = (self.backend(mount, DATABASE), self.backend(mount, SLOTS));
@@ -250,12 +250,12 @@ impl FragileDisk {
         self.state().files[SLOTS].cached.clone()
     }
 
-    /// Corrupts a byte of the slot file, for good.
+    /// Corrupts a byte of the slot file permanently.
     pub fn flip_in_slot_file(&self, at: usize) {
         self.flip(SLOTS, at);
     }
 
-    /// Corrupts a byte of the database, for good, in the durable bytes too if they are that long.
+    /// Corrupts a byte of the database permanently. Corrupts it in the durable bytes too, if they are that long.
     pub fn flip_in_database(&self, at: usize) {
         self.flip(DATABASE, at);
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The size from which a read counts as large. In a small vault only the pages of large rows are this long.
 pub const LARGE: usize = 64 << 10;
-/// The time after which the gate gives up, for when whoever should open it is itself waiting for it.
+/// The time after which the gate gives up: the thread that should open it may itself be waiting for it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The work that is held up.
@@ -32,7 +32,7 @@ struct State {
 }
 
 impl Gate {
-    /// A new disk behind the gate, which reads from the medium whatever it is asked for.
+    /// A new disk behind the gate. It reads all requested bytes from the medium.
     pub fn disk(&self) -> TrustedDisk {
         let backend = Gated { inner: InMemoryBackend::new(), gate: self.clone() };
         TrustedDisk::with_shared_backends(backend, InMemoryBackend::new(), Bytes(0))
@@ -45,7 +45,7 @@ impl Gate {
         (state.shut, state.is_reached) = (Some(before), false);
     }
 
-    /// Opens it.
+    /// Opens the gate.
     pub fn open(&self) {
         self.0.0.lock().unwrap().is_reached = false;
         self.0.1.notify_all();

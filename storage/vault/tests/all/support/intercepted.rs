@@ -29,10 +29,10 @@ impl Request {
 
 /// The hooks around every request.
 pub trait Interceptor {
-    /// Called before a request, which may be refused. Returns a number for [`after`](Self::after).
+    /// Runs before a request, which may be refused. Returns a number for [`after`](Self::after).
     async fn before(&self, request: &Request) -> Result<usize, UntrustedError>;
 
-    /// Called after a request.
+    /// Runs after a request.
     async fn after(&self, _request: &Request, _nth: usize) {}
 }
 

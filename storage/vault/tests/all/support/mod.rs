@@ -44,8 +44,8 @@ pub fn parameters(capacity: u64, block_bytes: u32, batch: u32, checkpoint_every:
     }
 }
 
-/// The same with 64 blocks, a tree of four leaves and an eviction every fourth access, whatever the planner would
-/// choose, so that every kind of work occurs.
+/// The small vault with 64 blocks, a tree of four leaves and an eviction every fourth access, so that every kind of
+/// work occurs. The planner would choose other parameters.
 pub fn frequent_evictions() -> VaultParameters {
     let planned = parameters(64, 32, 4, 40);
     let SchemeParameters::Ring(ring) = planned.scheme else { unreachable!("it is planned for Ring ORAM") };
@@ -62,7 +62,7 @@ pub fn frequent_evictions() -> VaultParameters {
     VaultParameters { scheme: SchemeParameters::Ring(ring), ..planned }
 }
 
-/// The same vault with stash and tree top on the trusted disk.
+/// The vault with stash and tree top on the trusted disk.
 pub fn with_top_on_disk(parameters: VaultParameters) -> VaultParameters {
     VaultParameters { tree_top: TreeTopPlace::Disk, ..parameters }
 }
@@ -115,7 +115,7 @@ pub fn header(parameters: VaultParameters, seed: u64) -> VaultHeader {
     draw_header(&mut Entropy::of(ChaCha20Rng::seed_from_u64(seed)), parameters, None)
 }
 
-/// The machine of all tests that need only one: its clock is the runtime's, and every disk is its own.
+/// The machine of all tests that need only one: its clock is the clock of the runtime, and every disk belongs to it.
 pub fn host() -> Host {
     host_named("the only machine")
 }
@@ -155,7 +155,7 @@ pub async fn work_and_close<T>(
     done
 }
 
-/// The same small vault under every scheme.
+/// The small vault under every scheme.
 pub fn every_scheme() -> Vec<VaultParameters> {
     every_scheme_of(64, 4, 40)
 }

@@ -20,7 +20,7 @@ pub enum TraceEvent {
         checkpoint: u64,
     },
     IsOpen,
-    /// A client asks for a batch of this many accesses.
+    /// A client requests a batch of this many accesses.
     Batch(usize),
     /// The vault has begun this many accesses in all.
     Begun(u64),

@@ -13,7 +13,8 @@ impl TestRng {
         TestRng(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// Draws a seed for another generator, so that how much one generator draws does not shift what others draw.
+    /// Draws a seed for another generator. So the number of draws of one generator does not change the numbers of
+    /// others.
     pub fn seed(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -23,7 +24,7 @@ impl TestRng {
         TestRng::of(self.seed())
     }
 
-    /// Draws uniformly in `0..bound`, but for a bias below 2^-32.
+    /// Draws uniformly in `0..bound`, except for a bias below 2^-32.
     pub fn below(&mut self, bound: u64) -> u64 {
         assert_ne!(bound, 0, "there is nothing below 0");
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64

@@ -34,11 +34,11 @@ pub struct ShippedContents {
     /// The blocks of the stash.
     pub stash: Vec<u32>,
     pub rows: Vec<Row>,
-    /// The bucket versions that a restore from it reads.
+    /// The bucket versions that a restore from the checkpoint reads.
     pub needed: BTreeSet<BucketVersion>,
-    /// The names of its pieces.
+    /// The names of the checkpoint's pieces.
     pub pieces: Vec<String>,
-    /// Bytes of manifest and pieces in the store.
+    /// The number of bytes of manifest and pieces in the store.
     pub bytes: usize,
 }
 
@@ -119,7 +119,7 @@ impl ShippedContents {
     }
 }
 
-/// Words of a scheme's state: positions, slots, and a bit for each bucket.
+/// Returns the number of words of a scheme's state: positions, slots, and a bit for each bucket.
 fn scheme_words(scheme: &SchemeParameters) -> u64 {
     let layout = scheme.layout();
     match scheme {

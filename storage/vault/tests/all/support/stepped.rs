@@ -1,5 +1,5 @@
 //! Stores for stepping through an opening: every request stops before and after its effect, or the test decides the
-//! fate of a claim.
+//! result of a claim.
 
 use super::forward::forward_blob_reads;
 use super::intercepted::{Intercepted, Interceptor, Request};

@@ -21,7 +21,7 @@ const READ: Duration = Duration::from_millis(7);
 /// Workloads that could hardly differ more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Workload {
-    /// The same few blocks, which are usually in the stash.
+    /// The workload reads the same few blocks, which are usually in the stash.
     Hits,
     /// All blocks in turn, which are usually in the tree.
     Misses,
@@ -29,7 +29,7 @@ enum Workload {
     /// A single block, as often as a batch has calls.
     Repeats,
     Dummies,
-    /// Nothing was ever written: the stash stays empty for long.
+    /// The vault is empty: the stash stays empty for long.
     Empty,
 }
 
@@ -70,7 +70,7 @@ struct StepReads {
     at_once: Vec<Bucket>,
 }
 
-/// Makes a vault, fills it, and asks for batches one after the other, each when no work is due from the one before.
+/// Makes a vault, fills it, and requests batches one after the other, each when no work is due from the one before.
 async fn watch(parameters: &VaultParameters, workload: Workload, seed: u64) -> Vec<StepReads> {
     let header = header(parameters.clone(), seed);
     let disk = FragileDisk::default();
@@ -132,7 +132,7 @@ async fn settle(vault: &Vault) {
     assert_eq!(vault.status().evictions_pending, 0);
 }
 
-/// Blocks for which a bucket has room.
+/// Returns the number of blocks for which a bucket has room.
 fn room(parameters: &VaultParameters, bucket: Bucket) -> usize {
     match &parameters.scheme {
         SchemeParameters::Ring(ring) => {

@@ -12,7 +12,7 @@ use crate::support::{
 use ameles_core::types::BlockId;
 use ameles_vault::{Call, SchemeParameters, TreeTopPlace, VaultError, VaultParameters, read_header, restore};
 
-/// Such vaults.
+/// Returns the vaults with a tree top on disk.
 fn vaults() -> Vec<VaultParameters> {
     let schemes = every_scheme().into_iter();
     let has_top = |made: &VaultParameters| !matches!(made.scheme, SchemeParameters::Trivial(_));
@@ -90,8 +90,8 @@ async fn a_place_that_is_spoilt_at_any_time_is_an_error_and_never_wrong_data() {
     assert!(noticed > 50, "{noticed} were noticed");
 }
 
-/// Blocks are written with the contents that they have, so that whatever a power loss leaves holds the same; a payload
-/// in another's slot would not open.
+/// Blocks are written with the contents that they already have. So a power loss leaves the same contents; a payload in
+/// another block's slot would not open.
 #[tokio::test(start_paused = true)]
 async fn a_place_that_a_checkpoint_names_is_not_written_before_the_next_one_is_durable() {
     let fixture = VaultFixture::with(header(with_top_on_disk(frequent_evictions()), 1)).await;
@@ -156,7 +156,7 @@ async fn memory_holds_what_came_since_the_last_checkpoint_and_no_more() {
             .0;
         // A stash grows by an eighth, or some blocks, at a time; the directory of slots is counted with its capacity.
         assert!(peak < bound + bound / 8 + 40 * BLOCK_BYTES, "{peak} bytes, and {bound} at most");
-        // What is there at an opening is not read into memory.
+        // The payloads that are there at an opening are not read into memory.
         let opened = fixture.open(async |vault| vault.status().trusted_bytes).await.unwrap().0;
         assert!(!on_disk || opened < BLOCKS * 200, "{opened} bytes at an opening");
         max.push(peak);

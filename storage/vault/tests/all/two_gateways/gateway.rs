@@ -127,7 +127,7 @@ impl Gateway {
         (0..callers).map(caller).collect()
     }
 
-    /// Has the vault check the store: a checkpoint is uploaded, or [`end`](Self::end) says why not.
+    /// Lets the vault check the store: a checkpoint is uploaded, or [`end`](Self::end) says why not.
     pub async fn check_store(&self) {
         if let Some(vault) = self.vault() {
             let _ = vault.checkpoint().await;

@@ -37,7 +37,7 @@ use store::{Flaw, Shared};
 use tokio::runtime::Builder;
 use tokio::task::{JoinHandle, LocalSet};
 
-/// Seeds of one run of the test.
+/// The number of seeds of one run of the test.
 const SEEDS: u64 = 75;
 /// The simulation's number of seeds for which there are that many here.
 const USUAL: u64 = 1000;
@@ -51,7 +51,7 @@ enum SecondOrigin {
     CopiedAtRest,
     /// The folder was copied while the first gateway served.
     CopiedWhileServing,
-    /// The vault was restored from the store alone.
+    /// The vault was restored from the store only.
     TakenOver,
 }
 
@@ -59,11 +59,11 @@ counts! {
     /// The counts of what became of the second gateways.
     struct Summary {
         turns: u64,
-        /// The second gateway continued.
+        /// The cases in which the second gateway continued.
         second_serves: u64,
-        /// The first one continued, and the second one was displaced when it opened.
+        /// The cases in which the first gateway continued, and the second one was displaced when it opened.
         first_serves: u64,
-        /// Both have stopped: see [`raced_with_deletion`].
+        /// The cases in which both gateways have stopped: see [`raced_with_deletion`].
         none_serves: u64,
     }
 }
@@ -112,7 +112,7 @@ impl TwoGateways {
         TwoGateways { header, shared, scheduler, first, second, origin, since: 0 }
     }
 
-    /// Runs both until one of them is to continue.
+    /// Runs both gateways until one of them should continue.
     async fn live(&mut self, rng: &mut TestRng) {
         self.first.open().await;
         let registers = self.first.registers.clone();
@@ -153,7 +153,7 @@ impl TwoGateways {
         self.since = self.first.registers.borrow_mut().tick();
     }
 
-    /// Has both check the store, and checks the errors that they get; returns the one that continues.
+    /// Lets both gateways check the store, and checks the errors that they get. Returns the one that continues.
     async fn check_both(&mut self) -> Option<GatewayId> {
         futures::join!(self.first.check_store(), self.second.check_store());
         // Two that check at once may both have checked too early.
@@ -177,7 +177,7 @@ impl TwoGateways {
         Some(gateway_id)
     }
 
-    /// Has the one that continues check everything and close, and checks that the other one serves nothing more.
+    /// Lets the gateway that continues check everything and close. Checks that the other gateway serves nothing more.
     async fn end(&mut self, gateway_id: GatewayId) {
         let (serving, ended) = match gateway_id {
             GatewayId::First => (&mut self.first, &self.second),

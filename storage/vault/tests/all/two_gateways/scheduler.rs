@@ -21,7 +21,7 @@ pub enum GatewayId {
 struct WaitingRequest {
     of: GatewayId,
     go: oneshot::Sender<()>,
-    /// The turn before which it is not scheduled.
+    /// The turn before which the request is not scheduled.
     not_before: u64,
 }
 

@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// A flaw that both gateways have, as seen by the store: it proves that the tests check the promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// An existing claim passes for the opening's own: openings are not told apart.
+    /// An existing claim counts as the opening's own: openings are not distinguished.
     ClaimsAreShared,
     /// A gateway that has claimed no longer checks the claims: it continues with those that were there.
     StopsChecking,
@@ -50,7 +50,7 @@ pub struct ScheduledStore {
     flaw: Option<Flaw>,
     /// The claims that were there when this gateway had made its own.
     seen: RefCell<Option<Vec<Blob>>>,
-    /// Checks of the claims that no deletion has followed yet.
+    /// The number of checks of the claims that no deletion has followed yet.
     unused_checks: Cell<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! The levels of ObliviStore as they show: a take reads a slot of each, a put merges those above the first that holds
-//! nothing.
+//! The levels of ObliviStore as they show. A take reads a slot of each level. A put merges all levels above the first
+//! empty level.
 
 use super::super::observer::{Pick, draw_below, ensure};
 use super::sub_orams::{Shown, SubOrams};
@@ -9,7 +9,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 pub(super) struct Partitions {
-    /// Blocks that each level has room for; as many slots more.
+    /// The blocks that each level has room for; as many slots more.
     rooms: Vec<u64>,
     partitions: Vec<Partition>,
 }
@@ -66,7 +66,7 @@ impl Partitions {
         let Partition { unread, before } = &mut self.partitions[at];
         let left = unread[level].as_mut().ok_or_else(|| format!("level {level} holds nothing"))?;
         let rank = left.iter().position(|unread| Some(*unread) == slot);
-        let rank = rank.ok_or_else(|| format!("bucket {bucket} is no unread slot of level {level}"))?;
+        let rank = rank.ok_or_else(|| format!("bucket {bucket} is not an unread slot of level {level}"))?;
         if let Some(Shown { random, picks }) = shown {
             let pick = Pick::of(*random, None, level as u32, (rank, left.len()), before[level]);
             before[level] = Some(pick.value);
@@ -125,7 +125,7 @@ impl SubOrams for Partitions {
         unread[..emptied].fill(None);
         unread[into] = Some((0..2 * self.rooms[into]).collect());
         before[into] = None;
-        // Where the sweep puts follows from the number of accesses: no leaf.
+        // The place of the sweep's puts follows from the number of accesses: no leaf.
         Ok(None)
     }
 }

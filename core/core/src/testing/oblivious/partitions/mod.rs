@@ -21,7 +21,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use sub_orams::{Shown, SubOrams};
 
-/// The observer of a CURIOUS, whose buckets are numbered from 0. The leaves of its trees are numbered through.
+/// The observer of a CURIOUS, whose buckets are numbered from 0. The leaves of all its trees have consecutive numbers.
 pub fn curious(parameters: &CuriousParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     observer(&parameters.partitions, trees::Trees::new(parameters), adversary, seed)
 }
@@ -71,10 +71,10 @@ enum Step {
     Fill,
 }
 
-/// A partition as it shows.
+/// The state of a partition, as far as it shows.
 #[derive(Clone, Default)]
 struct PartitionState {
-    /// True if a take was made that no put has followed.
+    /// True if the last take has no put yet.
     has_pending_put: bool,
     /// The work whose operation is in flight here.
     busy: Option<(Work, Step)>,
@@ -84,7 +84,7 @@ struct PartitionState {
     freed: bool,
     /// True if the access in flight has put here: it must take.
     must_take: bool,
-    /// Evictions of the sweep that the step has still to make here.
+    /// The number of the sweep's evictions that the step must still make in this partition.
     sweeps: u64,
 }
 
@@ -94,7 +94,7 @@ struct OnLine {
     begins: bool,
     /// The partition and the leaf of each take, in order.
     takes: Vec<(usize, u64)>,
-    /// The partitions that it came to as it began, in order.
+    /// The partitions that the access came to when it began, in order.
     at_once: Vec<usize>,
 }
 
@@ -113,14 +113,15 @@ struct FullObserver<K> {
     /// The partitions at which each work waits for the store, in the order asked.
     waiting_for_store: BTreeMap<usize, Vec<usize>>,
     access: Option<OnLine>,
-    /// Steps in flight, the oldest first: only that one works.
+    /// The steps in flight, the oldest first: only that one works.
     steps: Vec<OffLine>,
-    /// Takes begun that no finished put has followed.
+    /// The number of takes begun that no finished put has followed.
     pending_puts: usize,
-    /// Accesses begun, and evictions of the sweep that were begun.
+    /// The number of accesses that were begun.
     begun: u64,
+    /// The number of evictions of the sweep that were begun.
     swept: u64,
-    /// Accesses that ended.
+    /// The number of accesses that ended.
     accesses: usize,
     observations: Observations,
 }
@@ -134,7 +135,7 @@ fn number(work: Work) -> usize {
 }
 
 impl<K: SubOrams> FullObserver<K> {
-    /// Evictions of the sweep that are due.
+    /// Returns the number of evictions of the sweep that are due.
     fn due(&self) -> u64 {
         let all = self.begun * u64::from(self.parameters.sweep_evictions);
         (all / u64::from(self.parameters.sweep_accesses)).saturating_sub(self.swept)
@@ -298,8 +299,9 @@ impl<K: SubOrams> FullObserver<K> {
         Ok(())
     }
 
-    /// The leaves of a batch in its order, as far as it shows: partitions come in the order of their first access, and
-    /// takes of one partition in theirs. Of the arrangements that are left one is drawn: all are equally probable.
+    /// The leaves of a batch in its order, as far as this order shows. Partitions come in the order of their first
+    /// access, and takes of one partition in the order of its accesses. Of the arrangements that are left one is drawn:
+    /// all are equally probable.
     fn arrange(&mut self, on_line: &OnLine) -> Vec<u64> {
         loop {
             let mut left = on_line.takes.clone();

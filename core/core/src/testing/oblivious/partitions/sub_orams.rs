@@ -1,16 +1,16 @@
-//! The part of The observer of partitions that depends on what stands in them.
+//! The part of the observer of partitions that depends on their sub-ORAMs.
 
 use super::super::observer::Pick;
 use alloc::string::String;
 use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;
 
-/// The account of all sub-ORAMs, from what they showed.
+/// The expected trace of all sub-ORAMs, from the part that they have shown.
 pub(super) trait SubOrams {
     /// The partition that a bucket belongs to.
     fn partition(&self, bucket: u64) -> usize;
 
-    /// Looks at the read of a take, and returns the leaf that it shows, numbered through all partitions.
+    /// Checks the read of a take. Returns the leaf that it shows, with a number that is unique in all partitions.
     fn take(&mut self, at: usize, read: &[u64], shown: &mut Shown<'_>) -> Result<u64, String>;
 
     /// Returns whether a put reads before it writes.

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 pub(super) struct Trees {
     arity: u64,
     levels: u32,
-    /// The leaf whose path each partition holds, as it showed.
+    /// The leaf of the path that each partition holds, as it was shown.
     held: Vec<Option<u64>>,
 }
 
@@ -31,7 +31,7 @@ impl Trees {
 
     /// The leaf whose path through the tree of a partition these buckets are.
     fn path(&self, at: usize, buckets: &[u64]) -> Result<u64, String> {
-        let of_no_path = || format!("{buckets:?} are no path of partition {at}");
+        let of_no_path = || format!("{buckets:?} are not a path of partition {at}");
         let first = at as u64 * self.buckets();
         let inner = self.buckets() - self.leaves();
         let last = buckets.last().and_then(|last| last.checked_sub(first + inner));

@@ -1,10 +1,10 @@
 //! The schedule of evictions, as far as it follows from the count of accesses.
 
-/// The evictions of so many accesses: what follows from the count of accesses alone.
+/// The evictions of this many accesses: they follow from the count of accesses only.
 #[derive(Clone, Copy, Debug)]
 pub struct EvictionRate {
-    /// Evictions that come for [`accesses`](Self::accesses).
+    /// The number of evictions that come for [`accesses`](Self::accesses).
     pub evictions: u64,
-    /// Accesses.
+    /// The number of accesses.
     pub accesses: u64,
 }

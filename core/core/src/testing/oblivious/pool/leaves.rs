@@ -1,7 +1,7 @@
 //! The tables of leaves.
 //!
-//! A leaf is drawn by the access of its block that comes before the one that shows it. A sound leaf is uniform whatever
-//! was shown before it was drawn, whatever other leaves were drawn, and wherever other blocks lie.
+//! A leaf is drawn by the access of its block that comes before the one that shows it. A sound leaf is uniform. It
+//! depends neither on what was shown before it was drawn, nor on other drawn leaves, nor on the places of other blocks.
 
 use super::super::leaves::cells_of;
 use super::super::observer::spread;
@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// The leaves are counted by low bits as well, and one by one, where the cells by high bits do not show all of them.
+/// The leaves are counted by low bits as well, and one by one, if the cells by high bits do not show all of them.
 const CELLS: u64 = 32;
 const LOAD_CELLS: usize = 16;
 
@@ -59,7 +59,7 @@ pub(super) struct Tables {
     leaves: u64,
     rate: EvictionRate,
     random: ChaCha8Rng,
-    /// For each step, by high and by low bits.
+    /// The tables of each step, by high and by low bits.
     steps: Vec<[Table; 2]>,
     each: Table,
     bits: Table,
@@ -117,7 +117,7 @@ impl Tables {
         self.count_loads(&leaves, classes);
     }
 
-    /// The leaf of the eviction that is due next after so many accesses.
+    /// The leaf of the eviction that is due next after this many accesses.
     fn evicted_next(&self, accesses: usize) -> u64 {
         let number = accesses as u64 * self.rate.evictions / self.rate.accesses;
         reverse_bits(self.leaves.ilog2(), number)

@@ -27,7 +27,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool without draws, over a tree of so many leaves (1 if it has none).
+    /// A pool without draws, over a tree of this many leaves (1 if it has none).
     pub fn new(leaves: u64, rate: EvictionRate) -> Self {
         Pool {
             classes: Classes::default(),
@@ -55,7 +55,7 @@ impl Pool {
         Judgement { findings: self.tables().filter_map(test).collect() }
     }
 
-    /// The bias of each class of each family that is found 99 times in 100: what is less may pass.
+    /// The bias of each class of each family that is found 99 times in 100. A smaller bias may pass.
     pub fn powers(&self) -> Vec<Power> {
         self.tables().flat_map(|table| table.powers(&self.classes)).collect()
     }

@@ -21,7 +21,7 @@ pub(super) enum Rows {
     Among,
     /// Levels of buckets, of accesses and of evictions in turn.
     Levels,
-    /// Bits of leaves, and whether two of them differ.
+    /// The bits of leaves, and whether two leaves differ.
     Bits,
     /// Leaves that an access drew for a later one, after those that were drawn when they were shown.
     Drawn,
@@ -34,7 +34,7 @@ pub(super) const BITS: usize = 64 * 64;
 pub(super) struct Table {
     family: &'static str,
     rows: Rows,
-    /// Empty where nothing was counted.
+    /// The counts of each row; empty if nothing was counted.
     counts: Vec<Vec<u64>>,
 }
 
@@ -47,7 +47,7 @@ pub struct Power {
     pub class: String,
     /// The number of draws.
     pub draws: u64,
-    /// The cells that they are counted in.
+    /// The number of cells of the counts.
     pub cells: usize,
     /// The share of these draws that is found if it falls into one cell.
     pub limit: Limit,
@@ -68,7 +68,7 @@ impl Table {
         self.family
     }
 
-    /// Counts a draw in a cell of a row of so many cells.
+    /// Counts a draw in a cell of a row of this many cells.
     pub(super) fn count(&mut self, row: usize, cells: usize, cell: usize) {
         if self.counts.len() <= row {
             self.counts.resize(row + 1, Vec::new());
@@ -133,19 +133,19 @@ impl Table {
     }
 }
 
-/// The limit of one of so many rows.
+/// The limit of one of this many rows.
 fn limit(counts: &[u64], rows: f64) -> Option<Limit> {
     limits::of_cell(counts.iter().sum(), counts.len(), alarm(counts.len()) - libm::log2(rows))
 }
 
-/// The log2 of the probability in one tail of one cell at which a row of so many cells alarms: there are two tails of
-/// each cell, and the likelihood ratio of the row besides.
+/// The log2 of the probability in one tail of one cell at which a row of this many cells alarms. Each cell has two
+/// tails, and the row has its likelihood ratio in addition.
 fn alarm(cells: usize) -> f64 {
     ALARM_LOG2 - libm::log2(4.0 * cells as f64)
 }
 
-/// Bounds the probability of a row by its likelihood ratio, and by that cell which deviates most: whichever is less,
-/// times two.
+/// Bounds the probability of a row. The bound is twice the smaller of two bounds: by the likelihood ratio of the row,
+/// and by the cell that deviates most.
 fn deviation(counts: &[u64]) -> Deviation {
     let n: u64 = counts.iter().sum();
     let mean = n as f64 / counts.len() as f64;
@@ -166,7 +166,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
     use rand_core::SeedableRng;
 
-    /// Counts of so many draws, a part of which falls into the first cell or, where it is negative, not into it.
+    /// Counts of this many draws, a part of which falls into the first cell or, if it is negative, not into it.
     fn table(random: &mut ChaCha8Rng, n: usize, cells: usize, share: f64) -> Table {
         let mut table = Table::new("draws", Rows::Drawn);
         for _ in 0..n {

@@ -1,5 +1,5 @@
-//! Group commit: changes that come during a commit share the next one, keep the promises of changes that come one after
-//! the other, and succeed or fail together.
+//! Group commit. Changes that come during a commit share the next one. They keep the promises of changes that come one
+//! after the other, and succeed or fail together.
 
 mod concurrent;
 mod register;
@@ -367,7 +367,7 @@ async fn changes_planned_after_a_group_that_fails_fail_with_it_even_if_committed
     let work = async {
         pause().await;
         drop(held);
-        // The group is full: what comes after this waits for the next one.
+        // The group is full: later changes wait for the next one.
         let held = vault.device.hold_commits().await;
         pause().await;
         vault.device.set_faults(Faults { commits: CommitFault::Before, ..Faults::default() });

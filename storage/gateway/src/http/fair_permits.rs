@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A set of permits. Clones share them.
 #[derive(Clone, Debug)]
-pub(crate) struct Shares {
+pub(crate) struct FairPermits {
     table: Arc<Mutex<Table>>,
 }
 
@@ -23,15 +23,15 @@ struct Table {
 /// A permit, which is free again when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    shares: Shares,
+    permits: FairPermits,
     account: Arc<str>,
 }
 
-impl Shares {
+impl FairPermits {
     /// Creates this many permits, at least one.
     pub(crate) fn new(permits: usize) -> Self {
         let table = Table { free: permits.max(1), held: BTreeMap::new() };
-        Shares { table: Arc::new(Mutex::new(table)) }
+        FairPermits { table: Arc::new(Mutex::new(table)) }
     }
 
     /// Takes a permit for an account, if it may have one.
@@ -44,13 +44,13 @@ impl Shares {
         }
         table.free = free;
         table.held.insert(Arc::clone(account), held + 1);
-        Some(Permit { shares: self.clone(), account: Arc::clone(account) })
+        Some(Permit { permits: self.clone(), account: Arc::clone(account) })
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut table = self.shares.table.lock();
+        let mut table = self.permits.table.lock();
         table.free += 1;
         match table.held.get_mut(&self.account) {
             Some(held) if *held > 1 => *held -= 1,
@@ -63,30 +63,30 @@ impl Drop for Permit {
 mod tests {
     use super::*;
 
-    fn take_all(shares: &Shares, account: &str) -> Vec<Permit> {
+    fn take_all(permits: &FairPermits, account: &str) -> Vec<Permit> {
         let account = account.into();
-        std::iter::from_fn(|| shares.take(&account)).collect()
+        std::iter::from_fn(|| permits.take(&account)).collect()
     }
 
     #[test]
     fn an_account_takes_three_quarters_and_leaves_room_for_the_next() {
-        let shares = Shares::new(128);
+        let fair_permits = FairPermits::new(128);
         let permits: Vec<_> =
-            ["a", "b", "c", "d", "e"].iter().map(|account| take_all(&shares, account)).collect();
+            ["a", "b", "c", "d", "e"].iter().map(|account| take_all(&fair_permits, account)).collect();
         let counts: Vec<usize> = permits.iter().map(Vec::len).collect();
         assert_eq!(counts, [96, 24, 6, 1, 1]);
         drop(permits);
-        assert_eq!(take_all(&shares, "f").len(), 96, "they came back");
-        assert!(shares.table.lock().held.is_empty());
+        assert_eq!(take_all(&fair_permits, "f").len(), 96, "they came back");
+        assert!(fair_permits.table.lock().held.is_empty());
     }
 
     #[test]
     fn the_last_place_is_of_an_account_that_has_none() {
         for permits in 1..200 {
-            let shares = Shares::new(permits);
-            let held = take_all(&shares, "a");
+            let fair_permits = FairPermits::new(permits);
+            let held = take_all(&fair_permits, "a");
             assert!(held.len() < permits || permits == 1, "{permits}");
-            assert_eq!(shares.take(&"b".into()).is_some(), permits > 1, "{permits}");
+            assert_eq!(fair_permits.take(&"b".into()).is_some(), permits > 1, "{permits}");
         }
     }
 }

@@ -27,7 +27,7 @@ pub struct Record {
     pub called: u64,
     pub answered: u64,
     pub operation: Operation,
-    /// True if it may never take effect.
+    /// True if the operation may never take effect.
     pub is_optional: bool,
 }
 

@@ -1,7 +1,7 @@
 //! A gateway that may have been replaced by another withholds every answer, also the ones that it has in memory.
 
 use crate::test_server::{answer_head, body, start, within};
-use ameles_gateway::AnswerGuard;
+use ameles_gateway::AnswerCheck;
 use ameles_gateway::http::server;
 use ameles_gateway::testing::Faults;
 use http::Method;
@@ -12,8 +12,8 @@ use tokio::io::AsyncReadExt;
 fn switch() -> (Arc<AtomicBool>, server::Options) {
     let may_answer = Arc::new(AtomicBool::new(true));
     let asked = Arc::clone(&may_answer);
-    let answer_guard = AnswerGuard::new(move || asked.load(Ordering::SeqCst));
-    (may_answer, server::Options { answer_guard, ..Default::default() })
+    let answer_check = AnswerCheck::new(move || asked.load(Ordering::SeqCst));
+    (may_answer, server::Options { answer_check, ..Default::default() })
 }
 
 #[tokio::test]
