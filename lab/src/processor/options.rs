@@ -88,8 +88,7 @@ impl Options {
             Preset::Machine => (25, None, FrameOrder::Random, Start::Settled),
         };
         let paces = match preset {
-            // The authors' T counts instructions that are fetched.
-            Preset::Authors => vec![Pace::Free, Pace::Instructions(1000)],
+            Preset::Authors => vec![Pace::Free, Pace::Fetches(1000)],
             Preset::Paper => vec![Pace::FromEnd(1000), Pace::Free],
             Preset::Machine => vec![Pace::FromEnd(1000), Pace::Free],
         };

@@ -64,8 +64,8 @@ pub(in crate::commands) struct Arguments {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// The start of paths: at any time (free), T cycles after the last one started (start:T) or ended (end:T), or on demand
-    /// with a dummy after T idle cycles (idle:T) or T instructions (instructions:T)
-    /// [default: end:1000,free; free,instructions:1000 as authors]
+    /// with a dummy after T idle cycles (idle:T) or T instructions (instructions:T), or at each T-th instruction that is
+    /// fetched, no-ops included (fetches:T) [default: end:1000,free; free,fetches:1000 as authors]
     #[arg(long, value_name = "RATES", value_delimiter = ',')]
     pace: Vec<Rate>,
     /// Levels of the tree, including those on the trusted side [default: 25, 24 as authors, or 20 with --quick]
@@ -154,10 +154,11 @@ impl FromStr for Rate {
             Some(("end", cycles)) => cycles.parse().ok().map(Pace::FromEnd),
             Some(("idle", cycles)) => cycles.parse().ok().map(Pace::Idle),
             Some(("instructions", count)) => count.parse().ok().map(Pace::Instructions),
+            Some(("fetches", count)) => count.parse().ok().map(Pace::Fetches),
             _ => None,
         };
         pace.map(Rate).ok_or_else(|| {
-            "write free, start:T, end:T or idle:T with T in cycles, such as end:1000, or instructions:T"
+            "write free, start:T, end:T or idle:T with T in cycles, such as end:1000, or instructions:T or fetches:T"
                 .to_owned()
         })
     }
