@@ -125,6 +125,10 @@ enum ReportPart {
     Utilisation,
     /// IR-Alloc's bucket sizes, searched for this tree, one level less and one more: Figure 16; only if named
     Scaling,
+    /// The speed of each scheme in windows of misses, from a packed tree on, and in a settled tree; only if named
+    OverTime,
+    /// PLB hits and PosMap paths by page frames and ways of the PLB; only if named
+    Plb,
 }
 
 impl From<ReportPart> for Part {
@@ -133,6 +137,8 @@ impl From<ReportPart> for Part {
             ReportPart::Figures => Part::Figures,
             ReportPart::Utilisation => Part::Utilisation,
             ReportPart::Scaling => Part::Scaling,
+            ReportPart::OverTime => Part::OverTime,
+            ReportPart::Plb => Part::Plb,
         }
     }
 }
@@ -206,32 +212,37 @@ impl Arguments {
 
     /// Returns the given flags that not every part uses.
     fn given(&self, options: &Options) -> Vec<GivenFlag> {
-        const FIGURES: &[Part] = &[Part::Figures];
-        const FIGURES_AND_UTILISATION: &[Part] = &[Part::Figures, Part::Utilisation];
-        const FIGURES_AND_SCALING: &[Part] = &[Part::Figures, Part::Scaling];
+        use Part::{Figures, OverTime, Plb, Scaling, Utilisation};
+        const FIGURES: &[Part] = &[Figures];
+        const CURVES: &[Part] = &[Figures, OverTime];
+        const PROGRAMS: &[Part] = &[Figures, OverTime, Plb];
+        const WITH_SCALING: &[Part] = &[Figures, OverTime, Plb, Scaling];
         let flag = |flag: &str, is_given: bool, used_by| {
             is_given.then(|| GivenFlag { flag: flag.to_owned(), used_by })
         };
         let flags = [
-            flag("--trace", !self.traces.trace.is_empty(), FIGURES),
-            flag("--trace-format", self.traces.trace_format.is_some(), FIGURES),
-            flag("--cores", self.traces.cores.is_some(), FIGURES),
-            flag("--program", !self.program.is_empty(), FIGURES),
-            flag("--scheme", !self.scheme.is_empty(), FIGURES),
-            flag("--frames", self.machine.frames.is_some(), FIGURES_AND_UTILISATION),
-            flag("--start", self.machine.start.is_some(), FIGURES_AND_UTILISATION),
-            flag("--dram", self.machine.dram.is_some(), FIGURES_AND_SCALING),
-            flag("--channels", self.machine.channels.is_some(), FIGURES_AND_SCALING),
+            flag("--trace", !self.traces.trace.is_empty(), PROGRAMS),
+            flag("--trace-format", self.traces.trace_format.is_some(), PROGRAMS),
+            flag("--cores", self.traces.cores.is_some(), PROGRAMS),
+            flag("--program", !self.program.is_empty(), PROGRAMS),
+            flag("--scheme", !self.scheme.is_empty(), PROGRAMS),
+            flag("--frames", self.machine.frames.is_some(), &[Figures, OverTime, Utilisation]),
+            flag("--start", self.machine.start.is_some(), &[Figures, OverTime, Plb, Utilisation]),
+            flag("--dram", self.machine.dram.is_some(), WITH_SCALING),
+            flag("--channels", self.machine.channels.is_some(), WITH_SCALING),
             flag("--csv", self.csv.is_some(), FIGURES),
-            flag("--pace", !self.pace.is_empty(), FIGURES_AND_SCALING),
-            flag("more than one rate of --pace", !self.pace.is_empty() && options.paces.len() > 1, FIGURES),
+            flag("--pace", !self.pace.is_empty(), WITH_SCALING),
+            flag("more than one rate of --pace", !self.pace.is_empty() && options.paces.len() > 1, CURVES),
         ];
         // The search finds the bucket sizes itself, for a machine without a small tree.
-        let is_of_figures =
-            |set: &&String| set.starts_with("z=") || set.starts_with("rho-") || set.starts_with("block=");
+        let is_of_programs = |set: &str| ["z=", "rho-", "block="].iter().any(|key| set.starts_with(key));
         let settings = self.set.iter().map(|set| GivenFlag {
             flag: format!("--set {set}"),
-            used_by: if is_of_figures(&set) { FIGURES } else { FIGURES_AND_SCALING },
+            used_by: match set {
+                set if set.starts_with("plb-ways=") => &[Figures, OverTime, Scaling],
+                set if is_of_programs(set) => PROGRAMS,
+                _ => WITH_SCALING,
+            },
         });
         flags.into_iter().flatten().chain(settings).collect()
     }

@@ -1,7 +1,7 @@
 //! The figures that show a measure of several schemes for each program.
 
 use super::picture::{bar, chart};
-use super::run_set::{RunSet, mean, median};
+use super::run_set::{RunSet, means, median};
 use crate::bar_chart::Group;
 use crate::processor::published;
 use crate::processor::row::Row;
@@ -182,6 +182,22 @@ impl Unit {
         }
     }
 
+    /// The median of the means of the seeds, with their range unless that is one number.
+    pub(super) fn median_with_range(self, means: &[f64]) -> String {
+        let median = self.write(median(means.iter().copied()));
+        match self.range(means) {
+            Some([min, max]) if min != max => format!("{median} ({min} to {max})"),
+            _ => median,
+        }
+    }
+
+    /// The least and the greatest mean of a seed, if there are several.
+    fn range(self, means: &[f64]) -> Option<[String; 2]> {
+        let bound = |further: fn(f64, f64) -> f64| means.iter().copied().reduce(further);
+        let bounds = [bound(f64::min)?, bound(f64::max)?].map(|bound| self.write(Some(bound)));
+        Some(bounds).filter(|_| means.len() > 1)
+    }
+
     /// The length of a bar.
     pub(super) fn bar_length(self, value: f64) -> f64 {
         if self == Unit::PerCent { 100.0 * value } else { value }
@@ -215,18 +231,11 @@ impl Column {
 
     /// The mean of all programs, with its range over the seeds unless that is one number.
     pub(super) fn mean_with_range(&self, unit: Unit) -> String {
-        let mean = unit.write(self.mean());
-        match self.range(unit) {
-            Some([min, max]) if min != max => format!("{mean} ({min} to {max})"),
-            _ => mean,
-        }
+        unit.median_with_range(&self.means)
     }
 
-    /// The least and the greatest mean of a seed, if there are several.
     fn range(&self, unit: Unit) -> Option<[String; 2]> {
-        let bound = |further: fn(f64, f64) -> f64| self.means.iter().copied().reduce(further);
-        let bounds = [bound(f64::min)?, bound(f64::max)?].map(|bound| unit.write(Some(bound)));
-        Some(bounds).filter(|_| self.means.len() > 1)
+        unit.range(&self.means)
     }
 
     /// The difference of the mean from the paper's.
@@ -247,11 +256,6 @@ impl Figure {
     pub(super) fn columns(&self, runs: &RunSet<'_>) -> Vec<Column> {
         let available = self.schemes.iter().filter(|(scheme, _)| runs.has(&[self.base, scheme]));
         let column = |(scheme, printed): &(&'static str, Option<f64>)| {
-            let means = |by_seed: &[Vec<Option<f64>>]| -> Vec<f64> {
-                let of_seed =
-                    |values: &Vec<Option<f64>>| mean(&values.iter().flatten().copied().collect::<Vec<_>>());
-                by_seed.iter().filter_map(of_seed).collect()
-            };
             // Nothing is compared for a program without misses.
             let mean_of = |of: fn(&Row, &Row) -> f64| {
                 let of = |base: &Row, row: &Row| if base.is_silent() { f64::NAN } else { of(base, row) };

@@ -3,8 +3,10 @@
 mod comparison;
 mod measure;
 mod other_runs;
+mod over_time;
 mod path_kinds;
 mod picture;
+mod plb;
 mod run_set;
 mod summary;
 
@@ -14,6 +16,8 @@ use super::schemes::pace_name;
 use crate::report::Section;
 pub(super) use comparison::section as comparison;
 use measure::FIGURES;
+pub(super) use over_time::{sections as over_time, window_ends};
+pub(super) use plb::section as plb;
 use run_set::RunSet;
 
 /// The sections of which there are rows: one for each rate, and the means of all.
