@@ -18,10 +18,11 @@ pub enum Pace {
     /// A path begins when it is needed, and a dummy when the processor has fetched T instructions since the last path
     /// began. A stalled processor fetches none, so that there are no dummies then.
     Instructions(u64),
-    /// A path begins at each T-th instruction that the processor fetches: one of the program, or a no-op while that has
-    /// none to fetch. From that instruction on the processor fetches nothing until the path has been read, for its
-    /// blocks fill the reorder buffer. So T instructions of the program at most lie between two paths, however long a
-    /// path takes. The authors' own simulator does so. It needs the program for no cycle.
+    /// A path begins at each T-th instruction that the processor fetches: one of the program, or a no-op while a request
+    /// of that waits. From that instruction on the processor fetches nothing until the path has been read, for its
+    /// blocks fill the reorder buffer. So a path comes for each T instructions of the program, however long it takes,
+    /// and one for each step of its requests. The authors' own simulator does so. The times need nothing of the
+    /// program.
     Fetches(u64),
 }
 

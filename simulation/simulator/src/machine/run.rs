@@ -98,7 +98,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
                 dummy = self.early_fault(start, dummy);
             }
             // The processor fetches before an eviction, too.
-            if let Some(limit) = last_fetch
+            if let Some(limit) = last_fetch.filter(|_| self.queue.is_empty())
                 && let Some(end) = self.receive(limit)?
             {
                 break end;
@@ -108,7 +108,9 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
                 self.path(start, tree, step, None)?;
                 continue;
             }
-            if let Some(end) = self.receive(last_fetch.or(dummy).unwrap_or(start))? {
+            if last_fetch.is_none()
+                && let Some(end) = self.receive(dummy.unwrap_or(start))?
+            {
                 break end;
             }
             match (self.queue.front(), dummy) {
@@ -190,12 +192,22 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
     fn receive(&mut self, limit: Cycle) -> Result<Option<Cycle>, RunError> {
         loop {
             match self.processor.advance_to(Cycle(limit.0.saturating_sub(self.begin.0))) {
-                Next::Request(request) => self.accept_request(request)?,
+                Next::Request(request) => {
+                    self.accept_request(request)?;
+                    if self.is_at_fetches() && !self.queue.is_empty() {
+                        return Ok(None);
+                    }
+                }
                 Next::Waits | Next::Reached => return Ok(None),
                 Next::Done(end) if self.queue.is_empty() => return Ok(Some(end)),
                 Next::Done(_) => return Ok(None),
             }
         }
+    }
+
+    /// Returns whether the program waits for each of its requests, and for each path.
+    fn is_at_fetches(&self) -> bool {
+        matches!(self.machine.configuration.pace, Pace::Fetches(_))
     }
 
     /// Accepts the next request, unless the program ends before it or enough instructions are fetched that a dummy is
@@ -394,8 +406,9 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
             *last = LastPath { start, read: again.read, end };
             (self.observer)(VisiblePath { start, end, tree, leaf, evicts: false, slots: None });
         }
-        if matches!(configuration.pace, Pace::Fetches(_)) {
-            self.processor.hold(Cycle(last.read.0 - self.begin.0));
+        let read = Cycle(last.read.0 - self.begin.0);
+        if self.is_at_fetches() {
+            self.processor.hold(read);
         }
         if let Some(nth) = nth.filter(|_| kind == PathKind::Data)
             && let Some(request) = self.queue.remove(nth)
