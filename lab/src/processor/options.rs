@@ -33,7 +33,7 @@ pub enum Part {
     Scaling,
     /// The speed from the start of the tree on.
     OverTime,
-    /// What the places of pages and the ways of the PLB do to PosMap paths.
+    /// The effect of page frames and of the ways of the PLB on PosMap paths.
     Plb,
 }
 

@@ -1,4 +1,4 @@
-//! What the places of a program's pages and the ways of the PLB do to PosMap paths.
+//! The effect of page frames and of the ways of the PLB on PosMap paths.
 
 use super::error::ProcessorError;
 use super::figures;

@@ -46,7 +46,7 @@ pub struct VisiblePath {
     pub slots: Option<Box<MovedSlots>>,
 }
 
-/// What a run had done once it had fetched a number of misses.
+/// The work of a run until it had fetched a number of misses.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     /// The misses of the trace, its warm-up apart.
