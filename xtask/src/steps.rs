@@ -150,8 +150,7 @@ fn docs() -> Result<()> {
 }
 
 /// The arguments that shorten examples. Without them, these run as long as the book says.
-const SHORT_ARGUMENTS: [(&str, &[&str]); 5] = [
-    ("settling", &["20", "3", "2000"]),
+const SHORT_ARGUMENTS: [(&str, &[&str]); 4] = [
     ("steady_state", &["16", "1"]),
     ("path_tail", &["4", "100000"]),
     ("raw_tail", &["5", "5", "100000"]),

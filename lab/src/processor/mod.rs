@@ -14,6 +14,7 @@ mod figures;
 mod logs;
 mod newer_schemes;
 mod options;
+mod plb;
 mod preset;
 mod program_runs;
 mod programs;
@@ -74,7 +75,7 @@ fn run_preset(options: &Options, report: &mut Report, progress: &dyn Progress) -
     let parts = options.parts();
     // A mistyped name, or a tree without room, is an error before the first run.
     let (mut configurations, mut programs, mut utilisation_programs) = (Vec::new(), Vec::new(), Vec::new());
-    if parts.contains(&Part::Figures) {
+    if parts.contains(&Part::Figures) || parts.contains(&Part::OverTime) {
         configurations = schemes::configurations(options)?;
     }
     if parts.contains(&Part::Figures) || parts.contains(&Part::Budgets) {
@@ -115,6 +116,15 @@ fn run_preset(options: &Options, report: &mut Report, progress: &dyn Progress) -
                 report.rows.extend(rows);
             }
             Part::Scaling => found(scaling::section(options, progress)?),
+            Part::OverTime => {
+                let run = |start| {
+                    let options = Options { start: Some(start), ..options.clone() };
+                    program_runs::run_all(&options, &programs, &configurations, progress)
+                };
+                let (rows, settled) = (run(options.start_of(part))?, run(Start::Settled)?);
+                figures::over_time(options, &rows, &settled).into_iter().for_each(&mut found);
+            }
+            Part::Plb => found(plb::section(options, progress)?),
         }
     }
     Ok(())

@@ -33,6 +33,10 @@ pub enum Part {
     Scaling,
     /// The best oblivious controllers within budgets of bytes on chip.
     Budgets,
+    /// The speed from the start of the tree on.
+    OverTime,
+    /// The effect of page frames and of the ways of the PLB on PosMap paths.
+    Plb,
 }
 
 impl Display for Part {
@@ -42,6 +46,8 @@ impl Display for Part {
             Part::Utilisation => "utilisation",
             Part::Scaling => "scaling",
             Part::Budgets => "budgets",
+            Part::OverTime => "over-time",
+            Part::Plb => "plb",
         })
     }
 }
@@ -62,8 +68,8 @@ pub struct Options {
     pub channels: Option<u32>,
     /// The places of a program's pages in the memory.
     pub frames: FrameOrder,
-    /// The state of the tree before the first access.
-    pub start: Start,
+    /// The state of the tree before the first access, if it is chosen.
+    pub start: Option<Start>,
     /// Traces of the user's, in place of the lab's.
     pub traces: TraceOptions,
     /// Names of programs; all if it is empty.
@@ -85,14 +91,13 @@ pub struct Options {
 impl Options {
     /// A set of choices, all programs, the first 100,000 misses of each, and three seeds.
     pub fn of(preset: Preset) -> Self {
-        let (levels, channels, frames, start) = match preset {
-            Preset::Authors => (24, Some(1), FrameOrder::Virtual, Start::Packed),
-            Preset::Paper => (25, None, FrameOrder::Virtual, Start::Filled),
-            Preset::Machine => (25, None, FrameOrder::Random, Start::Settled),
+        let (levels, channels, frames) = match preset {
+            Preset::Authors => (24, Some(1), FrameOrder::Virtual),
+            Preset::Paper => (25, None, FrameOrder::Virtual),
+            Preset::Machine => (25, None, FrameOrder::Random),
         };
         let paces = match preset {
-            // The authors' T counts instructions that are fetched.
-            Preset::Authors => vec![Pace::Free, Pace::Instructions(1000)],
+            Preset::Authors => vec![Pace::Free, Pace::Fetches(1000)],
             Preset::Paper => vec![Pace::FromEnd(1000), Pace::Free],
             Preset::Machine => vec![Pace::FromEnd(1000), Pace::Free],
         };
@@ -103,7 +108,7 @@ impl Options {
             memory: None,
             channels,
             frames,
-            start,
+            start: None,
             traces: TraceOptions::default(),
             programs: Vec::new(),
             schemes: Vec::new(),
@@ -134,6 +139,13 @@ impl Options {
     /// The first seed.
     pub(super) fn seed(&self) -> u64 {
         self.seeds.start
+    }
+
+    /// The state in which the tree of a part starts: that of the machine, if none was chosen. The speed over time begins
+    /// packed.
+    pub fn start_of(&self, part: Part) -> Start {
+        let of_part = if part == Part::OverTime { Start::Packed } else { self.preset.start() };
+        self.start.unwrap_or(of_part)
     }
 
     /// Lines of the user's memory: half of the tree's slots, unless they were set.

@@ -42,6 +42,17 @@ pub enum Start {
     Own,
 }
 
+impl Preset {
+    /// The state of the tree before the first access.
+    pub(super) fn start(self) -> Start {
+        match self {
+            Preset::Authors => Start::Packed,
+            Preset::Paper => Start::Filled,
+            Preset::Machine => Start::Settled,
+        }
+    }
+}
+
 impl Display for Preset {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

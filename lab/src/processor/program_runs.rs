@@ -1,7 +1,8 @@
 //! All runs, in parallel, each in a copy of a tree that is drawn once.
 
 use super::error::ProcessorError;
-use super::options::Options;
+use super::figures;
+use super::options::{Options, Part};
 use super::preset::Start;
 use super::programs::Program;
 use super::row::Row;
@@ -40,7 +41,7 @@ pub(super) fn run_all(
             let of = format!("of {schemes}, as {}, seed {}", options.preset, options.seed());
             progress.on_step(&format!("drawing the tree {of}"), done.load(Relaxed), all);
             let oram = &group[0].configuration.oram;
-            let tree = FilledTree::draw(oram, options.start.contents(), options.seed())
+            let tree = FilledTree::draw(oram, options.start_of(Part::Figures).contents(), options.seed())
                 .map_err(|source| configuration_error(&group[0], source))?;
             let jobs: Vec<(&NamedConfiguration, &Program)> =
                 group.iter().flat_map(|named| programs.iter().map(move |program| (named, program))).collect();
@@ -113,8 +114,13 @@ fn run_one(
         scheme: scheme.clone(),
         source: Box::new(source),
     };
-    let mut run = || machine.run(program.misses.iter().copied(), program.warm_up, |_| ()).map_err(failed);
-    if options.start == Start::Own {
+    let misses = (program.misses.len() as u64).saturating_sub(program.warm_up);
+    let ends = figures::window_ends(misses, options.misses as u64);
+    let mut run = || {
+        let trace = program.misses.iter().copied();
+        machine.run_with_checkpoints(trace, program.warm_up, &ends, |_| ()).map_err(failed)
+    };
+    if options.start_of(Part::Figures) == Start::Own {
         run()?;
     }
     let outcome = run()?;

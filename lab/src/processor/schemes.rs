@@ -104,6 +104,7 @@ pub fn pace_name(pace: Pace) -> String {
         Pace::FromEnd(cycles) => format!("end:{cycles}"),
         Pace::Idle(cycles) => format!("idle:{cycles}"),
         Pace::Instructions(instructions) => format!("instructions:{instructions}"),
+        Pace::Fetches(instructions) => format!("fetches:{instructions}"),
     }
 }
 

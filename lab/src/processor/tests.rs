@@ -1,5 +1,7 @@
 //! The lab from end to end, on a small tree.
 
+mod parts;
+
 use super::*;
 use crate::bench::Silent;
 use ameles_core::schemes::freecursive::TrustedHits;

@@ -5,7 +5,7 @@
 //! seconds.
 
 use super::error::ProcessorError;
-use super::options::Options;
+use super::options::{Options, Part};
 use super::preset::Start;
 use super::programs::{self, Program};
 use super::published;
@@ -127,7 +127,8 @@ fn run_states(
     programs: &[Program],
 ) -> Result<Vec<State>, ProcessorError> {
     let configuration = configuration(levels, scheme);
-    let start = if options.start == Start::Packed { Start::Packed } else { Start::Filled };
+    let start =
+        if options.start_of(Part::Utilisation) == Start::Packed { Start::Packed } else { Start::Filled };
     let tree = FilledTree::draw(&configuration.oram, start.contents(), options.seed())
         .map_err(|source| configuration_error(name, source))?;
     let misses = options.misses.saturating_mul(5).min(configuration.oram.user_blocks as usize);

@@ -91,8 +91,7 @@ pub struct Options {
     /// The way in which a page is taken from the application at its eviction.
     pub eviction: Eviction,
     /// The number of threads that seal and open pages in parallel, including the faulting one, under the parallel
-    /// schemes; at least
-    /// 1. By default it is the number of processors, at most K + 1. It is 1 if a short trial shows that threads cost
+    /// schemes. By default it is the number of processors, at most K + 1. It is 1 if a short trial shows that threads cost
     /// more than they save on this machine: while they run, each move of a page interrupts their processors.
     /// [`Region::threads`](crate::region::Region::threads) returns the number.
     pub threads: Option<usize>,

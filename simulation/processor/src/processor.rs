@@ -134,6 +134,8 @@ pub struct Processor<T> {
 pub struct Counts {
     /// Instructions that were fetched.
     pub instructions: u64,
+    /// Misses of the trace that were fetched, whether the last-level cache has their lines or not.
+    pub misses: u64,
     /// Loads that missed the last-level cache.
     pub loads: u64,
     /// Stores that missed it.
@@ -322,6 +324,13 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         }
     }
 
+    /// Lets no core fetch anything before this cycle.
+    pub fn hold(&mut self, until: Cycle) {
+        for core in &mut self.cores {
+            core.posted.free_at = core.posted.free_at.max(until.0);
+        }
+    }
+
     /// Answers a request: its line is there, or is written, at this cycle.
     pub fn answer(&mut self, request: &Request, at: Cycle) {
         let core = &mut self.cores[request.core];
@@ -342,6 +351,7 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
     /// Fetches the instruction that misses the first-level cache of a core, and returns its request.
     fn memory_instruction(&mut self, nth: usize, miss: Miss) -> Option<Request> {
         let cycle = self.fetch(nth);
+        self.counts.misses += 1;
         let done = Instruction::Done(cycle + self.shape.pipeline);
         let access = self.cache.access(miss.line, miss.kind == Kind::Store);
         let evicts_clean_lines = self.shape.evicts_clean_lines;

@@ -229,7 +229,7 @@ impl Configuration {
             }
         }
         self.check_variant()?;
-        if self.pace == Pace::Instructions(0) {
+        if matches!(self.pace, Pace::Instructions(0) | Pace::Fetches(0)) {
             return Err(ConfigurationError::NoInstructions);
         }
         if let Some((rest, unit)) = self.pace.rest().filter(|(rest, _)| *rest > MAX_REST) {

@@ -6,7 +6,7 @@ mod outcome;
 mod run;
 mod state;
 
-pub use outcome::{Outcome, RunError, VisiblePath};
+pub use outcome::{Checkpoint, Outcome, RunError, VisiblePath};
 
 use crate::configuration::Configuration;
 use crate::configuration_error::ConfigurationError;
@@ -107,6 +107,20 @@ impl Machine {
         warm_up: u64,
         observer: impl FnMut(VisiblePath),
     ) -> Result<Outcome, RunError> {
+        self.run_with_checkpoints(trace, warm_up, &[], observer)
+    }
+
+    /// The same, with [`Outcome::checkpoints`] after these numbers of misses, which increase.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn run_with_checkpoints<T: Iterator<Item = Miss>>(
+        &mut self,
+        trace: T,
+        warm_up: u64,
+        checkpoints: &[u64],
+        observer: impl FnMut(VisiblePath),
+    ) -> Result<Outcome, RunError> {
         let Configuration { processor, delayed_remapping, block_lines, .. } = self.state.configuration;
         let shape = Shape { evicts_clean_lines: delayed_remapping, ..processor };
         let mut cache = self.state.configuration.cache().expect("the configuration was checked");
@@ -129,7 +143,7 @@ impl Machine {
         }
         self.state.memory.main.counts = Counts::default();
         self.state.memory.main.store.take_moved();
-        Run::new(&mut self.state, Processor::new(shape, cache, trace), observer).run_to_end()
+        Run::new(&mut self.state, Processor::new(shape, cache, trace), checkpoints, observer).run_to_end()
     }
 
     /// Serves a line that was used before the run begins. It takes no simulated time.

@@ -19,6 +19,8 @@ pub(crate) struct MainOram {
     pub(crate) oram: FreecursiveOram<TreeStore, ChaCha8Rng>,
     pub(crate) store: TreeStore,
     pub(crate) counts: Counts,
+    /// The block whose position was looked up, until it is served.
+    looked_up: Option<BlockId>,
 }
 
 /// The parts of a tree with contents.
@@ -79,7 +81,7 @@ impl MainOram {
                 FreecursiveOram::over_filled_store(parameters, positions, Bucket(0), store, for_oram)?
             }
         };
-        let memory = MainOram { oram, store, counts: Counts::default() };
+        let memory = MainOram { oram, store, counts: Counts::default(), looked_up: None };
         memory.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;
         Ok(memory)
     }
@@ -111,9 +113,11 @@ impl MainOram {
 
     /// Does the next step towards a block: one path at most.
     pub(crate) fn step(&mut self, block: BlockId, access_kind: AccessKind) -> Result<Step, Failure> {
+        self.look_up(block);
         if let Some(step) = self.bring_position(block)? {
             return Ok(step);
         }
+        self.looked_up = None;
         // The position may now be on chip.
         if self.answer(block, access_kind)? {
             return Ok(Step::Answered);
@@ -132,6 +136,17 @@ impl MainOram {
         self.store.search_for(None);
         self.count_found(place, self.store.observed().found);
         Ok(self.path(PathKind::Data))
+    }
+
+    /// Counts whether the PLB has the position of a block, at the first step towards it.
+    fn look_up(&mut self, block: BlockId) {
+        if self.looked_up.replace(block) == Some(block) {
+            return;
+        }
+        match self.oram.is_position_available(block) {
+            true => self.counts.plb_hits += 1,
+            false => self.counts.plb_misses += 1,
+        }
     }
 
     /// Accesses a block that was reserved, by its path.

@@ -13,19 +13,26 @@ pub enum Pace {
     /// A path begins T cycles after the one before it ended.
     FromEnd(u64),
     /// A path begins when it is needed, and a dummy when none was for T cycles. It hides how long a program is idle,
-    /// and not when it makes requests. The authors' own simulator does so, which counts T in instructions: up to four
-    /// of them are a cycle.
+    /// and not when it makes requests. Up to four instructions are a cycle.
     Idle(u64),
     /// A path begins when it is needed. A dummy begins when the processor has fetched T instructions since the last
-    /// path began. The authors' own simulator counts these. A stalled processor fetches none, so that there are no
-    /// dummies then.
+    /// path began. A stalled processor fetches none, so that there are no dummies then.
     Instructions(u64),
+    /// A path begins at each T-th instruction that the processor fetches: one of the program, or a no-op while a request
+    /// of that waits. From that instruction on the processor fetches nothing until the path has been read, for its
+    /// blocks fill the reorder buffer. So a path comes for each T instructions of the program, however long it takes,
+    /// and one for each step of its requests. The authors' own simulator does so. The times need nothing of the
+    /// program.
+    Fetches(u64),
 }
 
 /// The times of the last path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LastPath {
     pub(crate) start: Cycle,
+    /// Its last block was read.
+    pub(crate) read: Cycle,
+    /// Its last block was written.
     pub(crate) end: Cycle,
 }
 
@@ -35,7 +42,9 @@ impl Pace {
         match self {
             Pace::Free => None,
             Pace::FromStart(cycles) | Pace::FromEnd(cycles) | Pace::Idle(cycles) => Some((cycles, "cycles")),
-            Pace::Instructions(instructions) => Some((instructions, "instructions")),
+            Pace::Instructions(instructions) | Pace::Fetches(instructions) => {
+                Some((instructions, "instructions"))
+            }
         }
     }
 
@@ -49,9 +58,16 @@ impl Pace {
         self != Pace::Free
     }
 
-    /// The first cycle at which a path that is needed may begin.
-    pub(crate) fn next(self, last: LastPath) -> Cycle {
+    /// The cycle from which on a processor of that width fetches nothing until the next path has been read.
+    pub(crate) fn last_fetch(self, last: LastPath, width: u64) -> Option<Cycle> {
+        let Pace::Fetches(instructions) = self else { return None };
+        Some(Cycle(last.read.0.saturating_add(instructions.div_ceil(width))))
+    }
+
+    /// The first cycle at which a path that is needed may begin, with a processor of that width.
+    pub(crate) fn next(self, last: LastPath, width: u64) -> Cycle {
         match self {
+            Pace::Fetches(_) => last.end.max(self.last_fetch(last, width).unwrap_or_default()),
             Pace::Free | Pace::Idle(_) | Pace::Instructions(_) => last.end,
             Pace::FromStart(cycles) => Cycle(last.end.0.max(last.start.0.saturating_add(cycles))),
             Pace::FromEnd(cycles) => Cycle(last.end.0.saturating_add(cycles)),
@@ -59,11 +75,11 @@ impl Pace {
     }
 
     /// The cycle at which a dummy begins if no path was needed until then, if the pace counts cycles.
-    pub(crate) fn dummy(self, last: LastPath) -> Option<Cycle> {
+    pub(crate) fn dummy(self, last: LastPath, width: u64) -> Option<Cycle> {
         match self {
             Pace::Free | Pace::Instructions(_) => None,
             Pace::Idle(cycles) => Some(Cycle(last.end.0.saturating_add(cycles))),
-            Pace::FromStart(_) | Pace::FromEnd(_) => Some(self.next(last)),
+            Pace::FromStart(_) | Pace::FromEnd(_) | Pace::Fetches(_) => Some(self.next(last, width)),
         }
     }
 }

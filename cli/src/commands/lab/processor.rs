@@ -64,8 +64,8 @@ pub(in crate::commands) struct Arguments {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// The start of paths: at any time (free), T cycles after the last one started (start:T) or ended (end:T), or on demand
-    /// with a dummy after T idle cycles (idle:T) or T instructions (instructions:T)
-    /// [default: end:1000,free; free,instructions:1000 as authors]
+    /// with a dummy after T idle cycles (idle:T) or T instructions (instructions:T), or at each T-th instruction that is
+    /// fetched, no-ops included (fetches:T) [default: end:1000,free; free,fetches:1000 as authors]
     #[arg(long, value_name = "RATES", value_delimiter = ',')]
     pace: Vec<Rate>,
     /// Levels of the tree, including those on the trusted side [default: 25, 24 as authors, or 20 with --quick]
@@ -127,6 +127,10 @@ enum ReportPart {
     Scaling,
     /// Oblivious machines that fit 64 KiB, 1 MiB and 8 MiB on chip, improved step by step; only if named
     Budgets,
+    /// The speed of each scheme in windows of misses, from a packed tree on, and in a settled tree; only if named
+    OverTime,
+    /// PLB hits and PosMap paths by page frames and ways of the PLB; only if named
+    Plb,
 }
 
 impl From<ReportPart> for Part {
@@ -136,6 +140,8 @@ impl From<ReportPart> for Part {
             ReportPart::Utilisation => Part::Utilisation,
             ReportPart::Scaling => Part::Scaling,
             ReportPart::Budgets => Part::Budgets,
+            ReportPart::OverTime => Part::OverTime,
+            ReportPart::Plb => Part::Plb,
         }
     }
 }
@@ -157,10 +163,11 @@ impl FromStr for Rate {
             Some(("end", cycles)) => cycles.parse().ok().map(Pace::FromEnd),
             Some(("idle", cycles)) => cycles.parse().ok().map(Pace::Idle),
             Some(("instructions", count)) => count.parse().ok().map(Pace::Instructions),
+            Some(("fetches", count)) => count.parse().ok().map(Pace::Fetches),
             _ => None,
         };
         pace.map(Rate).ok_or_else(|| {
-            "write free, start:T, end:T or idle:T with T in cycles, such as end:1000, or instructions:T"
+            "write free, start:T, end:T or idle:T with T in cycles, such as end:1000, or instructions:T or fetches:T"
                 .to_owned()
         })
     }
@@ -208,34 +215,39 @@ impl Arguments {
 
     /// Returns the given flags that not every part uses.
     fn given(&self, options: &Options) -> Vec<GivenFlag> {
-        const FIGURES: &[Part] = &[Part::Figures];
-        const RUNS: &[Part] = &[Part::Figures, Part::Budgets];
-        const RUNS_AND_UTILISATION: &[Part] = &[Part::Figures, Part::Budgets, Part::Utilisation];
-        const FIGURES_AND_SCALING: &[Part] = &[Part::Figures, Part::Scaling];
-        const RUNS_AND_SCALING: &[Part] = &[Part::Figures, Part::Budgets, Part::Scaling];
+        use Part::{Budgets, Figures, OverTime, Plb, Scaling, Utilisation};
+        const FIGURES: &[Part] = &[Figures];
+        const CURVES: &[Part] = &[Figures, OverTime];
+        const PROGRAMS: &[Part] = &[Figures, OverTime, Plb];
+        const RUNS: &[Part] = &[Figures, OverTime, Plb, Budgets];
+        const WITH_SCALING: &[Part] = &[Figures, OverTime, Plb, Scaling];
+        const ALL_BUT_UTILISATION: &[Part] = &[Figures, OverTime, Plb, Budgets, Scaling];
         let flag = |flag: &str, is_given: bool, used_by| {
             is_given.then(|| GivenFlag { flag: flag.to_owned(), used_by })
         };
         let flags = [
             flag("--trace", !self.traces.trace.is_empty(), RUNS),
             flag("--trace-format", self.traces.trace_format.is_some(), RUNS),
-            flag("--cores", self.traces.cores.is_some(), FIGURES),
+            flag("--cores", self.traces.cores.is_some(), PROGRAMS),
             flag("--program", !self.program.is_empty(), RUNS),
-            flag("--scheme", !self.scheme.is_empty(), FIGURES),
-            flag("--frames", self.machine.frames.is_some(), RUNS_AND_UTILISATION),
-            flag("--start", self.machine.start.is_some(), RUNS_AND_UTILISATION),
-            flag("--dram", self.machine.dram.is_some(), RUNS_AND_SCALING),
-            flag("--channels", self.machine.channels.is_some(), RUNS_AND_SCALING),
-            flag("--csv", self.csv.is_some(), RUNS),
-            flag("--pace", !self.pace.is_empty(), FIGURES_AND_SCALING),
-            flag("more than one rate of --pace", !self.pace.is_empty() && options.paces.len() > 1, FIGURES),
+            flag("--scheme", !self.scheme.is_empty(), PROGRAMS),
+            flag("--frames", self.machine.frames.is_some(), &[Figures, OverTime, Budgets, Utilisation]),
+            flag("--start", self.machine.start.is_some(), &[Figures, OverTime, Plb, Budgets, Utilisation]),
+            flag("--dram", self.machine.dram.is_some(), ALL_BUT_UTILISATION),
+            flag("--channels", self.machine.channels.is_some(), ALL_BUT_UTILISATION),
+            flag("--csv", self.csv.is_some(), &[Figures, Budgets]),
+            flag("--pace", !self.pace.is_empty(), WITH_SCALING),
+            flag("more than one rate of --pace", !self.pace.is_empty() && options.paces.len() > 1, CURVES),
         ];
         // The search finds the bucket sizes itself, for a machine without a small tree.
-        let is_of_figures =
-            |set: &&String| set.starts_with("z=") || set.starts_with("rho-") || set.starts_with("block=");
+        let is_of_programs = |set: &str| ["z=", "rho-", "block="].iter().any(|key| set.starts_with(key));
         let settings = self.set.iter().map(|set| GivenFlag {
             flag: format!("--set {set}"),
-            used_by: if is_of_figures(&set) { FIGURES } else { FIGURES_AND_SCALING },
+            used_by: match set {
+                set if set.starts_with("plb-ways=") => &[Figures, OverTime, Scaling],
+                set if is_of_programs(set) => PROGRAMS,
+                _ => WITH_SCALING,
+            },
         });
         flags.into_iter().flatten().chain(settings).collect()
     }

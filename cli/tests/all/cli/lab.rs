@@ -47,6 +47,8 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
         ("--dram hbm3 --channels 128", ["number of channels is 128", "choose 1 to 64"]),
         ("--dram bad.trace", ["--dram bad.trace: ", "line 1"]),
         ("--part scaling --frames virtual", ["does not use --frames", "part figures"]),
+        ("--part plb --frames virtual", ["--frames", "part figures"]),
+        ("--part plb --set plb-ways=2", ["--set plb-ways=2", "part figures"]),
         ("--set z=10-99:1", ["z: levels 10 to 99 are no levels in memory", "10 to 24"]),
         ("--set plb-ways=2048", ["plb-ways is 2048", "choose 1 to 1024"]),
         ("--part utilisation --pace free", ["does not use --csv and --pace", "leave them out"]),
@@ -55,6 +57,7 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
             ["--scheme, --csv and --set z=10-12:1", "part figures"],
         ),
         ("--pace instructions:0", ["a T of 0 instructions", "choose 1 or more"]),
+        ("--pace fetches:0", ["a T of 0 instructions", "choose 1 or more"]),
         ("--part scaling --pace free,end:1000", ["and more than one rate of --pace", "leave them out"]),
     ] {
         folder.check_refusal(&format!("lab processor --out new/figures --csv figures.csv {line}"), 2, &parts);

@@ -21,6 +21,7 @@
 //! pages when it preloads them; here the sealing layer does at the unloading, off-line too.
 //!
 //! **What waits for what.** An access and a step may be in flight together, as [`Oram`] defines.
+//!
 //! - A read never waits. While the buffer is being unloaded its pages are read from it: no slot is read while it is
 //!   being written. While it is being preloaded, all that it holds is also in the store.
 //! - A write (or a dummy) waits for the step in flight. Then it does the rest of unloading and preloading, in at most

@@ -1,7 +1,7 @@
 //! The figures that show a measure of several schemes for each program.
 
 use super::picture::{bar, chart};
-use super::run_set::{RunSet, mean, median};
+use super::run_set::{RunSet, means, median};
 use crate::bar_chart::Group;
 use crate::processor::published;
 use crate::processor::row::Row;
@@ -174,28 +174,7 @@ fn speed(base: &Row, row: &Row) -> f64 {
 
 /// The mean of all programs' speeds by a scheme over `base`: the median over seeds, and the range.
 pub(in crate::processor) fn mean_speed(runs: &RunSet<'_>, base: &str, scheme: &str) -> String {
-    let by_seed = runs.ratios(base, scheme, speed);
-    let means: Vec<f64> = by_seed
-        .iter()
-        .filter_map(|values| mean(&values.iter().flatten().copied().collect::<Vec<_>>()))
-        .collect();
-    with_range(Unit::Speed, &means)
-}
-
-/// The median of several means, with their range unless that is one number.
-fn with_range(unit: Unit, means: &[f64]) -> String {
-    let median = unit.write(median(means.iter().copied()));
-    match range(unit, means) {
-        Some([min, max]) if min != max => format!("{median} ({min} to {max})"),
-        _ => median,
-    }
-}
-
-/// The smallest and the greatest of several means.
-fn range(unit: Unit, means: &[f64]) -> Option<[String; 2]> {
-    let bound = |further: fn(f64, f64) -> f64| means.iter().copied().reduce(further);
-    let bounds = [bound(f64::min)?, bound(f64::max)?].map(|bound| unit.write(Some(bound)));
-    Some(bounds).filter(|_| means.len() > 1)
+    Unit::Speed.median_with_range(&means(&runs.ratios(base, scheme, speed)))
 }
 
 impl Unit {
@@ -206,6 +185,22 @@ impl Unit {
             (Some(value), Unit::Speed | Unit::Times) => format!("{value:.2}"),
             (Some(value), Unit::PerCent) => format!("{:.1}", 100.0 * value),
         }
+    }
+
+    /// The median of the means of the seeds, with their range unless that is one number.
+    pub(super) fn median_with_range(self, means: &[f64]) -> String {
+        let median = self.write(median(means.iter().copied()));
+        match self.range(means) {
+            Some([min, max]) if min != max => format!("{median} ({min} to {max})"),
+            _ => median,
+        }
+    }
+
+    /// The smallest and the greatest mean of a seed, if there are several.
+    fn range(self, means: &[f64]) -> Option<[String; 2]> {
+        let bound = |further: fn(f64, f64) -> f64| means.iter().copied().reduce(further);
+        let bounds = [bound(f64::min)?, bound(f64::max)?].map(|bound| self.write(Some(bound)));
+        Some(bounds).filter(|_| means.len() > 1)
     }
 
     /// The length of a bar.
@@ -241,12 +236,11 @@ impl Column {
 
     /// The mean of all programs, with its range over the seeds unless that is one number.
     pub(super) fn mean_with_range(&self, unit: Unit) -> String {
-        with_range(unit, &self.means)
+        unit.median_with_range(&self.means)
     }
 
-    /// The smallest and the greatest mean of a seed, if there are several.
     fn range(&self, unit: Unit) -> Option<[String; 2]> {
-        range(unit, &self.means)
+        unit.range(&self.means)
     }
 
     /// The difference of the mean from the paper's.
@@ -267,11 +261,6 @@ impl Figure {
     pub(super) fn columns(&self, runs: &RunSet<'_>) -> Vec<Column> {
         let available = self.schemes.iter().filter(|(scheme, _)| runs.has(&[self.base, scheme]));
         let column = |(scheme, printed): &(&'static str, Option<f64>)| {
-            let means = |by_seed: &[Vec<Option<f64>>]| -> Vec<f64> {
-                let of_seed =
-                    |values: &Vec<Option<f64>>| mean(&values.iter().flatten().copied().collect::<Vec<_>>());
-                by_seed.iter().filter_map(of_seed).collect()
-            };
             // Nothing is compared for a program without misses.
             let mean_of = |of: fn(&Row, &Row) -> f64| {
                 let of = |base: &Row, row: &Row| if base.is_silent() { f64::NAN } else { of(base, row) };

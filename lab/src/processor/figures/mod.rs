@@ -3,8 +3,10 @@
 mod comparison;
 mod measure;
 mod other_runs;
+mod over_time;
 mod path_kinds;
 mod picture;
+mod plb;
 mod run_set;
 mod summary;
 
@@ -15,6 +17,8 @@ use crate::report::Section;
 pub(super) use comparison::section as comparison;
 use measure::FIGURES;
 pub(super) use measure::mean_speed;
+pub(super) use over_time::{sections as over_time, window_ends};
+pub(super) use plb::section as plb;
 pub(super) use run_set::RunSet;
 
 /// The sections of which there are rows: one for each rate, and the means of all.

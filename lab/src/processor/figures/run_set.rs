@@ -21,6 +21,12 @@ impl<'a> RunSet<'a> {
         RunSet { pace, rows, programs, seeds }
     }
 
+    /// The schemes, in the order of the runs.
+    pub(super) fn schemes(&self) -> Vec<&'a str> {
+        let mut seen = BTreeSet::new();
+        self.rows.iter().map(|row| row.scheme.as_str()).filter(|scheme| seen.insert(*scheme)).collect()
+    }
+
     /// The runs of a program by a scheme, one for each seed.
     pub(super) fn of_program(&self, program: &str, scheme: &str) -> impl Iterator<Item = &'a Row> {
         self.rows.iter().filter(move |row| row.program == program && row.scheme == scheme).copied()
@@ -65,6 +71,12 @@ pub(super) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let half = values.len() / 2;
     let upper = values.get(half)?;
     Some(if values.len() % 2 == 1 { *upper } else { f64::midpoint(values[half - 1], *upper) })
+}
+
+/// The mean of all programs for each seed, of values by seed and program.
+pub(super) fn means(by_seed: &[Vec<Option<f64>>]) -> Vec<f64> {
+    let of_seed = |values: &Vec<Option<f64>>| mean(&values.iter().flatten().copied().collect::<Vec<_>>());
+    by_seed.iter().filter_map(of_seed).collect()
 }
 
 /// The mean, unless there is nothing.

@@ -23,7 +23,7 @@ pub(super) struct Core {
 #[derive(Debug, Default)]
 pub(super) struct PostedRequests {
     pub(super) outstanding: usize,
-    /// The cycle at which there was room again.
+    /// The cycle at which there was room again, or up to which [nothing is fetched](super::Processor::hold).
     pub(super) free_at: u64,
 }
 

@@ -47,6 +47,17 @@ pub struct VisiblePath {
     pub slots: Option<Box<MovedSlots>>,
 }
 
+/// The work of a run until it had fetched a number of misses.
+#[derive(Clone, Debug)]
+pub struct Checkpoint {
+    /// The misses of the trace, its warm-up apart.
+    pub misses: u64,
+    /// The cycle at which the last path before that ended.
+    pub cycles: Cycle,
+    /// The paths until then, by kind.
+    pub counts: Counts,
+}
+
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -60,4 +71,6 @@ pub struct Outcome {
     pub work: Work,
     /// The outcome's energy.
     pub energy: Energy,
+    /// The checkpoints that the trace reached, in their order.
+    pub checkpoints: Vec<Checkpoint>,
 }

@@ -1,13 +1,14 @@
 //! A machine at work: which path comes next, and when.
 
 use super::fault::Fault;
-use super::outcome::{Outcome, RunError, VisiblePath};
+use super::outcome::{Checkpoint, Outcome, RunError, VisiblePath};
 use super::state::State;
+use crate::configuration::Configuration;
 use crate::counts::PathKind;
 use crate::early_write_back::EarlyWriteBack;
 use crate::fork_path::LabelQueue;
 use crate::main_oram::{AccessKind, RemapStep};
-use crate::pace::LastPath;
+use crate::pace::{LastPath, Pace};
 use crate::path_timer::MovedBlocks;
 use crate::pattern::Tree;
 use crate::small_oram::SmallOram;
@@ -52,11 +53,19 @@ pub(super) struct Run<'a, T, W> {
     pub(super) labels: Option<LabelQueue<ForkWork>>,
     /// Instructions that had been fetched when the last path began.
     fetched: u64,
+    /// The numbers of misses at which the next checkpoints are.
+    next_checkpoints: &'a [u64],
+    checkpoints: Vec<Checkpoint>,
     observer: W,
 }
 
 impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
-    pub(super) fn new(machine: &'a mut State, processor: Processor<T>, observer: W) -> Self {
+    pub(super) fn new(
+        machine: &'a mut State,
+        processor: Processor<T>,
+        next_checkpoints: &'a [u64],
+        observer: W,
+    ) -> Self {
         let (configuration, begin) = (&machine.configuration, machine.last.end);
         let early = configuration.early_write_backs.then(|| {
             EarlyWriteBack::new(processor.cache(), configuration.delayed_remapping, configuration.early_line)
@@ -64,23 +73,44 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         let leaf_bits = configuration.oram.levels - 1;
         let labels =
             configuration.variant.fork_path().map(|fork_path| LabelQueue::new(*fork_path, leaf_bits));
-        Run { machine, processor, begin, queue: VecDeque::new(), early, labels, fetched: 0, observer }
+        Run {
+            machine,
+            processor,
+            begin,
+            queue: VecDeque::new(),
+            early,
+            labels,
+            fetched: 0,
+            next_checkpoints,
+            checkpoints: Vec::new(),
+            observer,
+        }
     }
 
     pub(super) fn run_to_end(mut self) -> Result<Outcome, RunError> {
         let cycles = loop {
+            self.pass_checkpoints();
             let tree = self.next_tree();
-            let State { configuration, last, .. } = &*self.machine;
-            let (start, mut dummy) = (configuration.pace.next(*last), configuration.pace.dummy(*last));
+            let State { configuration: Configuration { pace, processor, .. }, last, .. } = &*self.machine;
+            let (start, mut dummy) = (pace.next(*last, processor.width), pace.dummy(*last, processor.width));
+            let last_fetch = pace.last_fetch(*last, processor.width);
             if self.machine.faults.has(Fault::EarlyWorkComesEarly) {
                 dummy = self.early_fault(start, dummy);
+            }
+            // The processor fetches before an eviction, too.
+            if let Some(limit) = last_fetch.filter(|_| self.queue.is_empty())
+                && let Some(end) = self.receive(limit)?
+            {
+                break end;
             }
             if self.machine.memory.must_evict(tree) {
                 let step = self.machine.memory.evict(tree)?;
                 self.path(start, tree, step, None)?;
                 continue;
             }
-            if let Some(end) = self.receive(dummy.unwrap_or(start))? {
+            if last_fetch.is_none()
+                && let Some(end) = self.receive(dummy.unwrap_or(start))?
+            {
                 break end;
             }
             match (self.queue.front(), dummy) {
@@ -96,9 +126,23 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
                 },
             }
         };
+        self.pass_checkpoints();
         let (work, energy) = self.machine.timer.work(Cycle(self.begin.0 + cycles.0));
         let counts = std::mem::take(&mut self.machine.memory.main.counts);
-        Ok(Outcome { cycles, counts, processor: self.processor.counts(), work, energy })
+        let (processor, checkpoints) = (self.processor.counts(), self.checkpoints);
+        Ok(Outcome { cycles, counts, processor, work, energy, checkpoints })
+    }
+
+    /// Notes the checkpoints that the processor has reached.
+    fn pass_checkpoints(&mut self) {
+        while let Some((misses, rest)) = self.next_checkpoints.split_first()
+            && *misses <= self.processor.counts().misses
+        {
+            let State { memory, last, .. } = &*self.machine;
+            let (cycles, counts) = (Cycle(last.end.0 - self.begin.0), memory.main.counts.clone());
+            self.checkpoints.push(Checkpoint { misses: *misses, cycles, counts });
+            self.next_checkpoints = rest;
+        }
     }
 
     /// The tree of the next path, by the pattern.
@@ -147,13 +191,23 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
     /// Accepts the requests that are sent before a cycle. Returns the end of the program, if it has been reached.
     fn receive(&mut self, limit: Cycle) -> Result<Option<Cycle>, RunError> {
         loop {
-            match self.processor.advance_to(Cycle(limit.0 - self.begin.0)) {
-                Next::Request(request) => self.accept_request(request)?,
+            match self.processor.advance_to(Cycle(limit.0.saturating_sub(self.begin.0))) {
+                Next::Request(request) => {
+                    self.accept_request(request)?;
+                    if self.is_at_fetches() && !self.queue.is_empty() {
+                        return Ok(None);
+                    }
+                }
                 Next::Waits | Next::Reached => return Ok(None),
                 Next::Done(end) if self.queue.is_empty() => return Ok(Some(end)),
                 Next::Done(_) => return Ok(None),
             }
         }
+    }
+
+    /// Returns whether the program waits for each of its requests, and for each path.
+    fn is_at_fetches(&self) -> bool {
+        matches!(self.machine.configuration.pace, Pace::Fetches(_))
     }
 
     /// Accepts the next request. It accepts none if the program ends first, or if so many instructions are fetched that
@@ -263,7 +317,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
             self.answer_at_once(&request, start);
         }
         if self.machine.faults.has(Fault::HitSkipsItsTurn) {
-            self.machine.last = LastPath { start, end: start };
+            self.machine.last = LastPath { start, read: start, end: start };
         }
         Ok(())
     }
@@ -341,15 +395,20 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         if !kind.is_eviction() {
             memory.write_back(tree)?;
         }
-        *last = LastPath { start, end: times.end };
+        *last = LastPath { start, read: times.read, end: times.end };
         pattern.pass();
         // In Path ORAM an eviction is a path like any other.
         let evicts = kind.is_eviction() && configuration.oram.scheme != TreeScheme::Path;
         (self.observer)(VisiblePath { start, end: times.end, tree, leaf, evicts, slots });
         if faults.has(Fault::FullSetShows) && memory.main.oram.tree().index_refusals() > refusals {
-            let (start, end) = (last.end, timer.step(last.end, tree, MovedBlocks::Access(leaf))?.end);
-            *last = LastPath { start, end };
+            let (start, again) = (last.end, timer.step(last.end, tree, MovedBlocks::Access(leaf))?);
+            let end = again.end;
+            *last = LastPath { start, read: again.read, end };
             (self.observer)(VisiblePath { start, end, tree, leaf, evicts: false, slots: None });
+        }
+        let read = Cycle(last.read.0 - self.begin.0);
+        if self.is_at_fetches() {
+            self.processor.hold(read);
         }
         if let Some(nth) = nth.filter(|_| kind == PathKind::Data)
             && let Some(request) = self.queue.remove(nth)

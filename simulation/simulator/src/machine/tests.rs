@@ -3,6 +3,7 @@
 
 mod fork;
 mod mutants;
+mod pace;
 mod schedule;
 mod siblings;
 
@@ -13,7 +14,7 @@ use crate::hierarchy::Hierarchy;
 use crate::main_oram::TreeParts;
 use crate::pace::LastPath;
 use crate::pace::Pace;
-use crate::path_timer::PathTimer;
+use crate::path_timer::{PathTimer, PathTimes};
 use crate::pattern::Tree;
 use crate::small_tree::{Admission, SmallTreeConfiguration};
 use crate::tree::steady_state::History;
@@ -99,7 +100,7 @@ proptest! {
     fn a_run_answers_all_that_the_processor_asks_under_every_option(
         scheme in prop::sample::select(&SCHEMES[..]),
         hits in prop::sample::select(&[None, Some(TrustedHits::ReadThePath), Some(TrustedHits::StashAnswers)][..]),
-        pace in prop::sample::select(&[Pace::Free, Pace::FromStart(2000), Pace::FromEnd(500), Pace::Idle(250), Pace::Instructions(400)][..]),
+        pace in prop::sample::select(&[Pace::Free, Pace::FromStart(2000), Pace::FromEnd(500), Pace::Idle(250), Pace::Instructions(400), Pace::Fetches(1000)][..]),
         misses in prop::collection::vec((0u32..400, any::<bool>(), 0u64..2 << LEVELS), 1..150),
         warm_up in 0u64..40,
     ) {
@@ -282,10 +283,10 @@ fn paths_at_their_rate(configuration: &Configuration, program_of: Program, misse
 fn is_detected(configuration: &Configuration, observed: &[VisiblePath]) -> bool {
     let (mut timer, mut last) = (PathTimer::new(configuration).unwrap(), LastPath::default());
     let cycles_follow = observed.iter().all(|path| {
-        let start = configuration.pace.next(last);
+        let start = configuration.pace.next(last, configuration.processor.width);
         let moved = run::moved(path.leaf, path.evicts, path.slots.as_deref());
-        let end = timer.step(start, path.tree, moved).unwrap().end;
-        last = LastPath { start, end };
+        let PathTimes { read, end } = timer.step(start, path.tree, moved).unwrap();
+        last = LastPath { start, read, end };
         (path.start, path.end) == (start, end)
     });
     let evictions_follow = schedule::is_followed(configuration, observed);
@@ -332,9 +333,12 @@ fn alarms(configuration: &Configuration, observed: &[VisiblePath]) -> Vec<Findin
 #[test]
 fn under_a_fixed_rate_every_cycle_and_tree_follow_from_the_leaves_whatever_the_program_does() {
     for scheme in SCHEMES {
-        for (pace, overlapped) in
-            [(Pace::FromStart(1500), false), (Pace::FromEnd(700), false), (Pace::FromEnd(400), true)]
-        {
+        for (pace, overlapped) in [
+            (Pace::FromStart(1500), false),
+            (Pace::FromEnd(700), false),
+            (Pace::FromEnd(400), true),
+            (Pace::Fetches(3000), false),
+        ] {
             let mut configuration = configuration(scheme, pace);
             configuration.oram.hits = TrustedHits::ReadThePath;
             configuration.overlapped_writes = overlapped;
@@ -356,21 +360,6 @@ fn a_tree_top_that_saves_paths_shows_by_their_leaves_that_a_block_came_again_soo
         let observed = paths_at_their_rate(&configuration, Program::Few, 12_000);
         let alarms = alarms(&configuration, &observed);
         assert!(!alarms.is_empty(), "{scheme:?}");
-    }
-}
-
-/// A program fetches during a long rest, but not while it waits for its lines.
-#[test]
-fn a_rate_of_instructions_has_a_dummy_per_number_of_fetched_ones() {
-    for scheme in [Scheme::Baseline, Scheme::IrDwb, Scheme::Ring] {
-        let run = |program_of: Program| {
-            let configuration = configuration(scheme, Pace::Instructions(4000));
-            machine(&configuration).run(program(program_of, 200, 1), 0, |_| ()).expect("it ends").counts
-        };
-        let Counts { dummy, early, reshuffles, evictions, .. } = run(Program::Writes);
-        let turns = dummy + early + reshuffles + evictions;
-        assert!((900..=1700).contains(&turns), "{scheme:?}: {turns} in 200 times 30,000 instructions");
-        assert_eq!(run(Program::Random).dummy, 0, "{scheme:?}");
     }
 }
 

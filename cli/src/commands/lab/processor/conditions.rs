@@ -27,13 +27,14 @@ fn seeds(options: &Options) -> String {
 /// Returns the choices that the parts use, each with its name. Of several machines each choice has the machine's name.
 fn facts(options: &Options, settings: &[String], is_one_of_several: bool) -> Vec<(String, String)> {
     let parts = options.parts();
-    let (has_figures, has_scaling) = (parts.contains(&Part::Figures), parts.contains(&Part::Scaling));
+    let has_programs = [Part::Figures, Part::OverTime, Part::Plb].iter().any(|part| parts.contains(part));
+    let has_several_rates = parts.contains(&Part::Figures) || parts.contains(&Part::OverTime);
     let list = |names: &[String], none: &str| match names {
         [] => none.to_owned(),
         names => names.join(", "),
     };
     let mut facts = vec![("Parts", parts.iter().map(Part::to_string).collect::<Vec<_>>().join(", "))];
-    if has_figures {
+    if has_programs {
         let traces: Vec<String> =
             options.traces.paths.iter().map(|path| path.display().to_string()).collect();
         facts.push(match traces.as_slice() {
@@ -41,22 +42,27 @@ fn facts(options: &Options, settings: &[String], is_one_of_several: bool) -> Vec
             traces => ("Trace", traces.join(", ")),
         });
         facts.extend(options.traces.cores.map(|cores| ("Cores", cores.to_string())));
-        facts.push(("Schemes", list(&options.schemes, "those of the paper's figures")));
+        let by_default =
+            if has_several_rates { "those of the paper's figures" } else { "baseline, ir-stash" };
+        facts.push(("Schemes", list(&options.schemes, by_default)));
     }
-    if has_figures || has_scaling {
+    if has_programs || parts.contains(&Part::Scaling) {
         // The search uses one rate.
-        let rates = if has_figures { options.paces.len() } else { 1 };
+        let rates = if has_several_rates { options.paces.len() } else { 1 };
         let rates: Vec<String> = options.paces.iter().take(rates).map(|pace| pace_name(*pace)).collect();
         facts.push(("Rates", rates.join(", ")));
         facts.push(("Settings", list(settings, "none")));
     }
     let misses = if options.misses == usize::MAX { "all".to_owned() } else { options.misses.to_string() };
+    let frames = if parts == [Part::Plb] { "each order".to_owned() } else { options.frames.to_string() };
+    let mut starts: Vec<String> = parts.iter().map(|part| options.start_of(*part).to_string()).collect();
+    starts.dedup();
     let channels = options.channels.map_or("of the memory".to_owned(), |channels| channels.to_string());
     facts.extend([
         ("Machine", options.preset.to_string()),
         ("Channels", channels),
-        ("Page frames", options.frames.to_string()),
-        ("Start of the tree", options.start.to_string()),
+        ("Page frames", frames),
+        ("Start of the tree", starts.join(", ")),
         ("Levels", options.levels.to_string()),
         ("Misses", misses),
         ("Seeds", seeds(options)),

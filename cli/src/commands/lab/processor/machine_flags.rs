@@ -115,7 +115,7 @@ impl MachineFlags {
             Options {
                 channels: self.channels.or(options.channels.filter(|_| memory.is_none())),
                 frames: self.frames.map_or(options.frames, FrameOrder::from),
-                start: self.start.map_or(options.start, Start::from),
+                start: self.start.map(Start::from),
                 memory: memory.clone(),
                 ..options
             }
