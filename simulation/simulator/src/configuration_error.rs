@@ -114,6 +114,12 @@ pub enum ConfigurationError {
     /// Fork Path is combined with what it is not built for.
     #[error("Fork Path goes with neither early write-backs nor delayed remapping: leave them out")]
     ForkPathAlone,
+    /// Too few or too many requests of Palermo are in flight.
+    #[error("{requests} requests in flight: give 1 to 64")]
+    RequestsInFlight {
+        /// The requests.
+        requests: usize,
+    },
     /// A small tree is combined with what it is not built for.
     #[error("a small tree goes with neither early write-backs nor delayed remapping: choose one of them")]
     SmallTreeAlone,

@@ -21,6 +21,7 @@ mod main_oram;
 pub mod on_chip;
 pub mod oram_configuration;
 pub mod pace;
+pub mod palermo;
 mod path_timer;
 pub mod path_variant;
 pub mod pattern;
