@@ -120,6 +120,18 @@ pub enum ConfigurationError {
         /// The requests.
         requests: usize,
     },
+    /// AB-ORAM's small buckets have too few or too many slots.
+    #[error(
+        "buckets of {slots} slots near the leaves: give more than {blocks} and at most {most}, and no rate of 0"
+    )]
+    SmallSlots {
+        /// Their slots.
+        slots: u32,
+        /// Z.
+        blocks: u32,
+        /// Z + S.
+        most: u32,
+    },
     /// A small tree is combined with what it is not built for.
     #[error("a small tree goes with neither early write-backs nor delayed remapping: choose one of them")]
     SmallTreeAlone,

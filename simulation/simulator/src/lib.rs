@@ -7,6 +7,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod adjustable_buckets;
 pub mod allocation;
 mod clocks;
 pub mod configuration;
