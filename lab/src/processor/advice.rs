@@ -99,6 +99,9 @@ pub(super) fn advice(error: &ConfigurationError, tree: TreeScheme) -> String {
         ConfigurationError::BlockLines { lines } => {
             format!("block={}: choose a power of two, 64 to 4096", 64 * lines)
         }
+        ConfigurationError::Labels { labels, max } => {
+            format!("labels={labels} do not fit a PosMap block: choose labels=2 to labels={max}, or a larger block")
+        }
         ConfigurationError::TooSlow { .. } => error.to_string(),
         ConfigurationError::ForkPath { .. } => {
             format!("{error}: fork-queue, fork-age, fork-first and fork-last set them")

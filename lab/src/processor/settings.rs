@@ -34,6 +34,8 @@ pub enum Key {
     PlbWays,
     /// Positions in a PosMap block.
     Labels,
+    /// The maximum of positions on the trusted side.
+    Positions,
     /// Levels of a subtree of the layout; 0 for the plain one.
     Subtree,
     /// Lines of the user's memory.
@@ -62,6 +64,8 @@ pub enum Key {
     DwbLast,
     /// 1 for delayed remapping.
     LlcD,
+    /// 1 for paths that are read while the one before is written.
+    Overlap,
     /// Levels of the small tree, where there is one.
     RhoLevels,
     /// Blocks of its buckets.
@@ -89,13 +93,14 @@ pub enum Key {
 }
 
 /// The names of the numbers, with their minimum and maximum.
-const KEYS: [(&str, Key, u64, u64); 32] = [
+const KEYS: [(&str, Key, u64, u64); 34] = [
     ("top", Key::Top, 0, 31),
     ("top-ways", Key::TopWays, 1, 64),
     ("stash", Key::Stash, 1, 1 << 20),
     ("plb", Key::Plb, 1, 1 << 20),
     ("plb-ways", Key::PlbWays, 1, 1 << 20),
     ("labels", Key::Labels, 2, 1 << 20),
+    ("positions", Key::Positions, 1, u32::MAX as u64),
     ("subtree", Key::Subtree, 0, 32),
     ("lines", Key::Lines, 1, u32::MAX as u64),
     ("rob", Key::Rob, 1, 1 << 16),
@@ -110,6 +115,7 @@ const KEYS: [(&str, Key, u64, u64); 32] = [
     ("dwb", Key::Dwb, 0, 1),
     ("dwb-last", Key::DwbLast, 0, 1),
     ("llc-d", Key::LlcD, 0, 1),
+    ("overlap", Key::Overlap, 0, 1),
     ("rho-levels", Key::RhoLevels, 2, 32),
     ("rho-z", Key::RhoZ, 1, 64),
     ("rho-top", Key::RhoTop, 0, 31),
@@ -258,6 +264,7 @@ impl Setting {
                 Key::Plb => oram.look_aside = small(*number),
                 Key::PlbWays => oram.look_aside_ways = small(*number),
                 Key::Labels => oram.labels = small(*number),
+                Key::Positions => oram.trusted_positions = *number,
                 Key::Lines => oram.user_blocks = number.div_ceil(configuration.block_lines),
                 Key::Subtree => configuration.subtree_levels = (*number > 0).then_some(*number as usize),
                 Key::Block => {}
@@ -268,6 +275,7 @@ impl Setting {
                     configuration.early_line =
                         if *number > 0 { EarlyLine::LastWritten } else { EarlyLine::NextVictim };
                 }
+                Key::Overlap => configuration.overlapped_writes = *number > 0,
                 Key::LlcD => configuration.delayed_remapping = *number > 0,
                 Key::Bucket => oram.blocks_per_bucket = small(*number),
                 Key::EvictionRate | Key::RawHeaders | Key::RingReads | Key::RingSlots | Key::RingMetadata => {

@@ -15,6 +15,10 @@ use ameles_processor::cache::{Cache, CacheShape};
 use ameles_processor::processor::Shape;
 use std::ops::RangeInclusive;
 
+/// Bits of a group's counter and of a block's in a compressed PosMap block (Freecursive ORAM, section 5.3).
+const GROUP_COUNTER_BITS: u64 = 64;
+const COUNTER_BITS: u64 = 14;
+
 /// A processor, an ORAM and a memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
@@ -37,6 +41,8 @@ pub struct Configuration {
     pub early_line: EarlyLine,
     /// LLC-D: true if a line leaves the tree when the cache gets it, and comes into the tree when it leaves the cache.
     pub delayed_remapping: bool,
+    /// True if a path may be read while the one before it is written.
+    pub overlapped_writes: bool,
     /// The variant of Path ORAM.
     pub variant: PathVariant,
     /// Cycles until a request is answered that needs no path.
@@ -112,6 +118,7 @@ impl Configuration {
             early_write_backs: false,
             early_line: EarlyLine::NextVictim,
             delayed_remapping: false,
+            overlapped_writes: false,
             variant: PathVariant::Plain,
             hit_cycles: 20,
             memory,
@@ -195,6 +202,7 @@ impl Configuration {
         if !lines.is_power_of_two() || lines > 64 {
             return Err(ConfigurationError::BlockLines { lines });
         }
+        self.check_labels()?;
         self.cache()?;
         if self.early_write_backs && !self.pace.has_dummies() {
             return Err(ConfigurationError::NoDummies);
@@ -271,6 +279,25 @@ impl Configuration {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Returns whether a PosMap block holds counters in place of leaves, which would not fit: Freecursive ORAM's
+    /// compressed PosMap (section 5).
+    pub(crate) fn has_compressed_posmap(&self) -> bool {
+        let leaf_bits = u64::from(self.oram.levels - 1);
+        u64::from(self.oram.labels) * leaf_bits > self.block_bits()
+    }
+
+    /// Checks that a PosMap block has room: for a group's counter, and one for each block.
+    fn check_labels(&self) -> Result<(), ConfigurationError> {
+        let max = (self.block_bits() - GROUP_COUNTER_BITS) / COUNTER_BITS;
+        let labels = self.oram.labels;
+        let too_many = u64::from(labels) > max && self.has_compressed_posmap();
+        if too_many { Err(ConfigurationError::Labels { labels, max }) } else { Ok(()) }
+    }
+
+    fn block_bits(&self) -> u64 {
+        512 * self.block_lines
     }
 
     /// The clock of the processor and that of the memory, in megahertz.

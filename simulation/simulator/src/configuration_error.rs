@@ -73,6 +73,14 @@ pub enum ConfigurationError {
         /// Lines of a block.
         lines: u64,
     },
+    /// A PosMap block cannot have so many counters.
+    #[error("PosMap blocks cannot have {labels} labels: choose 2 to {max}")]
+    Labels {
+        /// X, positions in a PosMap block.
+        labels: u32,
+        /// The maximum.
+        max: u64,
+    },
     /// Lines are written back instead of dummies, and there are no dummies.
     #[error("early write-backs take the place of dummies: choose a rate")]
     NoDummies,

@@ -260,7 +260,7 @@ impl LookAheadOram {
     /// Takes the time of a path.
     fn show(&mut self, leaf: Leaf, outcome: &mut LookAheadOutcome) -> Result<(), RunError> {
         outcome.leaves.push(leaf);
-        self.now = self.timer.step(self.now, Tree::Main, MovedBlocks::Access(leaf))?.written;
+        self.now = self.timer.step(self.now, Tree::Main, MovedBlocks::Access(leaf))?.end;
         Ok(())
     }
 }

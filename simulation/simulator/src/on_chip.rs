@@ -14,6 +14,9 @@ const LINE_BYTES: u64 = 64;
 /// Bits of a leaf and of a block's number are rounded up to whole bytes together.
 const BITS: u64 = 8;
 
+/// Bytes of a counter that is in no PosMap block (Freecursive ORAM, section 5).
+const COUNTER_BYTES: u64 = 8;
+
 /// The bytes on the trusted side, but for the last-level cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnChipBytes {
@@ -76,12 +79,23 @@ impl OnChipBytes {
             // The place of each block of the tree top.
             index: if has_index { top_blocks * header } else { 0 },
             plb: u64::from(oram.look_aside) * LINE_BYTES * block_lines,
-            positions: oram.trusted_positions * u64::from(oram.levels).div_ceil(BITS),
+            positions: positions_bytes(configuration)?,
             metadata: metadata_bytes(oram)?,
             small_tree,
             remapped: if is_remapped_ahead { sets * header } else { 0 },
         })
     }
+}
+
+/// Bytes of the positions that are in no PosMap block: leaves, or counters if those fill the PosMap blocks.
+fn positions_bytes(configuration: &Configuration) -> Result<u64, ConfigurationError> {
+    let Configuration { oram, .. } = configuration;
+    let bytes = if configuration.has_compressed_posmap() {
+        COUNTER_BYTES
+    } else {
+        u64::from(oram.levels).div_ceil(BITS)
+    };
+    Ok(oram.parameters()?.address_space().trusted() * bytes)
 }
 
 /// Bytes of a block's number and its leaf.

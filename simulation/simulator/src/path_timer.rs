@@ -11,7 +11,7 @@ use crate::tree::store::MovedSlots;
 use crate::tree_scheme::{Headers, TreeScheme};
 use ameles_core::types::{Leaf, Level};
 use ameles_dram::{
-    Block, Counts as Work, DramError, Energy, Geometry, Layout, Memory, PlainLayout, SubtreeLayout,
+    Block, Counts as Work, Direction, DramError, Energy, Geometry, Layout, Memory, PlainLayout, SubtreeLayout,
 };
 use ameles_processor::units::Cycle;
 use std::ops::Range;
@@ -32,8 +32,8 @@ pub(crate) enum MovedBlocks<'a> {
 pub(crate) struct PathTimes {
     /// Its last block has been read.
     pub(crate) read: Cycle,
-    /// Its last block has been written.
-    pub(crate) written: Cycle,
+    /// The next path may begin: its last block has been written, or read if the next one is read meanwhile.
+    pub(crate) end: Cycle,
 }
 
 /// DRAM with a tree in it, or two.
@@ -61,6 +61,8 @@ pub(crate) struct PathTimer {
     /// The blocks that it writes, if those are not all of `blocks`.
     changed: Vec<Block>,
     changes_all: bool,
+    /// True if nothing waits for the writes of a path.
+    overlapped_writes: bool,
 }
 
 /// Merged paths: the one that was read last, whose buckets are written once the next one is known.
@@ -206,6 +208,7 @@ impl PathTimer {
             blocks: Vec::new(),
             changed: Vec::new(),
             changes_all: false,
+            overlapped_writes: configuration.overlapped_writes,
         })
     }
 
@@ -237,11 +240,13 @@ impl PathTimer {
         }
         let read = at;
         let changed = if self.changes_all { &self.blocks } else { &self.changed };
-        if !changed.is_empty() {
+        if self.overlapped_writes {
+            self.memory.post(Direction::Write, changed)?;
+        } else if !changed.is_empty() {
             let writes = self.memory.write(changed)?;
             at = self.memory.wait(writes);
         }
-        Ok(PathTimes { read: self.clocks.to_processor(read), written: self.clocks.to_processor(at) })
+        Ok(PathTimes { read: self.clocks.to_processor(read), end: self.clocks.to_processor(at) })
     }
 
     /// Lists the blocks of a path, and those of them that are written.

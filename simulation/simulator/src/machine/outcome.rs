@@ -34,7 +34,7 @@ pub enum RunError {
 pub struct VisiblePath {
     /// The cycle at which it begins.
     pub start: Cycle,
-    /// The cycle at which it has been written.
+    /// The cycle at which the next path may begin: it has been written, or read if the next one is read meanwhile.
     pub end: Cycle,
     /// The tree that it is of.
     pub tree: Tree,

@@ -341,13 +341,13 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         if !kind.is_eviction() {
             memory.write_back(tree)?;
         }
-        *last = LastPath { start, end: times.written };
+        *last = LastPath { start, end: times.end };
         pattern.pass();
         // In Path ORAM an eviction is a path like any other.
         let evicts = kind.is_eviction() && configuration.oram.scheme != TreeScheme::Path;
-        (self.observer)(VisiblePath { start, end: times.written, tree, leaf, evicts, slots });
+        (self.observer)(VisiblePath { start, end: times.end, tree, leaf, evicts, slots });
         if faults.has(Fault::FullSetShows) && memory.main.oram.tree().index_refusals() > refusals {
-            let (start, end) = (last.end, timer.step(last.end, tree, MovedBlocks::Access(leaf))?.written);
+            let (start, end) = (last.end, timer.step(last.end, tree, MovedBlocks::Access(leaf))?.end);
             *last = LastPath { start, end };
             (self.observer)(VisiblePath { start, end, tree, leaf, evicts: false, slots: None });
         }

@@ -283,7 +283,7 @@ fn is_detected(configuration: &Configuration, observed: &[VisiblePath]) -> bool 
     let cycles_follow = observed.iter().all(|path| {
         let start = configuration.pace.next(last);
         let moved = run::moved(path.leaf, path.evicts, path.slots.as_deref());
-        let end = timer.step(start, path.tree, moved).unwrap().written;
+        let end = timer.step(start, path.tree, moved).unwrap().end;
         last = LastPath { start, end };
         (path.start, path.end) == (start, end)
     });
