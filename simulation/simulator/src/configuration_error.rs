@@ -130,7 +130,7 @@ pub enum ConfigurationError {
     },
     /// AB-ORAM's small buckets have too few or too many slots.
     #[error(
-        "buckets of {slots} slots near the leaves: give more than {blocks} and at most {most}, and no rate of 0"
+        "buckets of {slots} slots near the leaves: give more than {blocks} and at most {max}, and no rate of 0"
     )]
     SmallSlots {
         /// Their slots.
@@ -138,7 +138,7 @@ pub enum ConfigurationError {
         /// Z.
         blocks: u32,
         /// Z + S.
-        most: u32,
+        max: u32,
     },
     /// A small tree is combined with what it is not built for.
     #[error("a small tree goes with neither early write-backs nor delayed remapping: choose one of them")]

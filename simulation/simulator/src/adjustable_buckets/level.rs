@@ -1,6 +1,6 @@
 //! The buckets of a level, their places, and the queue of those that may be lent.
 
-use super::AdjustableConfiguration;
+use super::configuration::AdjustableConfiguration;
 use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ const NO_BLOCK: u32 = u32::MAX;
 /// The use of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// None: its slot was read. Its bucket may take it when it is written.
+    /// Its slot was read: its bucket may take it when that is written.
     Dead,
     /// It may be borrowed.
     InQueue,

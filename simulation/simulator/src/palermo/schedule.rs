@@ -1,9 +1,31 @@
 //! The times at which steps begin.
 
+use super::configuration::{Overlap, PalermoConfiguration, TREES};
 use super::tree::Visit;
-use super::{Overlap, PalermoConfiguration, TREES, VisibleStep};
+use ameles_core::types::Leaf;
 use ameles_dram::{Batch, Cycle, Direction, DramError, Memory};
 use std::collections::VecDeque;
+
+/// A step as the watcher of the memory's bus sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VisibleStep {
+    /// The number of the request, from 0.
+    pub request: u64,
+    /// The tree.
+    pub tree: usize,
+    /// The number of the step in the visit, from 0.
+    pub step: usize,
+    /// The path that the visit is for.
+    pub leaf: Leaf,
+    /// The cycle of the memory in which its reads begin.
+    pub start: Cycle,
+    /// The cycle in which its blocks are there.
+    pub end: Cycle,
+    /// Blocks that it reads.
+    pub reads: usize,
+    /// Blocks that it writes.
+    pub writes: usize,
+}
 
 /// Requests in flight, the oldest first.
 pub(super) struct Schedule<W> {

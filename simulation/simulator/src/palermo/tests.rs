@@ -1,4 +1,5 @@
 use super::*;
+use crate::tree_scheme::Headers;
 use ameles_core::testing::oblivious::statistics::{ALARM_LOG2, Finding, uniform};
 use rand_core::RngCore;
 use std::collections::BTreeMap;
