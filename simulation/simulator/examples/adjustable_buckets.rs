@@ -1,7 +1,9 @@
-//! AB-ORAM's space and time: what smaller buckets near the leaves save and cost, with slots that they borrow and without.
+//! AB-ORAM's space and time: what smaller buckets near the leaves save and cost, with slots that they borrow and
+//! without.
 //!
-//!     cargo run --release -p ameles-simulator --example adjustable_buckets -- [levels] [accesses] [seed]
+//!     cargo run --release -p ameles-simulator --example adjustable_buckets -- [levels] [accesses] [seed] [subtree]
 //!
+//! The layout is by subtrees of at most so many levels, or with 0 by level, as the authors' configuration has it.
 //! Accesses are uniform. As many as let each leaf's bucket be evicted twice come before those that are counted.
 
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
@@ -14,20 +16,27 @@ fn main() {
     let argument = |nth: usize, default: u64| -> u64 {
         std::env::args().nth(nth).map_or(default, |text| text.parse().expect("a whole number"))
     };
-    let (levels, accesses, seed) = (argument(1, 16) as u32, argument(2, 20_000) as usize, argument(3, 1));
-    println!("{levels} levels, {accesses} accesses, seed {seed}");
+    let (levels, accesses, seed) = (argument(1, 14) as u32, argument(2, 10_000) as usize, argument(3, 1));
+    let subtree_levels = argument(4, 7) as usize;
+    let specification = match subtree_levels {
+        0 => Specification::usimm(),
+        _ => Specification::usimm().with_super_rows(),
+    };
+    println!("{levels} levels, {accesses} accesses, seed {seed}, subtrees of {subtree_levels} levels");
     println!("levels  slots  queue  space  reshuffles/access  slots/access  cycles/access  speed  stash");
-    let whole = AdjustableConfiguration { queue: 0, ..AdjustableConfiguration::of_authors(levels, 12) };
+    let whole = AdjustableConfiguration {
+        queue: 0,
+        subtree_levels,
+        ..AdjustableConfiguration::of_authors(levels, 12)
+    };
     let mut time = 0.0;
-    let small = (1..=4).flat_map(|small_levels| [10, 8, 7, 6].map(|small_slots| (small_levels, small_slots)));
-    for (small_levels, small_slots) in [(0, 12)].into_iter().chain(small) {
+    for (small_levels, small_slots) in [(0, 12), (1, 7), (2, 7), (3, 10), (3, 8), (3, 7), (4, 7)] {
         for queue in [0, 1000] {
             // Nothing can be lent.
-            if queue > 0 && [6, 12].contains(&small_slots) {
+            if queue > 0 && small_levels == 0 {
                 continue;
             }
             let configuration = AdjustableConfiguration { queue, small_levels, small_slots, ..whole };
-            let specification = Specification::usimm().with_super_rows();
             let mut oram = AdjustableOram::new(configuration, &specification, seed).expect("a sound tree");
             let shape = Shape {
                 pattern: Pattern::Random,

@@ -31,7 +31,9 @@ pub use configuration::AdjustableConfiguration;
 
 use crate::configuration_error::ConfigurationError;
 use ameles_core::types::{Leaf, Level};
-use ameles_dram::{Batch, Block, Cycle, DramError, Layout, Memory, Specification, SubtreeLayout};
+use ameles_dram::{
+    Batch, Block, Cycle, DramError, Geometry, Layout, Memory, PlainLayout, Specification, SubtreeLayout,
+};
 use level::LevelState;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -76,7 +78,7 @@ pub struct AdjustableOutcome {
 /// The memory, and where the tree is in it.
 struct Timer {
     memory: Memory,
-    layout: SubtreeLayout,
+    layout: Box<dyn Layout>,
     blocks: Vec<Block>,
 }
 
@@ -97,6 +99,22 @@ impl Timer {
         self.memory.wait(batch);
         Ok(())
     }
+}
+
+/// The layout of the tree.
+fn layout(
+    configuration: &AdjustableConfiguration,
+    geometry: &Geometry,
+) -> Result<Box<dyn Layout>, DramError> {
+    let slots: Vec<u32> = (0..configuration.levels).map(|level| configuration.slots(level)).collect();
+    let max = u64::from(configuration.blocks_per_bucket + configuration.reads);
+    let fits = |levels: &usize| ((1 << levels) - 1) * max <= geometry.super_row_blocks();
+    Ok(match (1..=configuration.subtree_levels).rev().find(fits) {
+        Some(height) => {
+            Box::new(SubtreeLayout::new(&slots, configuration.top_levels as usize, height, geometry)?)
+        }
+        None => Box::new(PlainLayout::new(&slots, geometry)?),
+    })
 }
 
 /// A Ring ORAM with adjustable buckets. The positions of its blocks are on the trusted side.
@@ -128,12 +146,7 @@ impl AdjustableOram {
     ) -> Result<Self, ConfigurationError> {
         configuration.check()?;
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let slots: Vec<u32> = (0..configuration.levels).map(|level| configuration.slots(level)).collect();
-        let max = u64::from(configuration.blocks_per_bucket + configuration.reads);
-        let geometry = &specification.geometry;
-        let fits = |levels: &usize| ((1 << levels) - 1) * max <= geometry.super_row_blocks();
-        let height = (1..=7).rev().find(fits).unwrap_or(1);
-        let layout = SubtreeLayout::new(&slots, configuration.top_levels as usize, height, geometry)?;
+        let layout = layout(&configuration, &specification.geometry)?;
         let levels = (configuration.top_levels..configuration.levels)
             .map(|level| LevelState::new(&configuration, level));
         let leaves = 1u32 << (configuration.levels - 1);

@@ -15,12 +15,12 @@
 //!
 //! A step begins when the blocks of the step before are there. Three more rules keep requests apart:
 //!
-//! - A request visits the next tree when its block of this one is there, and those of all earlier requests.
+//! - A request visits the next tree when its block of this one is there.
 //! - A request visits a tree when the one before has done step 1 there; if that one writes buckets, when the blocks are
 //!   there that it writes.
 //! - N requests are in flight, the oldest that is not finished among them.
 //!
-//! No one waits for a write. A read of a block that is still to be written gets it from the queue of writes.
+//! So requests visit each tree in their order. No one waits for a write. A read of a block that is still to be written gets it from the queue of writes.
 //!
 //! **Two requests of one block**: the second reads another path. The block has a new leaf as soon as the first request
 //! begins its visit, and by the second rule it is in the stash when the second one needs it. So each request reads one

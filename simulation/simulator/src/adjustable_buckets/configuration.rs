@@ -23,6 +23,8 @@ pub struct AdjustableConfiguration {
     pub more: u32,
     /// Places in the queue of a level; with 0 nothing is lent.
     pub queue: usize,
+    /// The maximum of levels of a subtree that is contiguous in the memory; with 0 the layout is by level.
+    pub subtree_levels: usize,
 }
 
 impl AdjustableConfiguration {
@@ -39,6 +41,7 @@ impl AdjustableConfiguration {
             small_slots,
             more: 2,
             queue: 1000,
+            subtree_levels: 7,
         }
     }
 

@@ -160,7 +160,9 @@ impl Account {
         let own = state.own;
         let live = std::mem::take(&mut state.buckets[bucket as usize].0);
         let is_read = step.places.read.iter().all(|(_, place)| live.contains(place));
-        let is_sound = is_read && step.places.read.len() == live.len().min(z as usize);
+        // An order that says nothing of what is there.
+        let is_sound =
+            is_read && step.places.read.is_sorted() && step.places.read.len() == live.len().min(z as usize);
         for place in live {
             state.live.remove(&place);
             state.give_back(place, bucket);

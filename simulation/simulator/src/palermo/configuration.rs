@@ -16,7 +16,7 @@ const BLOCKS_PER_LEAF: u64 = 4;
 /// The steps that may overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlap {
-    /// None: Ring ORAM. A step begins when all blocks of the step before have been read, or written.
+    /// Ring ORAM, without overlap: a step begins when all blocks of the step before have been read, or written.
     Nothing,
     /// Writes, with the steps that follow.
     Writes,

@@ -47,8 +47,6 @@ struct VisitInFlight {
     done: usize,
     /// The reads of the step after these, or, if writes are waited for, its writes.
     pending: Option<Pending>,
-    /// True if the block is there, and those of all earlier requests.
-    is_answered: bool,
 }
 
 struct Pending {
@@ -64,6 +62,11 @@ impl VisitInFlight {
 
     fn is_begun(&self) -> bool {
         self.done > 0 || self.pending.is_some()
+    }
+
+    /// Returns whether the block is there.
+    fn is_answered(&self) -> bool {
+        self.is_begun() && self.done >= self.visit.answers_after
     }
 
     /// Returns whether the next request may visit the tree.
@@ -96,7 +99,7 @@ impl<W: FnMut(VisibleStep)> Schedule<W> {
     }
 
     pub(super) fn admit(&mut self, visits: [Visit; TREES]) {
-        let visits = visits.map(|visit| VisitInFlight { visit, done: 0, pending: None, is_answered: false });
+        let visits = visits.map(|visit| VisitInFlight { visit, done: 0, pending: None });
         self.in_flight.push_back(Request { visits });
     }
 
@@ -107,7 +110,6 @@ impl<W: FnMut(VisibleStep)> Schedule<W> {
         for nth in 0..self.in_flight.len() {
             for tree in 0..TREES {
                 has_changed |= self.end_step(memory, nth, tree)?;
-                has_changed |= self.answer(nth, tree);
                 has_changed |= self.begin_step(memory, nth, tree)?;
             }
         }
@@ -153,15 +155,6 @@ impl<W: FnMut(VisibleStep)> Schedule<W> {
         Ok(true)
     }
 
-    /// Answers a visit whose block is there, after those of earlier requests.
-    fn answer(&mut self, nth: usize, tree: usize) -> bool {
-        let is_next = nth.checked_sub(1).is_none_or(|before| self.in_flight[before].visits[tree].is_answered);
-        let visit = &mut self.in_flight[nth].visits[tree];
-        let is_due = !visit.is_answered && visit.is_begun() && visit.done >= visit.visit.answers_after;
-        visit.is_answered |= is_due && is_next;
-        is_due && is_next
-    }
-
     /// Begins the next step of a visit, if it may.
     fn begin_step(&mut self, memory: &mut Memory, nth: usize, tree: usize) -> Result<bool, DramError> {
         let may_begin = self.may_begin(nth, tree);
@@ -181,7 +174,7 @@ impl<W: FnMut(VisibleStep)> Schedule<W> {
         let before = nth.checked_sub(1).map(|before| &self.in_flight[before].visits);
         let is_answered = tree.checked_sub(1).is_none_or(|tree| match self.overlap {
             Overlap::Nothing | Overlap::Writes => visits[tree].is_finished(),
-            Overlap::Requests | Overlap::Trees => visits[tree].is_answered,
+            Overlap::Requests | Overlap::Trees => visits[tree].is_answered(),
         });
         let awaited = if self.overlap == Overlap::Requests { TREES - 1 } else { tree };
         is_answered && before.is_none_or(|before| before[tree].is_released() && before[awaited].is_released())

@@ -71,8 +71,6 @@ fn is_followed(configuration: &PalermoConfiguration, steps: &[VisibleStep]) -> b
 struct Account {
     /// The cycle in which each request was finished, and all before it.
     finished: Vec<Cycle>,
-    /// The cycle in which each tree's last block was there.
-    answered: [Cycle; TREES],
     /// The cycle from which on each tree may be visited.
     released: [Cycle; TREES],
 }
@@ -87,7 +85,7 @@ impl Account {
         let looks = usize::from(configuration.metadata == Headers::InMemory);
         let max = if configuration.overlap == Overlap::Writes { 1 } else { configuration.requests };
         let before = (request as usize).checked_sub(max).map_or(Cycle(0), |nth| self.finished[nth]);
-        let of_data = self.released[TREES - 1];
+        let (of_data, mut answered) = (self.released[TREES - 1], Cycle(0));
         let mut last = self.finished.last().copied().unwrap_or(Cycle(0));
         for (tree, steps) in visits.iter().enumerate() {
             let buckets = configuration.tree(tree).levels - configuration.top_levels[tree];
@@ -101,7 +99,7 @@ impl Account {
             }
             if tree > 0 {
                 let own = visits[tree - 1].last().map_or(Cycle(0), |step| step.end);
-                start = start.max(self.answered[tree - 1]);
+                start = start.max(answered);
                 start = start.max(if configuration.overlap == Overlap::Writes { own } else { Cycle(0) });
             }
             let access = steps[looks];
@@ -117,7 +115,7 @@ impl Account {
                 }
                 () => access.end,
             };
-            self.answered[tree] = self.answered[tree].max(access.end);
+            answered = access.end;
             for (nth, step) in steps.iter().enumerate() {
                 if step.step != nth || step.start != start || access.reads < buckets as usize {
                     return false;
