@@ -2,15 +2,15 @@
 //! 2023. Its rules are those of the authors' simulator (`mhrnshrf/ORAM-Simulator`: `gather_dead`, `remote_allocate` and
 //! `calc_mem_addr` in `src/memory_controller.c`), where DEAD_ENABLE and DYNAMIC_S switch them on.
 //!
-//! A slot of Ring ORAM that was read is dead until its bucket is written again. Buckets near the leaves, which take most
-//! of the space, have fewer slots here, and borrow dead ones of other buckets of their level:
+//! A slot of Ring ORAM that was read is dead until its bucket is written again. Buckets near the leaves, which take
+//! most of the space, have fewer slots here, and borrow dead ones of other buckets of their level:
 //!
 //! ```text
 //! queue of a level: the places of dead slots that may be lent
-//! a slot is read:      its place joins the queue, if that has room and the bucket that owns the place lends fewer than C
+//! a slot is read:      its place joins the queue, if that has room and the bucket that owns it lends fewer than C
 //! a bucket is written: it takes the places of its own that are neither lent nor in the queue
-//!                      it borrows from the front of the queue until it has as many as it owns; then, while the queue is
-//!                      more than half full, until it has Z + S, or as many more than it owns as it may
+//!                      it borrows from the front of the queue until it has as many as it owns; then, while the
+//!                      queue is more than half full, until it has Z + S, or as many more than it owns as it may
 //!                      with n places it is written again after n - Z reads, if no eviction comes before
 //! ```
 //!
@@ -18,8 +18,8 @@
 //! trusted side.
 //!
 //! **What the trace shows.** Which places are dead, lent and borrowed follows from the places that were read and
-//! written, which are visible, and from the order of the queue. The blocks of a bucket are in random places among all of
-//! it, borrowed ones too. So each access shows a place of each bucket of a path that is uniform among those that were
+//! written, which are visible, and from the order of the queue. The blocks of a bucket are in random places among all
+//! of it, borrowed ones too. So each access shows a place of each bucket of a path that is uniform among those that were
 //! not read, whatever was asked.
 //!
 //! **Costs**: a queue for each level, on the trusted side. Metadata must name the places that a bucket borrowed.

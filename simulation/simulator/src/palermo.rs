@@ -20,7 +20,8 @@
 //!   there that it writes.
 //! - N requests are in flight, the oldest that is not finished among them.
 //!
-//! So requests visit each tree in their order. No one waits for a write. A read of a block that is still to be written gets it from the queue of writes.
+//! So requests visit each tree in their order. No one waits for a write. A read of a block that is still to be written
+//! gets it from the queue of writes.
 //!
 //! **Two requests of one block**: the second reads another path. The block has a new leaf as soon as the first request
 //! begins its visit, and by the second rule it is in the stash when the second one needs it. So each request reads one

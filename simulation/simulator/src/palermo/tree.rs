@@ -1,5 +1,5 @@
-//! A tree that requests visit, and the steps of a visit. What a step reads follows from the order of the requests alone,
-//! not from the time.
+//! A tree that requests visit, and the steps of a visit. What a step reads follows from the order of the requests
+//! alone, not from the time.
 
 use crate::configuration_error::ConfigurationError;
 use crate::counts::PathKind;
