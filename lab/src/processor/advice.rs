@@ -102,16 +102,16 @@ pub(super) fn advice(error: &ConfigurationError, tree: TreeScheme) -> String {
         ConfigurationError::Labels { labels, max } => {
             format!("labels={labels} do not fit a PosMap block: choose labels=2 to labels={max}, or a larger block")
         }
-        ConfigurationError::TooSlow { .. } => error.to_string(),
+        ConfigurationError::TooSlow { .. }
+        | ConfigurationError::RequestsInFlight { .. }
+        | ConfigurationError::SmallSlots { .. } => error.to_string(),
         ConfigurationError::ForkPath { .. } => {
             format!("{error}: fork-queue, fork-age, fork-first and fork-last set them")
         }
         ConfigurationError::ForkPathAlone => {
             "fork goes with neither dwb=1 nor llc-d=1: leave them out, or the scheme fork".to_owned()
         }
-        ConfigurationError::NoInstructions => {
-            format!("{error}, such as --pace instructions:1000")
-        }
+        ConfigurationError::NoInstructions => format!("{error}, such as --pace instructions:1000"),
     }
 }
 

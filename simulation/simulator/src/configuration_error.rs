@@ -122,6 +122,24 @@ pub enum ConfigurationError {
     /// Fork Path is combined with an option for which it is not built.
     #[error("Fork Path goes with neither early write-backs nor delayed remapping: leave them out")]
     ForkPathAlone,
+    /// Too few or too many requests of Palermo are in flight.
+    #[error("{requests} requests in flight: give 1 to 64")]
+    RequestsInFlight {
+        /// The requests.
+        requests: usize,
+    },
+    /// AB-ORAM's small buckets have too few or too many slots.
+    #[error(
+        "buckets of {slots} slots near the leaves: give more than {blocks} and at most {max}, and no rate of 0"
+    )]
+    SmallSlots {
+        /// Their slots.
+        slots: u32,
+        /// Z.
+        blocks: u32,
+        /// Z + S.
+        max: u32,
+    },
     /// A small tree is combined with what it is not built for.
     #[error("a small tree goes with neither early write-backs nor delayed remapping: choose one of them")]
     SmallTreeAlone,

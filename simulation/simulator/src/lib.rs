@@ -7,6 +7,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod adjustable_buckets;
 pub mod allocation;
 mod clocks;
 pub mod configuration;
@@ -22,6 +23,7 @@ mod main_oram;
 pub mod on_chip;
 pub mod oram_configuration;
 pub mod pace;
+pub mod palermo;
 mod path_timer;
 pub mod path_variant;
 pub mod pattern;

@@ -1,0 +1,197 @@
+//! A tree that requests visit, and the steps of a visit. What a step reads follows from the order of the requests
+//! alone, not from the time.
+
+use crate::configuration_error::ConfigurationError;
+use crate::counts::PathKind;
+use crate::machine::RunError;
+use crate::main_oram::MainOram;
+use crate::oram_configuration::OramConfiguration;
+use crate::tree::filled::{Contents, FilledTree};
+use crate::tree::steady_state::History;
+use crate::tree::store::MovedSlots;
+use crate::tree_backend::{Step as Maintenance, TreeBackend};
+use ameles_core::types::{BlockId, Leaf, Level};
+use ameles_dram::{Block, Geometry, Layout, SubtreeLayout};
+use rand_chacha::ChaCha8Rng;
+use rand_core::RngCore;
+
+/// The maximum of levels of a subtree that is contiguous in the memory.
+const MAX_SUBTREE: usize = 7;
+
+/// Blocks that are read together, and those that are written when they are there.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Step {
+    pub(super) reads: Vec<Block>,
+    pub(super) writes: Vec<Block>,
+}
+
+/// The visit of a request to a tree.
+#[derive(Clone, Debug)]
+pub(super) struct Visit {
+    /// The path that is read.
+    pub(super) leaf: Leaf,
+    pub(super) steps: Vec<Step>,
+    /// Steps until the block is there.
+    pub(super) answers_after: usize,
+    /// Steps until the next request may visit the tree.
+    pub(super) releases_after: usize,
+}
+
+/// A Ring ORAM in a part of the memory.
+pub(super) struct VisitedTree {
+    oram: MainOram,
+    first: u64,
+    layout: SubtreeLayout,
+    /// Blocks of a bucket by level.
+    slots: Vec<u32>,
+    has_metadata: bool,
+}
+
+impl VisitedTree {
+    /// A tree from block `first` of the memory on.
+    pub(super) fn new(
+        configuration: &OramConfiguration,
+        first: u64,
+        geometry: &Geometry,
+        random: &mut ChaCha8Rng,
+    ) -> Result<Self, ConfigurationError> {
+        let slots = configuration.slots(&configuration.parameters()?.tree);
+        // An odd number of blocks: the first ones of the buckets, with their metadata, are spread over the channels.
+        let padded: Vec<u32> = slots.iter().map(|slots| if *slots == 0 { 0 } else { slots | 1 }).collect();
+        let largest = u64::from(padded.iter().copied().max().unwrap_or(1));
+        let fits = |levels: &usize| ((1 << levels) - 1) * largest <= geometry.super_row_blocks();
+        let height = (1..=MAX_SUBTREE).rev().find(fits).unwrap_or(1);
+        let layout = SubtreeLayout::new(&padded, configuration.top_levels as usize, height, geometry)?;
+        let contents = Contents::Steady(History::Random);
+        let tree = FilledTree::draw(configuration, contents, random.next_u64())?.into_copy();
+        Ok(VisitedTree {
+            oram: MainOram::over(configuration, tree.into_parts(), random)?,
+            first,
+            layout,
+            slots,
+            has_metadata: configuration.scheme.has_headers_in_memory(),
+        })
+    }
+
+    /// The block behind its last one.
+    pub(super) fn end(&self) -> u64 {
+        self.first + self.layout.blocks()
+    }
+
+    /// Visits the tree for a block, or for none.
+    pub(super) fn visit(&mut self, block: Option<BlockId>) -> Result<Visit, RunError> {
+        match block {
+            Some(block) => {
+                let reservation = self.oram.oram.reserve(block)?;
+                self.oram.access_reserved(&reservation)?;
+            }
+            None => {
+                self.oram.dummy()?;
+            }
+        }
+        self.steps()
+    }
+
+    /// The steps of the access that was just made, with the evictions and reshuffles that it makes due.
+    pub(super) fn steps(&mut self) -> Result<Visit, RunError> {
+        self.oram.store.take_observed();
+        let moved = self.oram.store.take_moved().unwrap_or_default();
+        // The last bucket of a path is a leaf.
+        let leaf = moved.read.last().map_or(Leaf(0), |(_, index, _)| Leaf(*index));
+        let mut steps = Vec::new();
+        self.push_metadata(&moved, &mut steps);
+        let mut access = Step { reads: self.slots(&moved), writes: self.metadata(&moved) };
+        let (looks, mut releases_after) = (steps.len(), steps.len());
+        let mut evictions = Vec::new();
+        while self.oram.must_evict() {
+            let Maintenance::Path { kind, .. } = self.oram.evict()? else { continue };
+            let moved = self.oram.store.take_moved().unwrap_or_default();
+            let (reads, writes) = (self.slots(&moved), self.written(&moved));
+            if kind == PathKind::Reshuffle {
+                access.reads.extend(reads);
+                access.writes.retain(|block| !writes.contains(block));
+                access.writes.extend(writes);
+                releases_after = looks + 1;
+            } else {
+                self.push_metadata(&moved, &mut evictions);
+                evictions.push(Step { reads, writes });
+            }
+        }
+        steps.push(access);
+        if !evictions.is_empty() {
+            steps.append(&mut evictions);
+            releases_after = steps.len();
+        }
+        Ok(Visit { leaf, steps, answers_after: looks + 1, releases_after })
+    }
+
+    fn push_metadata(&self, moved: &MovedSlots, steps: &mut Vec<Step>) {
+        if self.has_metadata {
+            steps.push(Step { reads: self.metadata(moved), writes: Vec::new() });
+        }
+    }
+
+    /// The blocks of the metadata of the buckets that are moved.
+    fn metadata(&self, moved: &MovedSlots) -> Vec<Block> {
+        if !self.has_metadata {
+            return Vec::new();
+        }
+        moved.buckets().into_iter().map(|(level, index)| self.block(level, index, 0)).collect()
+    }
+
+    /// The slots that are read.
+    fn slots(&self, moved: &MovedSlots) -> Vec<Block> {
+        let before = u64::from(self.has_metadata);
+        let block =
+            |(level, index, slot): &(Level, u64, u32)| self.block(*level, *index, before + u64::from(*slot));
+        moved.read.iter().map(block).collect()
+    }
+
+    /// The blocks of the buckets that are written.
+    fn written(&self, moved: &MovedSlots) -> Vec<Block> {
+        let blocks = |(level, index): &(Level, u64)| {
+            let (level, index) = (*level, *index);
+            let slots = u64::from(self.slots[level.0 as usize]);
+            (0..slots).map(move |nth| self.block(level, index, nth))
+        };
+        moved.written.iter().flat_map(blocks).collect()
+    }
+
+    fn block(&self, level: Level, index: u64, nth: u64) -> Block {
+        Block(self.first + self.layout.bucket(level.0 as usize, index).0 + nth)
+    }
+}
+
+#[cfg(test)]
+mod faulty {
+    use super::super::tests::Fault;
+    use super::{BlockId, RunError, Visit, VisitedTree};
+    use ameles_core::schemes::freecursive::Reservation;
+
+    impl VisitedTree {
+        /// Visits the tree with a fault of tests. `last` is the reservation of the request before.
+        pub(in super::super) fn faulty_visit(
+            &mut self,
+            block: Option<BlockId>,
+            fault: Option<Fault>,
+            last: &mut Option<Reservation>,
+        ) -> Result<Visit, RunError> {
+            let Some((block, fault)) = block.zip(fault) else { return self.visit(block) };
+            let is_here = self.oram.oram.trusted_place(block).is_some();
+            match fault {
+                Fault::PathIsReadAgain => {
+                    let again = last.take().filter(|last| is_here && last.block() == block);
+                    let reservation = again.map_or_else(|| self.oram.oram.reserve(block), Ok)?;
+                    self.oram.access_reserved(&reservation)?;
+                    *last = Some(reservation);
+                    self.steps()
+                }
+                Fault::StashAnswersEarly => {
+                    let mut visit = self.visit(Some(block))?;
+                    visit.answers_after *= usize::from(!is_here);
+                    Ok(visit)
+                }
+            }
+        }
+    }
+}
