@@ -115,7 +115,8 @@ impl MainOram {
         self.oram.visit_positions(block, prefetch);
     }
 
-    /// Asks the processor that simulates for the path that an access to a block needs next. It comes while DRAM is simulated.
+    /// Asks the processor that simulates for the path that an access to a block needs next. It comes while DRAM is
+    /// simulated.
     pub(crate) fn prefetch_path(&self, block: BlockId) {
         self.oram.next_leaf(block).into_iter().for_each(|leaf| self.store.prefetch(leaf));
     }
