@@ -3,6 +3,7 @@
 use crate::configuration_error::ConfigurationError;
 use crate::counts::{Counts, PathKind};
 use crate::oram_configuration::OramConfiguration;
+use crate::tree::cache_lines::prefetch;
 use crate::tree::slots::Slots;
 use crate::tree::store::TreeStore;
 use crate::tree_backend::{AnyTree, Failure, Step, TreeBackend, expect_ready};
@@ -109,6 +110,17 @@ impl MainOram {
             None => {}
         }
         Ok(place.is_some())
+    }
+
+    /// Asks the processor that simulates for the positions that an access to a block will need.
+    pub(crate) fn prefetch_positions(&self, block: BlockId) {
+        self.oram.visit_positions(block, prefetch);
+    }
+
+    /// Asks the processor that simulates for the path that an access to a block needs next. It comes while DRAM is
+    /// simulated.
+    pub(crate) fn prefetch_path(&self, block: BlockId) {
+        self.oram.next_leaf(block).into_iter().for_each(|leaf| self.store.prefetch(leaf));
     }
 
     /// Does the next step towards a block: one path at most.

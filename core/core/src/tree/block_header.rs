@@ -19,3 +19,9 @@ pub fn read(from: &[u8]) -> Option<(BlockId, Leaf)> {
         |at: usize| from[at..at + 8].try_into().map(u64::from_le_bytes).expect("a word has eight bytes");
     word(0).checked_sub(1).map(|block| (BlockId(block), Leaf(word(8))))
 }
+
+/// Returns whether a header is of this block.
+#[inline]
+pub fn is_of(from: &[u8], block: BlockId) -> bool {
+    from[..8] == (block.0 + 1).to_le_bytes()
+}

@@ -20,9 +20,13 @@ pub enum FillOrder {
 #[derive(Debug, Default)]
 pub struct Placement {
     order: FillOrder,
-    by_depth: Vec<Vec<Handle>>,
+    /// The blocks of the subtree, and the depths that they may go to.
+    scanned: Vec<(usize, Handle)>,
+    /// For each depth, the blocks that may not go so deep.
+    shallower: Vec<usize>,
+    /// The blocks of the subtree, those that may go deepest last.
+    by_depth: Vec<Handle>,
     chosen: Vec<Vec<Handle>>,
-    scanned: Vec<Handle>,
     top: u32,
 }
 
@@ -47,41 +51,63 @@ impl Placement {
     ) {
         let depths = (tree.leaf_level().0 + 1 - tree.top().0) as usize;
         self.top = tree.top().0;
-        self.by_depth.resize_with(depths, Vec::new);
         self.chosen.resize_with(depths, Vec::new);
-        for list in self.by_depth.iter_mut().chain(&mut self.chosen) {
-            list.clear();
-        }
+        self.chosen.iter_mut().for_each(Vec::clear);
+        self.scanned.clear();
+        self.scanned.extend(stash.subtree(tree.subtree(leaf)).map(|handle| {
+            let depth = tree.deepest_common(stash.leaf(handle), leaf);
+            ((depth.0 - self.top) as usize, handle)
+        }));
         match self.order {
-            FillOrder::DeepestFirst => self.fill_buckets((stash, tree, leaf), room, may_go),
-            FillOrder::PushToLeaf => self.push_to_leaf((stash, tree, leaf), room, may_go),
+            FillOrder::DeepestFirst => {
+                self.sort_by_depth(depths);
+                self.fill_buckets((stash, tree), room, may_go);
+            }
+            FillOrder::PushToLeaf => self.push_to_leaf(stash, room, may_go),
         }
+    }
+
+    /// Sorts the blocks by the depths that they may go to. Among equals the order of the subtree's list stays.
+    fn sort_by_depth(&mut self, depths: usize) {
+        let Placement { scanned, shallower, by_depth, .. } = self;
+        shallower.clear();
+        shallower.resize(depths, 0);
+        by_depth.clear();
+        for (depth, handle) in &*scanned {
+            shallower[*depth] += 1;
+            by_depth.push(*handle);
+        }
+        let mut before = 0;
+        for blocks in &mut *shallower {
+            before += core::mem::replace(blocks, before);
+        }
+        for (depth, handle) in &*scanned {
+            by_depth[shallower[*depth]] = *handle;
+            shallower[*depth] += 1;
+        }
+        // Each is where the next depth begins now.
+        shallower.rotate_right(1);
+        shallower[0] = 0;
     }
 
     fn fill_buckets(
         &mut self,
-        (stash, tree, leaf): (&Stash, &Geometry, Leaf),
+        (stash, tree): (&Stash, &Geometry),
         room: impl Fn(Level) -> usize,
         mut may_go: impl FnMut(Level, BlockId) -> bool,
     ) {
-        for handle in stash.subtree(tree.subtree(leaf)) {
-            let depth = tree.deepest_common(stash.leaf(handle), leaf);
-            self.by_depth[(depth.0 - self.top) as usize].push(handle);
-        }
-        // Blocks that found no room at their deepest level try the next one up.
-        let mut from = self.by_depth.len() - 1;
+        let mut waiting = &self.by_depth[..];
         for level in tree.levels().rev() {
             let here = (level.0 - self.top) as usize;
             let mut left = room(level);
-            while left > 0 {
-                while from > here && self.by_depth[from].is_empty() {
-                    from -= 1;
-                }
-                let Some(handle) = self.by_depth[from].pop() else {
-                    break;
-                };
-                if may_go(level, stash.block(handle)) {
-                    self.chosen[here].push(handle);
+            // Blocks that found no room at their deepest level try the next one up.
+            while left > 0
+                && waiting.len() > self.shallower[here]
+                && let Some((handle, rest)) = waiting.split_last()
+            {
+                waiting = rest;
+                if may_go(level, stash.block(*handle)) {
+                    self.chosen[here].push(*handle);
                     left -= 1;
                 }
             }
@@ -91,18 +117,16 @@ impl Placement {
     /// Algorithm 1. The list of a subtree has the block that came last first.
     fn push_to_leaf(
         &mut self,
-        (stash, tree, leaf): (&Stash, &Geometry, Leaf),
+        stash: &Stash,
         room: impl Fn(Level) -> usize,
         mut may_go: impl FnMut(Level, BlockId) -> bool,
     ) {
-        self.scanned.clear();
-        self.scanned.extend(stash.subtree(tree.subtree(leaf)));
-        for handle in self.scanned.iter().rev().copied() {
-            let deepest = tree.deepest_common(stash.leaf(handle), leaf);
-            let has_room = |level: &Level| self.chosen[(level.0 - self.top) as usize].len() < room(*level);
-            let found = (self.top..=deepest.0).rev().map(Level).find(has_room);
-            if let Some(level) = found.filter(|level| may_go(*level, stash.block(handle))) {
-                self.chosen[(level.0 - self.top) as usize].push(handle);
+        for (deepest, handle) in self.scanned.iter().rev().copied() {
+            let level = |depth: usize| Level(self.top + depth as u32);
+            let has_room = |depth: &usize| self.chosen[*depth].len() < room(level(*depth));
+            let found = (0..=deepest).rev().find(has_room);
+            if let Some(depth) = found.filter(|depth| may_go(level(*depth), stash.block(handle))) {
+                self.chosen[depth].push(handle);
             }
         }
     }

@@ -236,6 +236,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
             self.answer_at_once(&request, request.at);
         } else {
             self.queue.push_back(request);
+            self.machine.memory.main.prefetch_positions(BlockId(request.line.0));
         }
         Ok(())
     }
@@ -391,6 +392,9 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         let refusals = memory.main.oram.tree().index_refusals();
         memory.main.counts.add_path(tree, kind);
         let slots = memory.main.store.take_moved().map(Box::new);
+        let served = nth.filter(|_| kind == PathKind::Data);
+        let next = self.queue.iter().enumerate().find(|(nth, _)| Some(*nth) != served);
+        next.into_iter().for_each(|(_, request)| memory.main.prefetch_path(BlockId(request.line.0)));
         let times = timer.step(start, tree, moved(leaf, kind.is_eviction(), slots.as_deref()))?;
         if !kind.is_eviction() {
             memory.write_back(tree)?;

@@ -14,9 +14,15 @@ pub(crate) fn zeros<T: Copy + Default>(len: usize) -> Vec<T> {
 
 /// A copy of a slice.
 pub(crate) fn copy<T: Copy>(from: &[T]) -> Vec<T> {
-    let mut vec = Vec::with_capacity(from.len());
-    advise(&vec);
+    let mut vec = with_capacity(from.len());
     vec.extend_from_slice(from);
+    vec
+}
+
+/// An empty vector with room for that many.
+pub(crate) fn with_capacity<T>(len: usize) -> Vec<T> {
+    let vec = Vec::with_capacity(len);
+    advise(&vec);
     vec
 }
 

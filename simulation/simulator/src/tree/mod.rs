@@ -1,6 +1,7 @@
 //! The tree in untrusted memory, for blocks without payload.
 
 mod bucket_places;
+pub(crate) mod cache_lines;
 pub mod filled;
 mod filled_ring;
 pub(crate) mod huge_pages;

@@ -1,7 +1,7 @@
 //! The slots of a tree in untrusted memory: a word for each, for blocks without payload.
 
 use super::bucket_places::BucketPlaces;
-use super::huge_pages;
+use super::cache_lines::{LineWords, prefetch};
 use ameles_core::tree::block_header::HEADER_BYTES;
 use ameles_core::types::{BlockId, Leaf, Level};
 use std::ops::Range;
@@ -10,19 +10,12 @@ use std::ops::Range;
 const MAX_TRACKED: usize = 1 << 24;
 
 /// The slots of the levels from `top` on. A slot holds a block and its leaf.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Slots {
     places: BucketPlaces,
-    words: Vec<u64>,
+    words: LineWords,
     /// The words that were written since they were last reset, with repetitions. `None` until they are tracked.
     written: Option<Vec<Range<usize>>>,
-}
-
-impl Clone for Slots {
-    fn clone(&self) -> Self {
-        let words = huge_pages::copy(&self.words);
-        Slots { places: self.places.clone(), words, written: self.written.clone() }
-    }
 }
 
 /// The half of a word that has the block.
@@ -55,7 +48,7 @@ impl Slots {
     /// Empty slots: `sizes` are Z by level, the root's side first, for the levels from `top` on.
     pub fn new(top: Level, sizes: &[u32]) -> Self {
         let places = BucketPlaces::new(top, sizes);
-        let words = huge_pages::zeros(places.words());
+        let words = LineWords::zeros(places.words());
         Slots { places, words, written: None }
     }
 
@@ -102,10 +95,10 @@ impl Slots {
         (self.top().0..=self.leaf_level().0).map(of_level).collect()
     }
 
-    /// The first word of a bucket.
+    /// Asks the processor for a bucket, without waiting for it.
     #[inline]
-    pub(super) fn first_word(&self, level: u32, index: u64) -> u64 {
-        self.words[self.places.range(level, index).start]
+    pub(super) fn prefetch(&self, level: u32, index: u64) {
+        prefetch(&self.words[self.places.range(level, index).start]);
     }
 
     /// The blocks of a bucket: the one at `index` from the left of a level.
@@ -244,9 +237,9 @@ mod tests {
             copy.replace(1, 1, [Some((BlockId(4), Leaf(5)))].into_iter());
             assert!(copy.take(BlockId(9), Leaf(6)));
             copy.replace(2, 3, [None, Some((BlockId(1), Leaf(6)))].into_iter());
-            assert_ne!(copy.words, original.words);
+            assert_ne!(copy.words[..], original.words[..]);
             copy.reset(&original);
-            assert_eq!(copy.words, original.words);
+            assert_eq!(copy.words[..], original.words[..]);
         }
     }
 

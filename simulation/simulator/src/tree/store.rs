@@ -123,6 +123,13 @@ impl TreeStore {
         self.0.searched_block.set(block);
     }
 
+    /// Asks the processor for the buckets of a path that is read soon, without waiting for them.
+    pub(crate) fn prefetch(&self, leaf: Leaf) {
+        let tree = self.0.slots.borrow();
+        let (top, leaf_level) = (tree.top().0, tree.leaf_level().0);
+        (top..=leaf_level).for_each(|level| tree.prefetch(level, leaf.0 >> (leaf_level - level)));
+    }
+
     /// Passes the slots to the caller.
     pub fn with_slots<T>(&self, with_slots: impl FnOnce(&Slots) -> T) -> T {
         with_slots(&self.0.slots.borrow())
@@ -191,7 +198,7 @@ impl Store for TreeStore {
         let searched_block = self.0.searched_block.get();
         // The buckets of a path are far apart: requested all at once, they come from memory in parallel.
         let places = || slots.iter().filter_map(|slot| self.0.numbers.place(slot.bucket));
-        std::hint::black_box(places().fold(0, |sum, (level, index)| sum ^ tree.first_word(level, index)));
+        places().for_each(|(level, index)| tree.prefetch(level, index));
         let mut rest = into;
         for (level, index) in places() {
             let (entries, behind) = rest.split_at_mut(tree.size(Level(level)) as usize * HEADER_BYTES);

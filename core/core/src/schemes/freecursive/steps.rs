@@ -229,7 +229,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         position.is_some() || self.parameters.hits != TrustedHits::SaveThePath || self.tree.has_tree_top()
     }
 
-    fn position(&self, block: BlockId) -> Option<Leaf> {
+    pub(super) fn position(&self, block: BlockId) -> Option<Leaf> {
         let State { look_aside, labels, .. } = &*self.state.borrow();
         labels.get(&self.space, look_aside, block)
     }

@@ -97,15 +97,16 @@ impl TreeTop {
     /// Takes all blocks of a bucket out.
     pub(super) fn empty(&mut self, bucket: Bucket, mut take: impl FnMut(BlockId, Leaf, &[u8])) {
         let start = self.start(bucket);
-        for entry in self.entries[start..start + self.bucket_bytes].chunks_exact_mut(self.entry_bytes) {
+        let entries = &mut self.entries[start..start + self.bucket_bytes];
+        for entry in entries.chunks_exact(self.entry_bytes) {
             if let Some((block, leaf)) = block_header::read(entry) {
                 take(block, leaf, &entry[HEADER_BYTES..]);
-                entry.fill(0);
                 if let Some(sets) = &mut self.sets {
                     sets.release(block);
                 }
             }
         }
+        entries.fill(0);
     }
 
     /// Returns the number of bytes of all entries.
@@ -193,10 +194,9 @@ impl TreeTop {
 
     /// Finds a block in these buckets, which are those of its path.
     pub(super) fn find_in(&self, buckets: impl Iterator<Item = Bucket>, block: BlockId) -> Option<Entry> {
-        let is_block = |entry: &[u8]| block_header::read(entry).is_some_and(|(found, _)| found == block);
         for start in buckets.map(|bucket| self.start(bucket)) {
             let mut entries = self.entries[start..start + self.bucket_bytes].chunks_exact(self.entry_bytes);
-            if let Some(nth) = entries.position(is_block) {
+            if let Some(nth) = entries.position(|entry| block_header::is_of(entry, block)) {
                 return Some(Entry(start + nth * self.entry_bytes));
             }
         }
