@@ -119,6 +119,12 @@ pub(crate) fn flat_path<S: TestStore>(parameters: &PathParameters, store: S, see
     PathOram::new(parameters.clone(), Bucket(0), store, positions, rng(seed)).unwrap()
 }
 
+/// A Path ORAM over a store of its own that records what it does.
+pub(crate) fn recorded_path(parameters: &PathParameters) -> (Rc<TraceStore>, FlatPath<Rc<TraceStore>>) {
+    let store = Rc::new(TraceStore::new(parameters.layout()));
+    (Rc::clone(&store), flat_path(parameters, store, 1))
+}
+
 pub(crate) fn small_ring() -> impl Strategy<Value = RingParameters> {
     (1u64..200, 0usize..3, 0u64..200).prop_map(|(capacity, block_bytes, trusted)| {
         RingParameters::for_capacity(capacity, [0, 1, 9][block_bytes], trusted, MAX_BATCH)
