@@ -27,7 +27,7 @@ pub(super) enum Command {
 }
 
 #[derive(Args)]
-struct Emulator {
+pub(super) struct Emulator {
     /// The process that starts the emulator
     parent: i32,
     /// The emulator and its arguments
