@@ -190,8 +190,8 @@ async fn a_commit_that_fails_fails_for_all_in_its_group_and_leaves_nothing_of_it
 #[tokio::test]
 async fn of_several_puts_of_one_key_in_a_group_the_last_one_stands_and_a_failure_takes_all_back() {
     for fault in [CommitFault::None, CommitFault::Before, CommitFault::After] {
-        let (vault, first) = with_object("key").await;
-        let first = first.etag.clone();
+        let vault = fresh().await;
+        let first = vault.put("key", b"first").await.expect("put").etag.clone();
         let (held, started) = hold_a_commit(&vault).await;
         vault.device.set_faults(Faults { commits: fault, commits_left: 1, ..Faults::default() });
         let bodies = ["second", "third", "fourth"];
