@@ -21,11 +21,17 @@ def run_refused(gateway: Gateway, *flags: str) -> tuple[int, str]:
         program.kill()
 
 
-def test_a_second_gateway_on_the_same_folder_is_refused(new_gateway):
+def start_with_bucket(new_gateway):
+    """Returns a gateway that serves the bucket `kept`, and a client of it."""
     first: Gateway = new_gateway("first")
     first.start()
     s3 = first.endpoint.client()
     s3.create_bucket(Bucket="kept")
+    return first, s3
+
+
+def test_a_second_gateway_on_the_same_folder_is_refused(new_gateway):
+    first, s3 = start_with_bucket(new_gateway)
     second: Gateway = new_gateway("second")
     second.data = first.data
     code, output = run_refused(second)
@@ -37,10 +43,7 @@ def test_a_second_gateway_on_the_same_folder_is_refused(new_gateway):
 
 def test_a_copy_of_the_folder_cannot_serve_as_a_second_gateway(new_gateway):
     """Two copies of one trusted state must never both serve: they would read the same paths again."""
-    first: Gateway = new_gateway("first")
-    first.start()
-    s3 = first.endpoint.client()
-    s3.create_bucket(Bucket="kept")
+    first, s3 = start_with_bucket(new_gateway)
     s3.put_object(Bucket="kept", Key="k", Body=content(100_000))
     first.stop()
     second: Gateway = new_gateway("second")
@@ -69,10 +72,7 @@ def copy_while_idle(source: Path, target: Path):
 
 def test_a_copy_taken_while_the_gateway_runs_is_refused_and_displaces_no_gateway(new_gateway):
     """A copy that is older than the store is refused before it claims the lease."""
-    first: Gateway = new_gateway("first")
-    first.start()
-    s3 = first.endpoint.client()
-    s3.create_bucket(Bucket="kept")
+    first, s3 = start_with_bucket(new_gateway)
     second: Gateway = new_gateway("second")
     copy_while_idle(first.data, second.data)
     for number in range(12):

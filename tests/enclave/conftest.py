@@ -65,58 +65,25 @@ def _file(variable: str) -> Path:
     return find_file(variable, "enclave")
 
 
-@pytest.fixture(scope="session")
-def ameles() -> Path:
-    """The program under test."""
-    return _file("AMELES_BIN")
+def _fixture(variable: str):
+    """Returns a fixture: the file that this variable names; see above."""
+    return pytest.fixture(scope="session")(lambda: _file(variable))
 
 
-@pytest.fixture(scope="session")
-def runtime() -> Path:
-    """The enclave's runtime."""
-    return _file("AMELES_TEST_RUNTIME")
-
-
-@pytest.fixture(scope="session")
-def outside() -> Path:
-    """The paper's programs for this computer."""
-    return _file("AMELES_PROGRAMS_BIN")
-
-
-@pytest.fixture(scope="session")
-def programs() -> Path:
-    """The paper's programs for RISC-V."""
-    return _file("AMELES_TEST_PROGRAMS_RISCV")
-
-
-@pytest.fixture(scope="session")
-def picosat() -> Path:
-    """The solver for RISC-V."""
-    return _file("AMELES_TEST_PICOSAT_RISCV")
+ameles = _fixture("AMELES_BIN")
+runtime = _fixture("AMELES_TEST_RUNTIME")
+outside = _fixture("AMELES_PROGRAMS_BIN")
+programs = _fixture("AMELES_TEST_PROGRAMS_RISCV")
+picosat = _fixture("AMELES_TEST_PICOSAT_RISCV")
+sqlite = _fixture("AMELES_TEST_SQLITE_RISCV")
+dash = _fixture("AMELES_TEST_DASH_RISCV")
+compiler = _fixture("AMELES_TEST_COMPILER_RISCV")
 
 
 @pytest.fixture(scope="session")
 def bare() -> tuple[Path, Path]:
     """The program that runs a fixed sequence of faults: for this computer, and for RISC-V without an operating system."""
     return _file("AMELES_BARE_BIN"), _file("AMELES_TEST_BARE_RISCV")
-
-
-@pytest.fixture(scope="session")
-def sqlite() -> Path:
-    """The database's shell for RISC-V."""
-    return _file("AMELES_TEST_SQLITE_RISCV")
-
-
-@pytest.fixture(scope="session")
-def dash() -> Path:
-    """The shell for RISC-V."""
-    return _file("AMELES_TEST_DASH_RISCV")
-
-
-@pytest.fixture(scope="session")
-def compiler() -> Path:
-    """A C compiler for RISC-V."""
-    return _file("AMELES_TEST_COMPILER_RISCV")
 
 
 @pytest.fixture(scope="session")

@@ -43,7 +43,7 @@ pub(crate) fn root(setting: Setting) -> Result<Instance, String> {
     let (layout, blocks) = (path.layout(), path.blocks_per_bucket);
     let subtrees = Level(path.leaf_level.0.min(2));
     let parameters = RootParameters::for_epsilon(path, subtrees, 3.0);
-    Instance::with_headers(&layout, area::with_entries(area::tree(&layout), blocks), code::root(), |memory| {
+    Instance::new(&layout, area::with_entries(area::tree(&layout), blocks), code::root(), |memory| {
         let scheme = root_oram(parameters, Bucket(0), memory, setting.random(0), setting.random(1));
         scheme.map(stepped).map_err(error_text)
     })
@@ -86,7 +86,7 @@ pub(crate) fn square_root(setting: Setting) -> Result<Instance, String> {
     let fill = layout.buckets() - parameters.permuted() - shelter;
     let parts =
         [("permuted memory", parameters.permuted(), 1), ("shelter", shelter, 1), ("filling", fill, 1)];
-    Instance::with_headers(&layout, area::rows(parts), code::square_root(), |memory| {
+    Instance::new(&layout, area::rows(parts), code::square_root(), |memory| {
         let scheme = SquareRootOram::new(parameters, Bucket(0), memory, setting.random(0));
         scheme.map(stepped).map_err(error_text)
     })
@@ -96,7 +96,7 @@ pub(crate) fn practical_os(setting: Setting) -> Result<Instance, String> {
     let parameters = PracticalOsParameters::for_capacity(setting.capacity, BLOCK_BYTES, setting.batch);
     let (layout, permuted) = (parameters.layout(), parameters.permuted());
     let parts = [("permuted memory", permuted, 1), ("filling", layout.buckets() - permuted, 1)];
-    Instance::with_headers(&layout, area::rows(parts), code::practical_os(), |memory| {
+    Instance::new(&layout, area::rows(parts), code::practical_os(), |memory| {
         let scheme = PracticalOs::new(parameters, Bucket(0), memory, setting.random(0));
         scheme.map(stepped).map_err(error_text)
     })
@@ -110,7 +110,7 @@ pub(crate) fn hierarchical(setting: Setting) -> Result<Instance, String> {
     let max = parameters.levels().iter().map(|level| level.slots).max().unwrap_or(1);
     let parameters = HierarchicalParameters { run_blocks: max.max(32), ..parameters };
     let layout = parameters.layout();
-    Instance::with_headers(&layout, area::hierarchy(&layout), code::hierarchical(), |memory| {
+    Instance::new(&layout, area::hierarchy(&layout), code::hierarchical(), |memory| {
         let scheme = HierarchicalOram::new(parameters, Bucket(0), memory, setting.random(0));
         scheme.map(stepped).map_err(error_text)
     })
@@ -140,16 +140,11 @@ pub(crate) fn curious(setting: Setting) -> Result<Instance, String> {
     let (layout, tree) = (parameters.layout(), parameters.tree);
     let levels = (0..tree.levels).map(|level| u64::from(tree.arity).pow(level));
     let areas = area::trees(count, levels);
-    Instance::with_headers(
-        &layout,
-        area::with_entries(areas, tree.blocks_per_bucket),
-        code::curious(),
-        |memory| {
-            let mut streams = 0..;
-            let random = || setting.random(streams.next().unwrap_or_default());
-            curious::curious(&parameters, Bucket(0), &memory, random).map(stepped).map_err(error_text)
-        },
-    )
+    Instance::new(&layout, area::with_entries(areas, tree.blocks_per_bucket), code::curious(), |memory| {
+        let mut streams = 0..;
+        let random = || setting.random(streams.next().unwrap_or_default());
+        curious::curious(&parameters, Bucket(0), &memory, random).map(stepped).map_err(error_text)
+    })
 }
 
 /// Levels of 1, 2, 4, … blocks, the last one with room for twice as many as are expected in a partition.
@@ -162,7 +157,7 @@ pub(crate) fn oblivistore(setting: Setting) -> Result<Instance, String> {
     let parameters = ObliviStoreParameters { partitions, partition };
     let levels = (0..partition.levels).map(|level| 2 * partition.blocks(level));
     let areas = area::levels(count, levels);
-    Instance::with_headers(&parameters.layout(), areas, code::oblivistore(), |memory| {
+    Instance::new(&parameters.layout(), areas, code::oblivistore(), |memory| {
         let mut streams = 0..;
         let random = || setting.random(streams.next().unwrap_or_default());
         oblivistore::oblivistore(&parameters, Bucket(0), &memory, random).map(stepped).map_err(error_text)
@@ -177,13 +172,12 @@ pub(crate) fn parallel(setting: Setting) -> Result<Instance, String> {
     let subtree = parameters.subtree(Processor(0));
     let extents = subtree.layout();
     let areas = area::subtrees(count, parameters.top, extents.extents().iter().map(|extent| extent.buckets));
-    let instance =
-        Instance::with_headers(&layout, area::with_entries(areas, blocks), code::parallel(), |memory| {
-            let stores = (0..count).map(|_| Rc::clone(&memory)).collect();
-            let random = setting.random(0);
-            let scheme = ParallelOram::new(parameters, stores, Wire(memory), flat(capacity), random);
-            scheme.map(stepped).map_err(error_text)
-        })?;
+    let instance = Instance::new(&layout, area::with_entries(areas, blocks), code::parallel(), |memory| {
+        let stores = (0..count).map(|_| Rc::clone(&memory)).collect();
+        let random = setting.random(0);
+        let scheme = ParallelOram::new(parameters, stores, Wire(memory), flat(capacity), random);
+        scheme.map(stepped).map_err(error_text)
+    })?;
     Ok(Instance { processors: Some(Processors { count, leaves: subtree.leaves() }), ..instance })
 }
 
@@ -193,9 +187,10 @@ pub(crate) fn trivial(setting: Setting) -> Result<Instance, String> {
     let parameters =
         TrivialParameters { capacity, block_bytes: BLOCK_BYTES, chunk_blocks, max_batch: setting.batch };
     let layout = parameters.layout();
-    Instance::without_headers(&layout, area::rows([("memory", capacity, 1)]), code::trivial(), |memory| {
+    Instance::new(&layout, area::rows([("memory", capacity, 1)]), code::trivial(), |memory| {
         TrivialOram::new(parameters, Bucket(0), memory).map(stepped).map_err(error_text)
     })
+    .map(Instance::without_headers)
 }
 
 fn detworam_parameters(Setting { capacity, batch, .. }: Setting) -> DetWoParameters {
@@ -210,41 +205,46 @@ fn detworam_areas(parameters: &DetWoParameters) -> Vec<Area> {
 pub(crate) fn detworam(setting: Setting) -> Result<Instance, String> {
     let parameters = detworam_parameters(setting);
     let (layout, areas) = (parameters.layout(), detworam_areas(&parameters));
-    Instance::without_headers(&layout, areas, code::detworam(), |memory| {
+    Instance::new(&layout, areas, code::detworam(), |memory| {
         DetWoOram::new(parameters, memory).map(stepped).map_err(error_text)
     })
+    .map(Instance::without_headers)
 }
 
 pub(crate) fn eager(setting: Setting) -> Result<Instance, String> {
     let areas = detworam_parameters(setting);
     let (layout, parts) = (areas.layout(), detworam_areas(&areas));
-    Instance::without_headers(&layout, parts, code::eager(), |memory| {
+    Instance::new(&layout, parts, code::eager(), |memory| {
         EagerOram::new(EagerParameters { areas, step_pages: 2 }, memory).map(stepped).map_err(error_text)
     })
+    .map(Instance::without_headers)
 }
 
 pub(crate) fn opam(setting: Setting) -> Result<Instance, String> {
     let parameters = OpamParameters::for_capacity(setting.capacity, BLOCK_BYTES).map_err(error_text)?;
     let parameters = OpamParameters { max_batch: setting.batch, ..parameters };
     let areas = area::tree_of_slots(parameters.leaf_level.0 + 1, parameters.slots_per_bucket);
-    Instance::without_headers(&parameters.layout(), areas, code::opam(), |memory| {
+    Instance::new(&parameters.layout(), areas, code::opam(), |memory| {
         OpamOram::new(parameters, memory, setting.random(0)).map(stepped).map_err(error_text)
     })
+    .map(Instance::without_headers)
 }
 
 pub(crate) fn plain(setting: Setting) -> Result<Instance, String> {
     let capacity = setting.capacity;
     let parameters = PlainParameters { capacity, block_bytes: BLOCK_BYTES, max_batch: setting.batch };
     let layout = parameters.layout();
-    Instance::without_headers(&layout, area::rows([("memory", capacity, 1)]), code::plain(), |memory| {
+    Instance::new(&layout, area::rows([("memory", capacity, 1)]), code::plain(), |memory| {
         Plain::new(parameters, memory).map(stepped).map_err(error_text)
     })
+    .map(Instance::without_headers)
 }
 
 pub(crate) fn own(setting: Setting) -> Result<Instance, String> {
     let capacity = setting.capacity;
     let layout = OwnScheme::<Rc<Memory>>::layout(capacity, BLOCK_BYTES);
-    Instance::without_headers(&layout, area::rows([("memory", capacity, 1)]), code::own(), |memory| {
+    Instance::new(&layout, area::rows([("memory", capacity, 1)]), code::own(), |memory| {
         Ok(stepped(OwnScheme::new(capacity, BLOCK_BYTES, memory, setting.random(0))))
     })
+    .map(Instance::without_headers)
 }

@@ -85,7 +85,7 @@ pub struct Instance {
 
 impl Instance {
     /// A scheme whose blocks have headers.
-    pub(crate) fn with_headers(
+    pub(crate) fn new(
         layout: &Layout,
         areas: Vec<Area>,
         code: Code,
@@ -96,14 +96,9 @@ impl Instance {
         Ok(Instance { scheme, memory, areas, has_headers: true, code, processors: None, maps: Vec::new() })
     }
 
-    /// A scheme whose slots hold a block and nothing else.
-    pub(crate) fn without_headers(
-        layout: &Layout,
-        areas: Vec<Area>,
-        code: Code,
-        build: impl FnOnce(Rc<Memory>) -> Result<Box<dyn SteppedScheme>, String>,
-    ) -> Result<Self, String> {
-        Ok(Instance { has_headers: false, ..Instance::with_headers(layout, areas, code, build)? })
+    /// The same scheme, whose slots hold a block and nothing else.
+    pub(crate) fn without_headers(self) -> Self {
+        Instance { has_headers: false, ..self }
     }
 
     /// The bytes of a block in a part of memory, with its header if it has one.

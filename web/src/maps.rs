@@ -84,7 +84,7 @@ impl Tree {
         let random = setting.random(0);
         if setting.map == PositionMapKind::Trusted {
             let build = |memory| scheme.build(memory, flat(setting.capacity), random);
-            return Instance::with_headers(&layout, areas, code, build);
+            return Instance::new(&layout, areas, code, build);
         }
         let parameters = recursive_parameters(setting);
         let first = Bucket(layout.buckets());
@@ -93,7 +93,7 @@ impl Tree {
             areas = area::with_map(areas, map, &level.layout(), level.blocks_per_bucket);
             layout.append(&level.layout());
         }
-        let instance = Instance::with_headers(&layout, areas, code.with_map(), |memory| {
+        let instance = Instance::new(&layout, areas, code.with_map(), |memory| {
             let mut seeds = setting.random(1);
             let map = RecursivePositionMap::new(&parameters, first, Rc::clone(&memory), &mut seeds);
             scheme.build(memory, map.map_err(error_text)?, random)

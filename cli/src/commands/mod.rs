@@ -95,17 +95,20 @@ enum Command {
     /// Measure Ameles on this machine
     Bench(bench::Arguments),
     /// Repeat experiments of the literature
-    Lab(lab::Arguments),
+    #[command(subcommand)]
+    Lab(lab::Command),
     /// Compare schemes and block sizes for your objects, and print the command that creates the best vault
     Plan(plan::Arguments),
     /// Show schemes step by step in a browser
     Visualize(visualize::Arguments),
     /// Run programs whose heap is paged through an oblivious RAM
     #[cfg(target_os = "linux")]
-    Page(page::Arguments),
+    #[command(subcommand)]
+    Page(page::Command),
     /// Run RISC-V programs in an enclave whose memory is paged through an oblivious RAM
     #[cfg(target_os = "linux")]
-    Enclave(enclave::Arguments),
+    #[command(subcommand)]
+    Enclave(enclave::Command),
 }
 
 /// Runs a command to its end.
@@ -162,13 +165,13 @@ pub fn run(cli: Cli) -> Result<Exit> {
             resolve(bench::quiet(config))?;
             bench::run(arguments).map_err(exit_on_usage_error)
         }
-        Command::Lab(arguments) => lab::run(arguments).map_err(exit_on_usage_error),
+        Command::Lab(command) => lab::run(command).map_err(exit_on_usage_error),
         Command::Plan(arguments) => plan::run(arguments).map_err(exit_on_usage_error),
         Command::Visualize(arguments) => runtime.block_on(visualize::run(arguments)),
         #[cfg(target_os = "linux")]
-        Command::Page(arguments) => page::run(arguments).map_err(exit_on_usage_error),
+        Command::Page(command) => page::run(command).map_err(exit_on_usage_error),
         #[cfg(target_os = "linux")]
-        Command::Enclave(arguments) => enclave::run(arguments).map_err(exit_on_usage_error),
+        Command::Enclave(command) => enclave::run(command).map_err(exit_on_usage_error),
         Command::Restore(arguments) => {
             let options = arguments.options()?;
             runtime.block_on(restore::run(resolve(arguments.apply_to(config))?, options))

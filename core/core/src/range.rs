@@ -17,6 +17,12 @@ pub struct OutOfRange {
     pub max: u64,
 }
 
+/// √N, rounded up: the size of a part that the papers give for N blocks.
+pub(crate) fn root(blocks: u64) -> u64 {
+    let root = blocks.isqrt();
+    root + u64::from(root * root < blocks)
+}
+
 /// Refuses the first value that lies outside of its range. A row is a name, a value, the least and the most.
 ///
 /// # Errors

@@ -39,6 +39,13 @@ pub struct LinkSpeed {
     pub down: BitsPerSecond,
 }
 
+impl LinkSpeed {
+    /// A link of unlimited bandwidth.
+    pub fn unlimited(round_trip: Duration) -> Self {
+        LinkSpeed { round_trip, up: BitsPerSecond(0), down: BitsPerSecond(0) }
+    }
+}
+
 /// Delays the calls to the store below as a full-duplex link would, in tokio's time.
 ///
 /// Bytes of payload wait in a queue for the bandwidth of their direction, first come, first served. Latencies overlap.

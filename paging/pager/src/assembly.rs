@@ -102,8 +102,7 @@ impl Assembly {
                     .with_table(platform.equip(SealedPages::new(memory, &layout, key, table())?), &layout)?;
                 let bytes = store.trusted_bytes() as usize + sealing_bytes;
                 let oram = Plain::new(plain_parameters(self.pages), store)?;
-                let bytes = bytes + oram.trusted_bytes();
-                self.end(oram, bytes, platform)
+                self.end(bytes + oram.trusted_bytes(), oram, platform)
             }
             Scheme::DetWoOram | Scheme::Parallel => {
                 let versions = ScheduledVersions::new(&self.areas().schedule()?);
@@ -111,8 +110,7 @@ impl Assembly {
                 let bytes = store.trusted_bytes() as usize + sealing_bytes;
                 let mut oram = DetWoOram::new(self.areas(), store)?;
                 self.fill(&mut oram)?;
-                let bytes = bytes + oram.trusted_bytes();
-                self.end(oram, bytes, platform)
+                self.end(bytes + oram.trusted_bytes(), oram, platform)
             }
             Scheme::Eager | Scheme::EagerParallel => {
                 let schedule = self.areas().schedule()?;
@@ -124,8 +122,7 @@ impl Assembly {
                     self.step_pages.unwrap_or(if self.scheme.is_parallel() { all } else { STEP_PAGES });
                 let mut oram = EagerOram::new(EagerParameters { areas: self.areas(), step_pages }, store)?;
                 self.fill(&mut oram)?;
-                let bytes = bytes + oram.trusted_bytes();
-                self.end(oram, bytes, platform)
+                self.end(bytes + oram.trusted_bytes(), oram, platform)
             }
             Scheme::Path => {
                 let store = self
@@ -133,8 +130,7 @@ impl Assembly {
                 let bytes = store.trusted_bytes() as usize + sealing_bytes;
                 let positions = FlatPositionMap::new(Positions::new(self.pages));
                 let oram = PathOram::new(path_parameters(self.pages)?, Bucket(0), store, positions, rng)?;
-                let bytes = bytes + oram.trusted_bytes();
-                self.end(oram, bytes, platform)
+                self.end(bytes + oram.trusted_bytes(), oram, platform)
             }
             Scheme::Opam => {
                 let store = self
@@ -142,8 +138,7 @@ impl Assembly {
                 let bytes = store.trusted_bytes() as usize + sealing_bytes;
                 let parameters = OpamParameters::for_capacity(self.pages, PAGE_BYTES as u32)?;
                 let oram = OpamOram::new(parameters, store, rng)?;
-                let bytes = bytes + oram.trusted_bytes();
-                self.end(oram, bytes, platform)
+                self.end(bytes + oram.trusted_bytes(), oram, platform)
             }
         }
     }
@@ -170,8 +165,8 @@ impl Assembly {
     /// Passes the fault path over a scheme to the platform.
     pub(crate) fn end<M, O, P>(
         &self,
-        oram: O,
         trusted_bytes: usize,
+        oram: O,
         platform: P,
     ) -> Result<P::Built, SchemeError>
     where

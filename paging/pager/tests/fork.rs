@@ -54,6 +54,14 @@ fn kinds() -> Vec<Options> {
     kinds
 }
 
+/// Runs a test with a region of each kind, and its options as a name.
+fn for_each_kind(test: impl Fn(&str, Region)) {
+    let _alone = alone();
+    for options in kinds() {
+        test(&format!("{options:?}"), Region::new(options).unwrap());
+    }
+}
+
 /// Forks; the child runs `act`, and its exit status is whether that succeeded.
 fn fork_child(region: &mut Region, act: impl FnOnce(&mut Region)) -> libc::pid_t {
     // SAFETY: the child touches this region only, and ends by a bare call.
@@ -99,10 +107,7 @@ fn exercise(region: &mut Region, expected: &mut [u8], seed: u64) {
 
 #[test]
 fn a_child_has_what_its_parent_held_and_neither_sees_what_the_other_writes() {
-    let _alone = alone();
-    for options in kinds() {
-        let name = format!("{options:?}");
-        let mut region = Region::new(options).unwrap();
+    for_each_kind(|name, mut region| {
         let mut expected = random(1, region.bytes());
         region.as_mut_slice().copy_from_slice(&expected);
         region.discard(20..23);
@@ -113,10 +118,10 @@ fn a_child_has_what_its_parent_held_and_neither_sees_what_the_other_writes() {
                 exercise(region, &mut expected, 10 + round);
             });
             exercise(&mut region, &mut expected, 20 + round);
-            wait_for(child, &name);
+            wait_for(child, name);
         }
         exercise(&mut region, &mut expected, 30);
-    }
+    });
 }
 
 #[test]
@@ -302,10 +307,7 @@ fn untrusted(region: &Region) -> Vec<u8> {
 /// versions.
 #[test]
 fn no_sealed_line_of_the_child_is_one_of_the_parents() {
-    let _alone = alone();
-    for options in kinds() {
-        let name = format!("{options:?}");
-        let mut region = Region::new(options).unwrap();
+    for_each_kind(|name, mut region| {
         for (page, chunk) in region.as_mut_slice().chunks_mut(PAGE_BYTES).enumerate() {
             chunk.fill(page as u8);
         }
@@ -318,8 +320,8 @@ fn no_sealed_line_of_the_child_is_one_of_the_parents() {
                 now.chunks(16).zip(before.chunks(16)).filter(|(one, other)| one == other && sealed(one));
             assert_eq!(same.count(), 0);
         });
-        wait_for(child, &name);
-    }
+        wait_for(child, name);
+    });
 }
 
 /// Returns whether the parent's memory is unchanged, and the slots that the child has written.

@@ -13,14 +13,8 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 
-#[derive(Args)]
-pub(super) struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Run an unmodified static program in the enclave
     Run(run::Arguments),
     /// Run a program like `run`, and record which untrusted memory changes at each fault
@@ -33,7 +27,7 @@ enum Command {
 }
 
 #[derive(Args)]
-struct Emulator {
+pub(super) struct Emulator {
     /// The process that starts the emulator
     parent: i32,
     /// The emulator and its arguments
@@ -41,8 +35,8 @@ struct Emulator {
     words: Vec<OsString>,
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Exit> {
-    match arguments.command {
+pub(super) fn run(command: Command) -> Result<Exit> {
+    match command {
         Command::Run(arguments) => run::run(arguments),
         Command::Watch(arguments) => watch::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),

@@ -12,24 +12,18 @@ mod thesis;
 
 use crate::runtime::exit::Exit;
 use anyhow::Result;
-use clap::{Args, Subcommand};
-
-#[derive(Args)]
-pub(super) struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
+use clap::Subcommand;
 
 #[derive(Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Simulate programs on the ORAM controllers of secure processors
     Processor(processor::Arguments),
     /// Run the cloud workloads of a thesis with every scheme, in virtual time
     Thesis(thesis::Arguments),
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Exit> {
-    match arguments.command {
+pub(super) fn run(command: Command) -> Result<Exit> {
+    match command {
         Command::Processor(arguments) => processor::run(arguments),
         Command::Thesis(arguments) => thesis::run(arguments),
     }

@@ -216,7 +216,6 @@ impl Arguments {
     /// Returns the given flags that not every part uses.
     fn given(&self, options: &Options) -> Vec<GivenFlag> {
         use Part::{Budgets, Figures, OverTime, Plb, Scaling, Utilisation};
-        const FIGURES: &[Part] = &[Figures];
         const CURVES: &[Part] = &[Figures, OverTime];
         const PROGRAMS: &[Part] = &[Figures, OverTime, Plb];
         const RUNS: &[Part] = &[Figures, OverTime, Plb, Budgets];

@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::Config;
+use ameles_core::schemes::ring::RingParameters;
 use std::path::Path;
 
 fn settings(text: &str) -> (Settings, VaultConfig) {
@@ -11,6 +12,15 @@ fn settings(text: &str) -> (Settings, VaultConfig) {
 fn check(existing: &str, requested: &str) -> Result<(), String> {
     let existing = vault_parameters(&settings(existing).0).unwrap();
     let (settings, requested) = settings(requested);
+    refuse_contradictions(&settings, &requested, &existing).map_err(|error| error.to_string())
+}
+
+/// Checks a configuration against the Ring ORAM that it plans, changed.
+fn check_of_ring(requested: &str, change: impl FnOnce(&mut RingParameters)) -> Result<(), String> {
+    let (settings, requested) = settings(requested);
+    let mut existing = vault_parameters(&settings).unwrap();
+    let SchemeParameters::Ring(ring) = &mut existing.scheme else { panic!("another scheme") };
+    change(ring);
     refuse_contradictions(&settings, &requested, &existing).map_err(|error| error.to_string())
 }
 
@@ -66,19 +76,13 @@ fn a_contradiction_is_named_with_both_values() {
 
 #[test]
 fn a_ring_vault_that_another_version_planned_is_not_contradicted_by_its_tree_top() {
-    let requested = "[vault]\ncapacity = \"256MiB\"\ntree_top = \"16MiB\"";
-    let (settings, requested) = settings(requested);
-    let mut existing = vault_parameters(&settings).unwrap();
-    let SchemeParameters::Ring(ring) = &mut existing.scheme else { panic!("another scheme") };
-    assert_eq!(ring.stash_bound, 256);
-    (ring.top.0, ring.stash_bound) = (ring.top.0 + 1, 200);
-    assert!(refuse_contradictions(&settings, &requested, &existing).is_ok());
-    let SchemeParameters::Ring(ring) = &mut existing.scheme else { panic!("another scheme") };
-    (ring.top.0, ring.stash_bound) = (ring.top.0 + 1, 256);
-    assert!(refuse_contradictions(&settings, &requested, &existing).is_ok());
-    let SchemeParameters::Ring(ring) = &mut existing.scheme else { panic!("another scheme") };
-    ring.stash_bound = 2000;
-    assert!(refuse_contradictions(&settings, &requested, &existing).is_err());
+    let check = |change: fn(&mut RingParameters)| {
+        check_of_ring("[vault]\ncapacity = \"256MiB\"\ntree_top = \"16MiB\"", change)
+    };
+    check(|ring| assert_eq!(ring.stash_bound, 256)).unwrap();
+    check(|ring| (ring.top.0, ring.stash_bound) = (ring.top.0 + 1, 200)).unwrap();
+    check(|ring| ring.top.0 += 2).unwrap();
+    check(|ring| (ring.top.0, ring.stash_bound) = (ring.top.0 + 2, 2000)).unwrap_err();
 }
 
 #[test]
@@ -106,14 +110,12 @@ fn an_objective_counts_for_a_new_vault_and_contradicts_no_existing_one() {
 
 #[test]
 fn a_ring_vault_whose_tree_top_did_not_suffice_is_not_contradicted_by_it() {
-    let requested = "[vault]\ncapacity = \"16MiB\"\ntree_top = \"128KiB\"";
-    let (settings, requested) = settings(requested);
-    let mut existing = vault_parameters(&settings).unwrap();
-    let SchemeParameters::Ring(ring) = &mut existing.scheme else { panic!("another scheme") };
-    assert!(ring.stash_bound > 2, "{ring:?}");
-    // Another version chose other levels.
-    (ring.top.0, ring.leaf_level.0) = (ring.top.0 + 3, ring.leaf_level.0 + 3);
-    assert!(refuse_contradictions(&settings, &requested, &existing).is_ok());
+    let checked = check_of_ring("[vault]\ncapacity = \"16MiB\"\ntree_top = \"128KiB\"", |ring| {
+        assert!(ring.stash_bound > 2, "{ring:?}");
+        // Another version chose other levels.
+        (ring.top.0, ring.leaf_level.0) = (ring.top.0 + 3, ring.leaf_level.0 + 3);
+    });
+    checked.unwrap();
 }
 
 #[test]

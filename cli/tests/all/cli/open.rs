@@ -47,6 +47,12 @@ fn an_invalid_file_of_users_is_refused_before_an_opening_is_claimed() {
     assert_eq!(folder.contents(), before, "a refusal changed something");
 }
 
+/// Moves a store back to its place, where it is whole.
+fn put_store_back(folder: &TestFolder, from: &str) {
+    std::fs::rename(folder.path(from), folder.path("ameles-data/untrusted")).expect("moved");
+    folder.succeed("check");
+}
+
 #[test]
 fn another_vaults_store_is_refused() {
     let (folder, other) = (TestFolder::with_vault("1MiB"), TestFolder::with_vault("1MiB"));
@@ -56,8 +62,7 @@ fn another_vaults_store_is_refused() {
         assert!(error.contains("the store holds another vault than the trusted folder"), "{error}");
     }
     std::fs::remove_dir_all(folder.path("ameles-data/untrusted")).expect("removed");
-    std::fs::rename(folder.path("original"), folder.path("ameles-data/untrusted")).expect("moved");
-    folder.succeed("check");
+    put_store_back(&folder, "original");
 }
 
 #[test]
@@ -180,8 +185,7 @@ fn a_missing_store_is_an_error_and_not_created_again() {
     for error in check_refusals(&folder, 3) {
         assert!(error.contains("is the folder mounted?"), "{error}");
     }
-    std::fs::rename(folder.path("gone"), folder.path("ameles-data/untrusted")).expect("moved");
-    folder.succeed("check");
+    put_store_back(&folder, "gone");
 }
 
 #[test]

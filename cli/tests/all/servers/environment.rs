@@ -16,7 +16,7 @@ use ameles_gateway::http::server::{self, serve};
 use ameles_gateway::s3::S3Server;
 use ameles_gateway::swift::{Address, SwiftServer};
 use ameles_gateway::{FIRST_ACCOUNT, Gateway, Options};
-use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
+use ameles_store::{Link, LinkSpeed, VersionedMemory};
 use ameles_vault::{Call, Pace, SchemeParameters, Vault, VaultParameters};
 use std::future::pending;
 use std::net::SocketAddr;
@@ -109,8 +109,7 @@ impl TestEnvironment {
     /// Starts the gateway and both servers; `None` if it dies meanwhile. It dies at the store request of this number.
     pub async fn open(&mut self, dies_after: Option<u64>) -> Option<RunningGateway> {
         self.recorder.note_opening(dies_after);
-        let unlimited = BitsPerSecond(0);
-        let speed = LinkSpeed { round_trip: self.settings.round_trip, up: unlimited, down: unlimited };
+        let speed = LinkSpeed::unlimited(self.settings.round_trip);
         let store = self.recorder.over(Link::new(self.memory.clone(), speed));
         let disk = self.disk.mount().expect("it is sound");
         let mut setup = setup(&disk, store, self.rng.seed());

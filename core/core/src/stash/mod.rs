@@ -422,11 +422,17 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_payload_that_its_source_has_is_read_from_there_and_one_that_was_changed_stays() {
-        let mut stash = Stash::new(2, Level(0), Level(0));
+    /// A stash that tracks changes, over such a source.
+    fn backed_by_numbers(block_bytes: usize) -> Stash {
+        let mut stash = Stash::new(block_bytes, Level(0), Level(0));
         stash.set_payload_source(Box::new(Numbers));
         stash.track_changes();
+        stash
+    }
+
+    #[test]
+    fn a_payload_that_its_source_has_is_read_from_there_and_one_that_was_changed_stays() {
+        let mut stash = backed_by_numbers(2);
         for block in 1..4 {
             stash.insert_with(BlockId(block), Leaf(0), b"ab");
         }
@@ -448,9 +454,7 @@ mod tests {
 
     #[test]
     fn memory_follows_what_is_resident() {
-        let mut stash = Stash::new(4096, Level(0), Level(0));
-        stash.set_payload_source(Box::new(Numbers));
-        stash.track_changes();
+        let mut stash = backed_by_numbers(4096);
         for block in 0..1000 {
             stash.insert(BlockId(block), Leaf(0));
             if block % 10 == 9 {

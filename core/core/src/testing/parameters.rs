@@ -38,20 +38,36 @@ macro_rules! check_refusals {
     };
 }
 
-/// Checks refusals as [`check_refusals!`] does, and those of the levels of a tree.
+/// Makes the tests of a tree's parameters: [`check_plans`] with these lengths of paths, and [`check_refusals!`] with
+/// those of the levels of a tree.
 #[cfg(test)]
-macro_rules! check_tree_refusals {
-    ($valid:expr $(, $refusal:expr)* $(,)?) => {
-        crate::check_refusals!(
-            $valid,
-            ("leaf_level is 32", |parameters| parameters.leaf_level = Level(32)),
-            ("top is", |parameters| parameters.top = Level(parameters.leaf_level.0 + 1)),
-            $($refusal),*
-        )
+macro_rules! test_tree_parameters {
+    ($parameters:ident, $paths:expr $(, $refusal:expr)* $(,)?) => {
+        mod tests {
+            use super::$parameters;
+            use crate::testing::parameters::check_plans;
+            use crate::types::Level;
+
+            #[test]
+            fn planned_parameters_are_valid_at_every_size_and_more_trust_never_makes_a_path_longer() {
+                let validate = $parameters::validate;
+                check_plans($parameters::for_capacity, validate, $parameters::path_buckets, $paths);
+            }
+
+            #[test]
+            fn each_parameter_out_of_range_is_refused_by_name() {
+                crate::check_refusals!(
+                    $parameters::for_capacity(4096, 64, 512, 16).unwrap(),
+                    ("leaf_level is 32", |parameters| parameters.leaf_level = Level(32)),
+                    ("top is", |parameters| parameters.top = Level(parameters.leaf_level.0 + 1)),
+                    $($refusal),*
+                );
+            }
+        }
     };
 }
 #[cfg(test)]
-pub(crate) use check_tree_refusals;
+pub(crate) use test_tree_parameters;
 
 /// Returns the reason why parameters are refused after a change.
 ///

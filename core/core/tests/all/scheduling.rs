@@ -165,20 +165,25 @@ fn with_large_cache<P>(mut parameters: P, partitions: impl Fn(&mut P) -> &mut Pa
     parameters
 }
 
-fn curious_parameters() -> CuriousParameters {
-    with_large_cache(CuriousParameters::for_capacity(BLOCKS, 4, 1), |of| &mut of.partitions)
+/// Parameters, and the buckets of a partition.
+fn curious_parameters() -> (CuriousParameters, u64) {
+    let parameters = CuriousParameters::for_capacity(BLOCKS, 4, 1);
+    let buckets = parameters.tree.buckets();
+    (with_large_cache(parameters, |of| &mut of.partitions), buckets)
 }
 
-fn oblivistore_parameters() -> ObliviStoreParameters {
-    with_large_cache(ObliviStoreParameters::for_capacity(BLOCKS, 4, 1), |of| &mut of.partitions)
+fn oblivistore_parameters() -> (ObliviStoreParameters, u64) {
+    let parameters = ObliviStoreParameters::for_capacity(BLOCKS, 4, 1);
+    let slots = parameters.partition.slots();
+    (with_large_cache(parameters, |of| &mut of.partitions), slots)
 }
 
-/// Returns whether a scheme of partitions is oblivious. The arguments are its parameters, the buckets of a partition,
-/// and a function that builds it.
+/// Returns whether a scheme of partitions is oblivious. The arguments are its parameters with the buckets of a
+/// partition, and a function that builds it.
 macro_rules! partitions_are_oblivious {
-    ($parameters:expr, $buckets:expr, $new:ident, $edit:expr, |$oram:ident| $mutant:expr) => {{
-        let parameters = $parameters;
-        is_oblivious!(parameters.layout(), $buckets(&parameters), $edit, |store, random| {
+    ($parameters:expr, $new:ident, $edit:expr, |$oram:ident| $mutant:expr) => {{
+        let (parameters, buckets) = $parameters;
+        is_oblivious!(parameters.layout(), buckets, $edit, |store, random| {
             let $oram = $new(&parameters, Bucket(0), &store, &mut random).unwrap();
             $mutant
         })
@@ -186,27 +191,11 @@ macro_rules! partitions_are_oblivious {
 }
 
 macro_rules! curious_is_oblivious {
-    ($edit:expr, |$oram:ident| $mutant:expr) => {
-        partitions_are_oblivious!(
-            curious_parameters(),
-            |of: &CuriousParameters| of.tree.buckets(),
-            curious,
-            $edit,
-            |$oram| $mutant
-        )
-    };
+    ($($run:tt)*) => { partitions_are_oblivious!(curious_parameters(), curious, $($run)*) };
 }
 
 macro_rules! oblivistore_is_oblivious {
-    ($edit:expr, |$oram:ident| $mutant:expr) => {
-        partitions_are_oblivious!(
-            oblivistore_parameters(),
-            |of: &ObliviStoreParameters| of.partition.slots(),
-            oblivistore,
-            $edit,
-            |$oram| $mutant
-        )
-    };
+    ($($run:tt)*) => { partitions_are_oblivious!(oblivistore_parameters(), oblivistore, $($run)*) };
 }
 
 #[test]

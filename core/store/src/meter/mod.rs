@@ -48,19 +48,10 @@ pub struct Usage {
 impl Usage {
     /// Adds these counts to earlier ones. Stored bytes and objects are as these counts say.
     pub fn added_to(&self, earlier: &Usage) -> Usage {
-        Usage {
-            slot_reads: self.slot_reads + earlier.slot_reads,
-            bucket_writes: self.bucket_writes + earlier.bucket_writes,
-            bucket_deletes: self.bucket_deletes + earlier.bucket_deletes,
-            blob_reads: self.blob_reads + earlier.blob_reads,
-            blob_writes: self.blob_writes + earlier.blob_writes,
-            blob_deletes: self.blob_deletes + earlier.blob_deletes,
-            lists: self.lists + earlier.lists,
-            bytes_up: self.bytes_up + earlier.bytes_up,
-            bytes_down: self.bytes_down + earlier.bytes_down,
-            max_stored_bytes: self.max_stored_bytes.max(earlier.max_stored_bytes),
-            ..*self
-        }
+        let (mut sum, mut earlier) = (*self, *earlier);
+        sum.traffic().into_iter().zip(earlier.traffic()).for_each(|(sum, earlier)| *sum += *earlier);
+        sum.max_stored_bytes = sum.max_stored_bytes.max(earlier.max_stored_bytes);
+        sum
     }
 
     /// All requests that read: ranges of slots and blobs.
@@ -85,18 +76,24 @@ impl Usage {
 
     /// Returns the traffic since an earlier reading of the same meter. Stored bytes and objects stay as they are now.
     pub fn since(&self, earlier: &Usage) -> Usage {
-        Usage {
-            slot_reads: self.slot_reads - earlier.slot_reads,
-            bucket_writes: self.bucket_writes - earlier.bucket_writes,
-            bucket_deletes: self.bucket_deletes - earlier.bucket_deletes,
-            blob_reads: self.blob_reads - earlier.blob_reads,
-            blob_writes: self.blob_writes - earlier.blob_writes,
-            blob_deletes: self.blob_deletes - earlier.blob_deletes,
-            lists: self.lists - earlier.lists,
-            bytes_up: self.bytes_up - earlier.bytes_up,
-            bytes_down: self.bytes_down - earlier.bytes_down,
-            ..*self
-        }
+        let (mut since, mut earlier) = (*self, *earlier);
+        since.traffic().into_iter().zip(earlier.traffic()).for_each(|(since, earlier)| *since -= *earlier);
+        since
+    }
+
+    /// The counts that grow with every request.
+    fn traffic(&mut self) -> [&mut u64; 9] {
+        [
+            &mut self.slot_reads,
+            &mut self.bucket_writes,
+            &mut self.bucket_deletes,
+            &mut self.blob_reads,
+            &mut self.blob_writes,
+            &mut self.blob_deletes,
+            &mut self.lists,
+            &mut self.bytes_up,
+            &mut self.bytes_down,
+        ]
     }
 }
 

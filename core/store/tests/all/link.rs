@@ -122,8 +122,7 @@ async fn a_write_takes_effect_when_it_has_arrived() {
 
 #[tokio::test]
 async fn a_precise_link_keeps_real_time() {
-    let speed =
-        LinkSpeed { round_trip: Duration::from_millis(8), up: BitsPerSecond(0), down: BitsPerSecond(0) };
+    let speed = LinkSpeed::unlimited(Duration::from_millis(8));
     let link = Link::new(VersionedMemory::new(layout()), speed).precise();
     for _ in 0..3 {
         let start = std::time::Instant::now();

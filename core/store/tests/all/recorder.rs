@@ -3,9 +3,7 @@
 use crate::common::{bytes, layout, place, version};
 use ameles_core::store::Untrusted;
 use ameles_core::types::Bytes;
-use ameles_store::{
-    BitsPerSecond, Blobs, Inventory, Link, LinkSpeed, RangeRequest, Recorder, Request, VersionedMemory,
-};
+use ameles_store::{Blobs, Inventory, Link, LinkSpeed, RangeRequest, Recorder, Request, VersionedMemory};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -63,8 +61,7 @@ async fn every_request_is_recorded_with_its_place_and_length() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_of_one_round_went_out_before_any_of_them_was_answered() {
-    let speed =
-        LinkSpeed { round_trip: Duration::from_millis(20), up: BitsPerSecond(0), down: BitsPerSecond(0) };
+    let speed = LinkSpeed::unlimited(Duration::from_millis(20));
     let store = Recorder::new(Link::new(VersionedMemory::new(layout()), speed));
     let of = version(0, 1);
     store.write(&[of], &bytes(of)).await.unwrap();

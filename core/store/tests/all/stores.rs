@@ -1,7 +1,7 @@
 //! Guarantees of every store, tested with memory, an object store in memory, and files.
 
 use crate::common::{BUCKET, bytes, layout, place, version};
-use ameles_core::store::{Place, Untrusted, UntrustedError};
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::{Extent, Layout};
 use ameles_core::types::Bucket;
 use ameles_store::{BlobError, Blobs, DenseMemory, Inventory, Objects, OpenOptions, VersionedMemory};
@@ -13,6 +13,13 @@ async fn files() -> (TempDir, Objects) {
     let location = format!("file://{}/store", home.path().display());
     let options = OpenOptions { create: true, ..OpenOptions::default() };
     let objects = Objects::open(&location, &options).await.unwrap().with_layout(layout());
+    (home, objects)
+}
+
+/// The same after this bucket was written.
+async fn files_with(of: BucketVersion) -> (TempDir, Objects) {
+    let (home, objects) = files().await;
+    objects.write(&[of], &bytes(of)).await.unwrap();
     (home, objects)
 }
 
@@ -198,9 +205,8 @@ async fn an_object_that_is_too_short_is_truncated_and_not_missing() {
 
 #[tokio::test]
 async fn a_file_cut_to_nothing_is_truncated() {
-    let (home, objects) = files().await;
     let of = version(2, 1);
-    objects.write(&[of], &bytes(of)).await.unwrap();
+    let (home, objects) = files_with(of).await;
     let path = home.path().join("store/buckets/0000000000/000/002-00000001-0000000000000001");
     assert_eq!(std::fs::read(&path).unwrap(), bytes(of));
     std::fs::write(&path, b"").unwrap();
@@ -210,9 +216,8 @@ async fn a_file_cut_to_nothing_is_truncated() {
 
 #[tokio::test]
 async fn what_was_written_is_there_after_reopening() {
-    let (home, objects) = files().await;
     let of = version(11, 5);
-    objects.write(&[of], &bytes(of)).await.unwrap();
+    let (home, objects) = files_with(of).await;
     objects.put("header", b"hello").await.unwrap();
     drop(objects);
     let path = home.path().join("store");

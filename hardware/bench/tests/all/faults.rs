@@ -8,8 +8,7 @@ use std::collections::HashSet;
 /// Checks that under these conditions of memory, both schemes give the answers and ciphertexts of the core.
 fn check_that_nothing_changes(seed: u64, conditions: &[(Pace, Faults)]) {
     for scheme in [Scheme::Raw, Scheme::Path] {
-        let configuration = small(scheme);
-        let session = mixed_operations(&configuration, 500, seed).session();
+        let (configuration, session) = small_session(scheme, 500, seed);
         for &(pace, faults) in conditions {
             let run = bench(&configuration, None, pace, faults).run(&session);
             run.unwrap_or_else(|error| panic!("{scheme:?} {pace:?} {faults:?}: {error}"));
@@ -30,8 +29,7 @@ fn memory_that_stalls_and_is_late_changes_no_answer_and_no_ciphertext() {
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_read_or_a_write_whose_answer_is_not_ok_stops_the_controller() {
-    let configuration = small(Scheme::Raw);
-    let session = mixed_operations(&configuration, 100, 6).session();
+    let (configuration, session) = small_session(Scheme::Raw, 100, 6);
     for response in 1..=3 {
         let refusal = Some(Refusal { nth: 90, response });
         for faults in [
@@ -87,8 +85,7 @@ fn memory_that_serves_one_direction_at_a_time_waits_for_neither() {
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_long_stall_of_memory_is_signalled_and_changes_no_answer() {
     for scheme in [Scheme::Raw, Scheme::Path] {
-        let configuration = small(scheme);
-        let session = mixed_operations(&configuration, 12, 5).session();
+        let (configuration, session) = small_session(scheme, 12, 5);
         for (read_latency, write_latency, stalls) in
             [(30, 10, false), (900, 900, false), (1200, 10, true), (30, 1200, true)]
         {
@@ -143,8 +140,7 @@ fn a_stash_that_stale_memory_fills_stops_the_controller() {
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn no_iv_is_used_twice_whatever_memory_answers() {
     for scheme in [Scheme::Raw, Scheme::Path] {
-        let configuration = small(scheme);
-        let session = mixed_operations(&configuration, 200, 7).session();
+        let (configuration, session) = small_session(scheme, 200, 7);
         for flip in [3, 700, 1500] {
             let faults = Faults { flip: Some(flip), ..Faults::default() };
             let mut bench = bench(&configuration, None, Pace::IDEAL, faults);

@@ -10,8 +10,7 @@ use ameles_hardware_bench::{
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn over_dram_the_controller_shows_what_the_core_shows() {
     for scheme in [Scheme::Raw, Scheme::Path] {
-        let configuration = small(scheme);
-        let session = mixed_operations(&configuration, 500, 8).session();
+        let (configuration, session) = small_session(scheme, 500, 8);
         let mut bench = bench(&configuration, None, Pace::IDEAL, Faults::default());
         bench.attach_dram(Dram::new(&board_specification(), 200, Pace::IDEAL.read_latency).unwrap()).unwrap();
         let run = bench.run(&session).unwrap_or_else(|error| panic!("{scheme:?}: {error}"));
@@ -58,8 +57,7 @@ fn the_blocks_of_aes_that_begin_are_those_that_the_layout_needs() {
         // Headers in and out, a block of interest in 6 buckets, and every 5 accesses all, in and out.
         (Scheme::Raw, 2.0 + 4.0 / 6.0 + 2.0 * (1.0 + 4.0 * 5.0) / 5.0),
     ] {
-        let configuration = small(scheme);
-        let session = mixed_operations(&configuration, 600, 9).session();
+        let (configuration, session) = small_session(scheme, 600, 9);
         let has_path = |request: &&Request| !matches!(request.operation, Operation::Put(..));
         let paths = session.requests.iter().filter(has_path).count();
         let run = bench(&configuration, None, Pace::IDEAL, Faults::default()).run(&session).unwrap();

@@ -2,7 +2,7 @@
 
 use ameles_core::types::BlockId;
 use ameles_hardware_bench::{
-    Bench, Configuration, DesignBuilder, Faults, FrontEnd, Golden, Mutant, Operation, Pace, Scheme,
+    Bench, Configuration, DesignBuilder, Faults, FrontEnd, Golden, Mutant, Operation, Pace, Scheme, Session,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -102,6 +102,12 @@ pub(crate) fn portions(usual: usize) -> impl Iterator<Item = usize> {
     const PORTION: usize = 1000;
     let all = requested_operations().unwrap_or(usual);
     (0..all).step_by(PORTION).map(move |done| PORTION.min(all - done))
+}
+
+/// A small controller, and a session of a mix of operations.
+pub(crate) fn small_session(scheme: Scheme, operations: usize, seed: u64) -> (Configuration, Session) {
+    let configuration = small(scheme);
+    (configuration, mixed_operations(&configuration, operations, seed).session())
 }
 
 /// A golden model after operations of a mix.

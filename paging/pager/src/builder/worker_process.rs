@@ -41,6 +41,5 @@ pub(super) fn build_with_worker(
     let equipment = Equipment { pool: None, extra_threads: 1, meters: options.listeners.meters };
     let pages = equipment.equip(pages.with_worker(Box::new(worker), mode));
     let oram = DetWoOram::new(areas, pages).map_err(SchemeError::from)?;
-    let bytes = bytes + oram.trusted_bytes();
-    Ok(assembly.end::<Arc<SharedMapping>, _, _>(oram, bytes, equipment)?)
+    Ok(assembly.end::<Arc<SharedMapping>, _, _>(bytes + oram.trusted_bytes(), oram, equipment)?)
 }

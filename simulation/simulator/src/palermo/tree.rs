@@ -10,6 +10,7 @@ use crate::tree::filled::{Contents, FilledTree};
 use crate::tree::steady_state::History;
 use crate::tree::store::MovedSlots;
 use crate::tree_backend::{Step as Maintenance, TreeBackend};
+use crate::tree_scheme::{Headers, TreeScheme};
 use ameles_core::types::{BlockId, Leaf, Level};
 use ameles_dram::{Block, Geometry, Layout, SubtreeLayout};
 use rand_chacha::ChaCha8Rng;
@@ -55,7 +56,12 @@ impl VisitedTree {
         geometry: &Geometry,
         random: &mut ChaCha8Rng,
     ) -> Result<Self, ConfigurationError> {
-        let slots = configuration.slots(&configuration.parameters()?.tree);
+        let has_metadata =
+            matches!(configuration.scheme, TreeScheme::Ring { metadata: Headers::InMemory, .. });
+        // The metadata of a bucket are a block, as in the authors' simulator.
+        let mut slots = configuration.blocks(&configuration.parameters()?.tree);
+        slots.iter_mut().for_each(|slots| *slots += u32::from(has_metadata));
+        slots[..configuration.top_levels as usize].fill(0);
         // An odd number of blocks: the first ones of the buckets, with their metadata, are spread over the channels.
         let padded: Vec<u32> = slots.iter().map(|slots| if *slots == 0 { 0 } else { slots | 1 }).collect();
         let largest = u64::from(padded.iter().copied().max().unwrap_or(1));
@@ -69,7 +75,7 @@ impl VisitedTree {
             first,
             layout,
             slots,
-            has_metadata: configuration.scheme.has_headers_in_memory(),
+            has_metadata,
         })
     }
 

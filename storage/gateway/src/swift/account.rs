@@ -10,23 +10,22 @@ use super::target::PREFIX;
 use super::{Swift, VerbContext, info};
 use crate::auth::rights::Action;
 use crate::catalogue::{AccountView, ContainerView};
-use crate::http::protocol::Verb;
 use crate::objects::gateway::Gateway;
 use axum::body::Body;
 use http::header::{ACCEPT_RANGES, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 impl Swift {
-    pub(super) async fn on_account(&self, context: &VerbContext<'_>, verb: &Verb) -> Outcome<Response<Body>> {
+    pub(super) async fn on_account(&self, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
         let check = || self.check(context.claim, &context.target.account, None, Action::Own);
         match context.head.method {
             Method::GET => {
-                verb.name("ListAccount");
+                context.verb.name("ListAccount");
                 check()?;
                 list(context)
             }
             Method::HEAD => {
-                verb.name("HeadAccount");
+                context.verb.name("HeadAccount");
                 check()?;
                 let mut answer = empty(StatusCode::NO_CONTENT);
                 describe(answer.headers_mut(), context, &context.account.view());
@@ -34,7 +33,7 @@ impl Swift {
                 Ok(answer)
             }
             Method::POST => {
-                verb.name("ChangeAccount");
+                context.verb.name("ChangeAccount");
                 check()?;
                 change(context).await
             }

@@ -13,7 +13,6 @@ use crate::auth::rights::Action;
 use crate::auth::rights::{Acl, AclUse};
 use crate::catalogue::{Archive, ContainerSettings, ContainerView, Manifest, Object, OnDelete};
 use crate::error::Error;
-use crate::http::protocol::Verb;
 use axum::body::Body;
 use http::header::{ACCEPT_RANGES, CONTENT_TYPE, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
@@ -24,10 +23,9 @@ impl Swift {
         &self,
         context: &VerbContext<'_>,
         body: Body,
-        verb: &Verb,
     ) -> Outcome<Response<Body>> {
         let check = |name, right| {
-            verb.name(name);
+            context.verb.name(name);
             self.check(context.claim, &context.target.account, Some(context.container()), right)
         };
         match context.head.method {
@@ -47,10 +45,7 @@ impl Swift {
                 check("PutContainer", Action::Own)?;
                 make(context).await
             }
-            Method::POST if form_post::is_form(&context.head.headers) => {
-                verb.name("FormPost");
-                self.form_post(context, body).await
-            }
+            Method::POST if form_post::is_form(&context.head.headers) => self.form_post(context, body).await,
             Method::POST => {
                 check("ChangeContainer", Action::Own)?;
                 let changes = SettingsChanges::read(&context.head.headers, context.target)?;

@@ -1,8 +1,9 @@
-//! The context of a verb: its request, its account, its target and its principal.
+//! The context of a verb: its request, its account, its target, its principal, and its name for the log.
 
 use super::request_head::RequestHead;
 use super::rights::Claim;
 use super::target::Target;
+use crate::http::protocol::Verb;
 use crate::objects::account::Account;
 
 /// See the module.
@@ -11,6 +12,7 @@ pub(super) struct VerbContext<'a> {
     pub(super) account: &'a Account,
     pub(super) target: &'a Target,
     pub(super) claim: &'a Claim,
+    pub(super) verb: &'a Verb,
 }
 
 impl VerbContext<'_> {

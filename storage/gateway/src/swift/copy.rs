@@ -50,9 +50,8 @@ impl Swift {
         to.check_lengths()?;
         let source_account = self.account_of(from).ok_or_else(Refusal::not_found)?;
         let account = self.account_of(to).ok_or_else(Refusal::not_found)?;
-        let head = context.head;
-        let source = VerbContext { head, account: &source_account, target: from, claim: context.claim };
-        let target = VerbContext { head, account: &account, target: to, claim: context.claim };
+        let source = VerbContext { account: &source_account, target: from, ..*context };
+        let target = VerbContext { account: &account, target: to, ..*context };
         let object = source_account.object(source.container(), source.object())?;
         let conditions = conditions::of_put(&context.head.headers)?;
         let details = copied_details(context.head, &object)?;

@@ -46,6 +46,7 @@ struct Form {
 
 impl Swift {
     pub(super) async fn form_post(&self, context: &VerbContext<'_>, body: Body) -> Outcome<Response<Body>> {
+        context.verb.name("FormPost");
         let kind = context.head.header("content-type").unwrap_or_default();
         let boundary = multer::parse_boundary(kind)
             .map_err(|_| Refusal::bad_request("FormPost: invalid starting boundary"))?;

@@ -8,28 +8,19 @@ use super::{Swift, VerbContext, conditions, form_post, manifest};
 use crate::auth::rights::Action;
 use crate::catalogue::{Details, Manifest};
 use crate::error::Error;
-use crate::http::protocol::Verb;
 use crate::objects::conditions::WriteConditions;
 use axum::body::Body;
 use http::{Response, StatusCode};
 
 impl Swift {
-    pub(super) async fn on_object(
-        &self,
-        context: &VerbContext<'_>,
-        body: Body,
-        verb: &Verb,
-    ) -> Outcome<Response<Body>> {
+    pub(super) async fn on_object(&self, context: &VerbContext<'_>, body: Body) -> Outcome<Response<Body>> {
+        let verb = context.verb;
         if context.claim.temp_url().is_some() {
             refuse_other_objects(context.head)?;
         }
         match context.head.method.as_str() {
-            "GET" => {
-                verb.name("GetObject");
-                self.read(context).await
-            }
-            "HEAD" => {
-                verb.name("HeadObject");
+            method @ ("GET" | "HEAD") => {
+                verb.name(if method == "GET" { "GetObject" } else { "HeadObject" });
                 self.read(context).await
             }
             "PUT" => {
@@ -40,10 +31,7 @@ impl Swift {
                 verb.name("CopyObject");
                 self.copy(context).await
             }
-            "POST" if form_post::is_form(&context.head.headers) => {
-                verb.name("FormPost");
-                self.form_post(context, body).await
-            }
+            "POST" if form_post::is_form(&context.head.headers) => self.form_post(context, body).await,
             "POST" => {
                 verb.name("ChangeObject");
                 self.change(context).await

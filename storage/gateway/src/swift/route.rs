@@ -108,7 +108,7 @@ impl Swift {
         let claim = self.claim(head, &target)?;
         // A malformed name belongs to no account.
         let account = self.account_of(&target).ok_or_else(|| claim.refusal())?;
-        let context = super::VerbContext { head, account: &account, target: &target, claim: &claim };
+        let context = super::VerbContext { head, account: &account, target: &target, claim: &claim, verb };
         if target.container.is_none()
             && head.query.has("bulk-delete")
             && matches!(head.method, Method::DELETE | Method::POST)
@@ -121,9 +121,9 @@ impl Swift {
             return bulk::extract(self, &context, body).await;
         }
         match (&target.container, &target.object) {
-            (None, _) => self.on_account(&context, verb).await,
-            (Some(_), None) => self.on_container(&context, body, verb).await,
-            (Some(_), Some(_)) => self.on_object(&context, body, verb).await,
+            (None, _) => self.on_account(&context).await,
+            (Some(_), None) => self.on_container(&context, body).await,
+            (Some(_), Some(_)) => self.on_object(&context, body).await,
         }
     }
 }

@@ -162,8 +162,9 @@ impl<R> FairQueue<R> {
 mod tests {
     use super::*;
     use ameles_core::types::BlockId;
+    use std::ops::Range;
 
-    fn reads(blocks: std::ops::Range<u64>) -> Vec<Call> {
+    fn reads(blocks: Range<u64>) -> Vec<Call> {
         blocks.map(|block| Call::Read(BlockId(block))).collect()
     }
 
@@ -175,6 +176,15 @@ mod tests {
         });
         let whole = queue.answer(answers.collect::<Vec<_>>());
         (batch, whole.into_iter().map(|(reply, _)| reply).collect())
+    }
+
+    /// A queue with these reads: flows, blocks, and replies.
+    fn queue_of<const N: usize>(asked: [(u64, Range<u64>, &'static str); N]) -> FairQueue<&'static str> {
+        let mut queue = FairQueue::new();
+        for (flow, blocks, reply) in asked {
+            queue.push(Some(Flow(flow)), reads(blocks), reply);
+        }
+        queue
     }
 
     #[test]
@@ -219,10 +229,7 @@ mod tests {
 
     #[test]
     fn answers_come_back_in_the_order_of_the_calls_though_batches_mix_them() {
-        let mut queue = FairQueue::new();
-        queue.push(Some(Flow(1)), reads(0..5), "first");
-        queue.push(Some(Flow(2)), reads(100..103), "other");
-        queue.push(Some(Flow(1)), reads(5..7), "second");
+        let mut queue = queue_of([(1, 0..5, "first"), (2, 100..103, "other"), (1, 5..7, "second")]);
         let mut got: Vec<(&str, Vec<String>)> = Vec::new();
         while !queue.is_empty() {
             let batch = queue.take_batch(3);
@@ -245,10 +252,7 @@ mod tests {
 
     #[test]
     fn a_refused_batch_ends_the_accesses_in_it_and_no_others() {
-        let mut queue = FairQueue::new();
-        queue.push(Some(Flow(1)), reads(0..4), "refused");
-        queue.push(Some(Flow(1)), reads(4..5), "behind it");
-        queue.push(Some(Flow(2)), reads(9..10), "not yet in it");
+        let mut queue = queue_of([(1, 0..4, "refused"), (1, 4..5, "behind it"), (2, 9..10, "not yet in it")]);
         assert_eq!(queue.take_batch(1).len(), 1);
         assert_eq!(queue.refuse(), ["refused"]);
         assert_eq!(serve(&mut queue, 16).1, ["not yet in it", "behind it"]);
@@ -282,10 +286,7 @@ mod tests {
 
     #[test]
     fn everybody_who_was_not_answered_is_known_at_the_end() {
-        let mut queue = FairQueue::new();
-        queue.push(Some(Flow(1)), reads(0..2), "half");
-        queue.push(Some(Flow(2)), reads(0..1), "whole");
-        queue.push(Some(Flow(3)), reads(0..1), "waits");
+        let mut queue = queue_of([(1, 0..2, "half"), (2, 0..1, "whole"), (3, 0..1, "waits")]);
         assert_eq!(serve(&mut queue, 2).1, ["whole"]);
         assert_eq!(queue.into_replies().collect::<Vec<_>>(), ["half", "waits"]);
     }

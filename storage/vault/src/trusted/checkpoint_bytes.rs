@@ -20,32 +20,27 @@ pub struct CheckpointBytes {
 
 impl CheckpointBytes {
     /// The sum of all kinds.
-    pub fn total(&self) -> u64 {
+    pub fn total(mut self) -> u64 {
+        self.kinds().into_iter().map(|bytes| *bytes).sum()
+    }
+
+    fn kinds(&mut self) -> [&mut u64; 5] {
         let CheckpointBytes { payloads, deltas, pieces, garbage, summaries } = self;
-        payloads + deltas + pieces + garbage + summaries
+        [payloads, deltas, pieces, garbage, summaries]
     }
 }
 
 impl AddAssign for CheckpointBytes {
-    fn add_assign(&mut self, more: Self) {
-        self.payloads += more.payloads;
-        self.deltas += more.deltas;
-        self.pieces += more.pieces;
-        self.garbage += more.garbage;
-        self.summaries += more.summaries;
+    fn add_assign(&mut self, mut more: Self) {
+        self.kinds().into_iter().zip(more.kinds()).for_each(|(sum, more)| *sum += *more);
     }
 }
 
 impl Sub for CheckpointBytes {
     type Output = Self;
 
-    fn sub(self, earlier: Self) -> Self {
-        CheckpointBytes {
-            payloads: self.payloads - earlier.payloads,
-            deltas: self.deltas - earlier.deltas,
-            pieces: self.pieces - earlier.pieces,
-            garbage: self.garbage - earlier.garbage,
-            summaries: self.summaries - earlier.summaries,
-        }
+    fn sub(mut self, mut earlier: Self) -> Self {
+        self.kinds().into_iter().zip(earlier.kinds()).for_each(|(since, earlier)| *since -= *earlier);
+        self
     }
 }

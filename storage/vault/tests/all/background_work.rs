@@ -45,19 +45,16 @@ async fn with_a_large_row(work: impl AsyncFnOnce(&Vault, &Gate, &VaultHeader, &V
 #[tokio::test]
 async fn requests_are_served_while_the_rows_of_a_checkpoint_are_read_and_it_holds_no_later_ones() {
     with_a_large_row(async |vault, gate, header, store| {
-        gate.shut(Work::LargeRead);
         let serving = async {
-            gate.reached().await;
             for at in 0..CAPACITY {
                 vault.write(BlockId(at), vec![at as u8; 32]).await.unwrap();
                 assert_eq!(vault.read(BlockId(at)).await.unwrap(), vec![at as u8; 32]);
             }
             // It names a block that is not in the checkpoint.
             vault.commit_rows(vec![RowChange::put("later", "block 5")]).await.unwrap();
-            gate.open();
         };
-        let (receipt, ()) = futures::join!(vault.checkpoint(), serving);
-        let name = shipped_contents::name(&receipt.unwrap());
+        let receipt = gate.hold_up(Work::LargeRead, vault.checkpoint(), serving).await.unwrap();
+        let name = shipped_contents::name(&receipt);
         let shipped = ShippedContents::open(header, &name, store).await;
         assert_eq!(shipped.rows, [Row::new("large", vec![7; LARGE])]);
         assert_eq!(vault.load_rows().await.unwrap().len(), 2);
@@ -68,15 +65,9 @@ async fn requests_are_served_while_the_rows_of_a_checkpoint_are_read_and_it_hold
 #[tokio::test]
 async fn figures_do_not_wait_for_a_change_of_rows_that_is_under_way() {
     with_a_large_row(async |vault, gate, _, _| {
-        gate.shut(Work::Sync);
-        let asking = async {
-            gate.reached().await;
-            assert!(vault.status().rows.used > 0);
-            gate.open();
-        };
+        let asking = async { assert!(vault.status().rows.used > 0) };
         let change = vault.commit_rows(vec![RowChange::put("small", "row")]);
-        let (changed, ()) = futures::join!(change, asking);
-        changed.unwrap();
+        gate.hold_up(Work::Sync, change, asking).await.unwrap();
     })
     .await;
 }
@@ -85,17 +76,13 @@ async fn figures_do_not_wait_for_a_change_of_rows_that_is_under_way() {
 async fn a_vault_that_fails_while_rows_are_read_has_let_go_of_its_disk_when_it_ends() {
     let has_ended = Cell::new(false);
     let ending = async |vault: &Vault, gate: &Gate, store: &VersionedMemory| {
-        gate.shut(Work::LargeRead);
         let failing = async {
-            gate.reached().await;
             store.restore(&Snapshot::default());
             vault.read(BlockId(0)).await.unwrap_err();
             tokio::time::sleep(Duration::from_millis(50)).await;
             assert!(!has_ended.get(), "a thread of its own still reads the disk");
-            gate.open();
         };
-        let (receipt, ()) = futures::join!(vault.checkpoint(), failing);
-        receipt.unwrap_err();
+        gate.hold_up(Work::LargeRead, vault.checkpoint(), failing).await.unwrap_err();
     };
     let (vault, running, gate, _, store) = in_service().await;
     let running = async {

@@ -2,7 +2,7 @@
 
 use crate::support::{new_vault, parameters, setup};
 use ameles_core::types::BlockId;
-use ameles_store::{BitsPerSecond, Link, LinkSpeed};
+use ameles_store::{Link, LinkSpeed};
 use ameles_vault::{Call, Flow, Vault};
 use futures::future::join_all;
 use std::cell::Cell;
@@ -22,8 +22,7 @@ fn reads(blocks: std::ops::Range<u64>) -> Vec<Call> {
 async fn a_short_read_waits_for_one_call_of_each_other_flow_however_long_their_transfers_are() {
     let (_header, store, disk) = new_vault(parameters(64, 32, BATCH as u32, 40)).await;
     // In virtual time a batch takes so long that callers get the answers of the previous one meanwhile.
-    let unlimited = BitsPerSecond(0);
-    let speed = LinkSpeed { round_trip: Duration::from_millis(10), up: unlimited, down: unlimited };
+    let speed = LinkSpeed::unlimited(Duration::from_millis(10));
     let (vault, running) = Vault::start(setup(&disk, Link::new(store, speed), 3)).await.unwrap();
     let done = Cell::new(false);
     let long = |flow: u64| {

@@ -16,10 +16,10 @@ pub(super) fn cell(cells: &Cells, name: &str) -> String {
         let parameters: Vec<&Item> = source.parameters.iter().collect();
         let (chosen, derived): (Vec<&Item>, Vec<&Item>) =
             parameters.into_iter().partition(|item| item.kind == "parameter");
-        section(&mut page, "Parameters", "parameter | type | default", &chosen, &prose, |item| {
+        table(&mut page, "## Parameters", "parameter | type | default", &chosen, &prose, |item| {
             [code(&item.name), code(&item.data_type), code(&item.default)].join(" | ")
         });
-        section(&mut page, "Follows from them", "name | value", &derived, &prose, |item| {
+        table(&mut page, "## Follows from them", "name | value", &derived, &prose, |item| {
             [code(&item.name), code(&item.default)].join(" | ")
         });
         ports(&mut page, &source.ports, &prose);
@@ -84,7 +84,7 @@ fn line(page: &mut String, cells: &Cells, name: &str, depth: usize) {
 
 fn package(page: &mut String, source: &Source, prose: &CommentText) {
     let constants: Vec<&Item> = source.constants.iter().collect();
-    section(page, "Constants and short types", "name | type | value", &constants, prose, |item| {
+    table(page, "## Constants and short types", "name | type | value", &constants, prose, |item| {
         [code(&item.name), code(&item.data_type), code(&item.default)].join(" | ")
     });
     for data_type in &source.types {
@@ -99,7 +99,7 @@ fn package(page: &mut String, source: &Source, prose: &CommentText) {
         }
     }
     let functions: Vec<&Item> = source.functions.iter().collect();
-    section(page, "Functions", "function | gives", &functions, prose, |item| {
+    table(page, "## Functions", "function | gives", &functions, prose, |item| {
         [code(&item.name), code(&item.data_type)].join(" | ")
     });
 }
@@ -128,21 +128,7 @@ fn ports(page: &mut String, groups: &[Group], prose: &CommentText) {
     }
 }
 
-fn section(
-    page: &mut String,
-    title: &str,
-    columns: &str,
-    items: &[&Item],
-    prose: &CommentText,
-    row: impl Fn(&Item) -> String,
-) {
-    if !items.is_empty() {
-        let _ = write!(page, "\n## {title}\n");
-        table(page, "", columns, items, prose, row);
-    }
-}
-
-/// Adds a table below its heading. The last column has the comments, if any item has one.
+/// Adds a table below its heading, unless it is empty. The last column has the comments, if any item has one.
 fn table(
     page: &mut String,
     heading: &str,
@@ -151,6 +137,9 @@ fn table(
     prose: &CommentText,
     row: impl Fn(&Item) -> String,
 ) {
+    if items.is_empty() {
+        return;
+    }
     if !heading.is_empty() {
         let _ = write!(page, "\n{heading}\n");
     }

@@ -114,28 +114,8 @@ impl CircuitParameters {
 const WAITING: f64 = 0.8;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::parameters::{check_plans, check_tree_refusals};
-
-    #[test]
-    fn planned_parameters_are_valid_at_every_size_and_more_trust_never_makes_a_path_longer() {
-        check_plans(
-            CircuitParameters::for_capacity,
-            CircuitParameters::validate,
-            CircuitParameters::path_buckets,
-            [20, 14, 10, 5, 1],
-        );
-    }
-
-    #[test]
-    fn each_parameter_out_of_range_is_refused_by_name() {
-        let good = CircuitParameters::for_capacity(4096, 64, 512, 16).unwrap();
-        check_tree_refusals!(
-            good,
-            ("blocks_per_bucket is 1", |p| p.blocks_per_bucket = 1),
-            ("stash_bound is 15", |p| p.stash_bound = 15),
-            ("a tree for 4096 blocks is too small for 4097", |p| p.capacity = 4097),
-        );
-    }
+crate::testing::parameters::test_tree_parameters! { CircuitParameters, [20, 14, 10, 5, 1],
+    ("blocks_per_bucket is 1", |p| p.blocks_per_bucket = 1),
+    ("stash_bound is 15", |p| p.stash_bound = 15),
+    ("a tree for 4096 blocks is too small for 4097", |p| p.capacity = 4097),
 }

@@ -2,7 +2,7 @@
 
 use super::tree::TreeShape;
 use crate::partitions::PartitionsParameters;
-use crate::range::OutOfRange;
+use crate::range::{self, OutOfRange};
 use crate::tree::layout::Layout;
 use borsh::{BorshDeserialize, BorshSerialize};
 
@@ -24,8 +24,7 @@ impl CuriousParameters {
     /// slots as blocks. The trusted side may hold twice the [least cache](PartitionsParameters::min_cache) and two
     /// batches.
     pub fn for_capacity(capacity: u64, block_bytes: u32, max_batch: u32) -> Self {
-        let root = capacity.isqrt();
-        let partitions = (root + u64::from(root * root < capacity)) as u32;
+        let partitions = range::root(capacity) as u32;
         let expected = capacity.div_ceil(partitions.into());
         let shape = |levels| {
             let capacity = 1;

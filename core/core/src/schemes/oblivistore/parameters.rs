@@ -2,7 +2,7 @@
 
 use super::levels::PartitionShape;
 use crate::partitions::PartitionsParameters;
-use crate::range::OutOfRange;
+use crate::range::{self, OutOfRange};
 use crate::tree::layout::Layout;
 use borsh::{BorshDeserialize, BorshSerialize};
 
@@ -26,8 +26,7 @@ impl ObliviStoreParameters {
     /// of the partition that was read. The trusted side may hold twice the [least
     /// cache](PartitionsParameters::min_cache) and two batches.
     pub fn for_capacity(capacity: u64, block_bytes: u32, max_batch: u32) -> Self {
-        let root = capacity.isqrt();
-        let count = root + u64::from(root * root < capacity);
+        let count = range::root(capacity);
         let expected = (capacity / count).max(1);
         let power = count.next_power_of_two().ilog2();
         let extra = EXTRA.iter().find(|(max, _)| power <= *max).map_or(0, |(_, extra)| *extra);

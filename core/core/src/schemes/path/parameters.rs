@@ -272,29 +272,9 @@ fn max_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::parameters::{check_plans, check_tree_refusals};
-
-    #[test]
-    fn planned_parameters_are_valid_at_every_size_and_more_trust_never_makes_a_path_longer() {
-        check_plans(
-            PathParameters::for_capacity,
-            PathParameters::validate,
-            PathParameters::path_buckets,
-            [19, 13, 10, 5, 1],
-        );
-    }
-
-    #[test]
-    fn each_parameter_out_of_range_is_refused_by_name() {
-        let good = PathParameters::for_capacity(4096, 64, 512, 16).unwrap();
-        check_tree_refusals!(
-            good,
-            ("blocks_per_bucket is 0", |p| p.blocks_per_bucket = 0),
-            ("buckets of 2 blocks fill the stash", |p| p.blocks_per_bucket = 2),
-            ("a tree for 4096 blocks is too small for 4097", |p| p.capacity = 4097),
-            ("a stash of 16 blocks cannot take", |p| p.stash_bound = 16),
-        );
-    }
+crate::testing::parameters::test_tree_parameters! { PathParameters, [19, 13, 10, 5, 1],
+    ("blocks_per_bucket is 0", |p| p.blocks_per_bucket = 0),
+    ("buckets of 2 blocks fill the stash", |p| p.blocks_per_bucket = 2),
+    ("a tree for 4096 blocks is too small for 4097", |p| p.capacity = 4097),
+    ("a stash of 16 blocks cannot take", |p| p.stash_bound = 16),
 }

@@ -25,9 +25,7 @@ impl PracticalOsParameters {
     /// The paper's parameters for this many blocks: a cache of √N blocks, or of one batch if that is more. While the
     /// trusted side shuffles, it holds as many blocks again.
     pub fn for_capacity(capacity: u64, block_bytes: u32, max_batch: u32) -> Self {
-        let root = capacity.isqrt();
-        let root = root + u64::from(root * root < capacity);
-        let cache = u32::try_from(root).unwrap_or(u32::MAX).max(max_batch);
+        let cache = u32::try_from(range::root(capacity)).unwrap_or(u32::MAX).max(max_batch);
         PracticalOsParameters { capacity, block_bytes, cache, run_blocks: (cache / 2).max(1), max_batch }
     }
 

@@ -152,30 +152,9 @@ impl RawParameters {
 const WAITING: f64 = 2.8;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::parameters::{check_plans, check_tree_refusals};
-
-    #[test]
-    fn planned_parameters_are_valid_at_every_size_and_more_trust_never_makes_a_path_longer() {
-        check_plans(
-            RawParameters::for_capacity,
-            RawParameters::validate,
-            RawParameters::path_buckets,
-            [19, 14, 11, 6, 1],
-        );
-    }
-
-    #[test]
-    fn each_parameter_out_of_range_is_refused_by_name() {
-        let good = RawParameters::for_capacity(4096, 64, 512, 16).unwrap();
-        check_tree_refusals!(
-            good,
-            ("blocks_per_bucket is 1", |p| p.blocks_per_bucket = 1),
-            ("eviction_rate is 0", |p| p.eviction_rate = 0),
-            ("eviction_rate is 10", |p| p.eviction_rate = 10),
-            ("stash_bound is 15", |p| p.stash_bound = 15),
-            ("a tree for 5120 blocks is too small for 5121", |p| p.capacity = 5121),
-        );
-    }
+crate::testing::parameters::test_tree_parameters! { RawParameters, [19, 14, 11, 6, 1],
+    ("blocks_per_bucket is 1", |p| p.blocks_per_bucket = 1),
+    ("eviction_rate is 0", |p| p.eviction_rate = 0), ("eviction_rate is 10", |p| p.eviction_rate = 10),
+    ("stash_bound is 15", |p| p.stash_bound = 15),
+    ("a tree for 5120 blocks is too small for 5121", |p| p.capacity = 5121),
 }

@@ -25,9 +25,7 @@ pub struct SquareRootParameters {
 impl SquareRootParameters {
     /// The paper's parameters for this many blocks: a shelter of √N slots, or of one batch if that is more.
     pub fn for_capacity(capacity: u64, block_bytes: u32, run_blocks: u32, max_batch: u32) -> Self {
-        let root = capacity.isqrt();
-        let root = root + u64::from(root * root < capacity);
-        let shelter = u32::try_from(root).unwrap_or(u32::MAX).max(max_batch);
+        let shelter = u32::try_from(range::root(capacity)).unwrap_or(u32::MAX).max(max_batch);
         SquareRootParameters { capacity, block_bytes, shelter, run_blocks, max_batch }
     }
 

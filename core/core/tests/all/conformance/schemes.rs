@@ -23,6 +23,18 @@ fn with_map<P: SchemeParameters>(
     parameters.prop_flat_map(|p| (Just(p.clone()), small_map(p.capacity())))
 }
 
+/// Tests a scheme over a recursive map, from its parameters and the way to build it.
+macro_rules! conforms_with_map {
+    ($small:expr, |$p:ident: $parameters:ty, $store:ident, $positions:ident, $random:ident| $oram:expr) => {
+        let build = |(p, map): &($parameters, RecursiveParameters), $store, seed| {
+            let ($positions, $random) = map_behind(p.layout(), map, &$store, seed);
+            let $p = p.clone();
+            $oram.unwrap()
+        };
+        Scheme::of(with_map($small), build).conforms();
+    };
+}
+
 /// Makes a test for each of these schemes. A scheme is given by its parameters and the way to build it.
 macro_rules! conforms {
     ($($name:ident: $parameters:expr, $build:expr;)*) => {
@@ -83,11 +95,9 @@ fn ring_oram_conforms() {
 
 #[test]
 fn ring_oram_with_a_recursive_map_conforms() {
-    let build = |(p, map): &(RingParameters, RecursiveParameters), store, seed| {
-        let (positions, random) = map_behind(p.layout(), map, &store, seed);
-        RingOram::new(p.clone(), store, positions, random).unwrap()
-    };
-    Scheme::of(with_map(small_ring()), build).conforms();
+    conforms_with_map!(small_ring(), |p: RingParameters, store, positions, random| {
+        RingOram::new(p, store, positions, random)
+    });
 }
 
 #[test]
@@ -106,11 +116,9 @@ fn circuit_oram_conforms() {
 
 #[test]
 fn circuit_oram_with_a_recursive_map_conforms() {
-    let build = |(p, map): &(CircuitParameters, RecursiveParameters), store, seed| {
-        let (positions, random) = map_behind(p.layout(), map, &store, seed);
-        CircuitOram::new(p.clone(), store, positions, random).unwrap()
-    };
-    Scheme::of(with_map(circuit::setup::small()), build).conforms();
+    conforms_with_map!(circuit::setup::small(), |p: CircuitParameters, store, positions, random| {
+        CircuitOram::new(p, store, positions, random)
+    });
 }
 
 #[test]
@@ -130,11 +138,9 @@ fn raw_oram_conforms() {
 
 #[test]
 fn raw_oram_with_a_recursive_map_conforms() {
-    let build = |(p, map): &(RawParameters, RecursiveParameters), store, seed| {
-        let (positions, random) = map_behind(p.layout(), map, &store, seed);
-        RawOram::new(p.clone(), Bucket(0), store, positions, random).unwrap()
-    };
-    Scheme::of(with_map(raw::setup::small()), build).conforms();
+    conforms_with_map!(raw::setup::small(), |p: RawParameters, store, positions, random| {
+        RawOram::new(p, Bucket(0), store, positions, random)
+    });
 }
 
 #[test]

@@ -42,9 +42,7 @@ proptest! {
 
 #[test]
 fn reads_overlap_a_write_back_unless_they_meet_its_subtree() {
-    let parameters = full_path(6, 3);
-    let store = TraceStore::new(parameters.layout());
-    let oram = flat_path(&parameters, &store, 1);
+    let (store, oram) = recorded_path(&full_path(6, 3));
     let mut model = written(&oram);
     store.take_trace();
     store.hold_back(true);
@@ -88,9 +86,7 @@ fn reads_overlap_a_write_back_unless_they_meet_its_subtree() {
 
 #[test]
 fn whatever_is_begun_side_by_side_takes_turns() {
-    let parameters = full_path(4, 2);
-    let store = TraceStore::new(parameters.layout());
-    let oram = flat_path(&parameters, &store, 1);
+    let (store, oram) = recorded_path(&full_path(4, 2));
     let mut model = written(&oram);
     for nth in 0..100 {
         store.hold_back(true);
@@ -112,9 +108,7 @@ fn whatever_is_begun_side_by_side_takes_turns() {
 
 #[test]
 fn an_access_that_waits_for_a_write_back_learns_that_it_failed() {
-    let parameters = full_path(3, 0);
-    let store = TraceStore::new(parameters.layout());
-    let oram = flat_path(&parameters, &store, 1);
+    let (store, oram) = recorded_path(&full_path(3, 0));
     let write = &mut [Access::Write(BlockId(1), &[1; 5])];
     finish_now(oram.access(write)).unwrap();
     store.hold_back(true);
@@ -134,8 +128,7 @@ fn an_access_that_waits_for_a_write_back_learns_that_it_failed() {
 #[test]
 fn positions_of_another_moment_are_found_out() {
     let parameters = full_path(6, 6);
-    let store = TraceStore::new(parameters.layout());
-    let oram = flat_path(&parameters, &store, 1);
+    let (store, oram) = recorded_path(&parameters);
     finish_now(oram.access(&mut [Access::Write(BlockId(1), &[1; 5])])).unwrap();
     let before = FlatPositionMap::new(oram.positions().snapshot());
     finish_now(oram.access(&mut [Access::Write(BlockId(1), &[2; 5])])).unwrap();
@@ -148,8 +141,7 @@ fn positions_of_another_moment_are_found_out() {
 #[test]
 fn a_snapshot_of_other_parameters_is_refused() {
     let small = full_path(3, 0);
-    let store = TraceStore::new(small.layout());
-    let oram = flat_path(&small, &store, 1);
+    let (_, oram) = recorded_path(&small);
     finish_now(oram.access(&mut [Access::Write(BlockId(31), &[1; 5])])).unwrap();
     let snapshot = oram.snapshot().unwrap();
     for other in [

@@ -37,9 +37,8 @@ fn moved(trace: &[TraceEntry]) -> (BTreeSet<Bucket>, BTreeSet<Bucket>) {
 
 #[test]
 fn merged_paths_answer_as_an_array_and_move_no_bucket_that_they_share() {
-    let (parameters, mut model) = (half_full(), ArrayModel::new(128, 5));
-    let store = TraceStore::new(parameters.layout());
-    let oram = flat_path(&parameters, &store, 1);
+    let mut model = ArrayModel::new(128, 5);
+    let (store, oram) = recorded_path(&half_full());
     oram.merge_paths();
     let (mut held, mut shared) = (BTreeSet::new(), 0);
     for nth in 0..3000u64 {
@@ -84,9 +83,8 @@ fn bucket(level: u32, path: Leaf) -> Bucket {
 
 #[test]
 fn siblings_answer_as_an_array_and_are_read_and_written_with_each_bucket() {
-    let (parameters, mut model) = (half_full(), ArrayModel::new(128, 5));
-    let store = TraceStore::new(parameters.layout());
-    let oram = flat_path(&parameters, &store, 1);
+    let mut model = ArrayModel::new(128, 5);
+    let (store, oram) = recorded_path(&half_full());
     oram.evict_to_siblings();
     for nth in 0..3000u64 {
         store.take_trace();

@@ -119,6 +119,12 @@ pub(crate) fn flat_path<S: TestStore>(parameters: &PathParameters, store: S, see
     PathOram::new(parameters.clone(), Bucket(0), store, positions, rng(seed)).unwrap()
 }
 
+/// A Path ORAM over a store of its own that records what it does.
+pub(crate) fn recorded_path(parameters: &PathParameters) -> (Rc<TraceStore>, FlatPath<Rc<TraceStore>>) {
+    let store = Rc::new(TraceStore::new(parameters.layout()));
+    (Rc::clone(&store), flat_path(parameters, store, 1))
+}
+
 pub(crate) fn small_ring() -> impl Strategy<Value = RingParameters> {
     (1u64..200, 0usize..3, 0u64..200).prop_map(|(capacity, block_bytes, trusted)| {
         RingParameters::for_capacity(capacity, [0, 1, 9][block_bytes], trusted, MAX_BATCH)
@@ -127,16 +133,19 @@ pub(crate) fn small_ring() -> impl Strategy<Value = RingParameters> {
 
 /// Makes functions that build a scheme from its parameters, a store and a seed.
 macro_rules! builders {
-    ($($name:ident: $parameters:ty => $scheme:ident;)*) => {
-        $(pub(crate) fn $name<S: TestStore>(parameters: &$parameters, store: S, seed: u64) -> $scheme<S, ChaCha8Rng> {
-            $scheme::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
+    (|$of:ident, $store:ident, $seed:ident| $($name:ident: $parameters:ty => $scheme:ident, $build:expr;)*) => {
+        $(pub(crate) fn $name<S: TestStore + Clone>($of: &$parameters, $store: S, $seed: u64) -> $scheme<S, ChaCha8Rng> {
+            $build.unwrap()
         })*
     };
 }
-builders! {
-    square_root: SquareRootParameters => SquareRootOram;
-    practical_os: PracticalOsParameters => PracticalOs;
-    hierarchical: HierarchicalParameters => HierarchicalOram;
+builders! { |of, store, seed|
+    square_root: SquareRootParameters => SquareRootOram, SquareRootOram::new(of.clone(), Bucket(0), store, rng(seed));
+    practical_os: PracticalOsParameters => PracticalOs, PracticalOs::new(of.clone(), Bucket(0), store, rng(seed));
+    hierarchical: HierarchicalParameters => HierarchicalOram,
+        HierarchicalOram::new(of.clone(), Bucket(0), store, rng(seed));
+    oblivistore_oram: ObliviStoreParameters => ObliviStore, oblivistore(of, Bucket(0), &store, seeds(seed));
+    curious_oram: CuriousParameters => CuriousOram, curious(of, Bucket(0), &store, seeds(seed));
 }
 
 /// Small permuted memories: capacity, bytes of a block, slots of shelter or cache, blocks of a run.
@@ -227,28 +236,6 @@ pub(crate) fn small_oblivistore() -> impl Strategy<Value = ObliviStoreParameters
 fn seeds(seed: u64) -> impl FnMut() -> ChaCha8Rng {
     let mut seeds = (0..).map(move |nth| rng(seed.wrapping_add(nth)));
     move || seeds.next().expect("they never end")
-}
-
-pub(crate) fn oblivistore_oram<S>(
-    parameters: &ObliviStoreParameters,
-    store: S,
-    seed: u64,
-) -> ObliviStore<S, ChaCha8Rng>
-where
-    S: TestStore + Clone,
-{
-    oblivistore(parameters, Bucket(0), &store, seeds(seed)).unwrap()
-}
-
-pub(crate) fn curious_oram<S>(
-    parameters: &CuriousParameters,
-    store: S,
-    seed: u64,
-) -> CuriousOram<S, ChaCha8Rng>
-where
-    S: TestStore + Clone,
-{
-    curious(parameters, Bucket(0), &store, seeds(seed)).unwrap()
 }
 
 /// The maximum number of blocks on the trusted side of partitions that were never used, over a sequence that must make

@@ -20,6 +20,13 @@ async fn fresh() -> Vault {
     Vault::new(BLOCK, BLOCKS, alone()).await
 }
 
+/// A vault with this object.
+async fn with_object(key: &str) -> (Vault, Arc<Object>) {
+    let vault = fresh().await;
+    let object = vault.put(key, b"first").await.expect("put");
+    (vault, object)
+}
+
 /// The tests count blocks and commits: small objects must not share blocks, and no repacking may commit.
 fn alone() -> Options {
     Options { pack: false, ..Options::default() }
@@ -102,8 +109,7 @@ async fn what_comes_while_a_commit_is_under_way_shares_the_next_one() {
 
 #[tokio::test]
 async fn nothing_is_visible_before_it_is_durable_not_even_in_a_refusal() {
-    let vault = fresh().await;
-    let first = vault.put("key", b"first").await.expect("put");
+    let (vault, first) = with_object("key").await;
     let (held, started) = hold_a_commit(&vault).await;
     let mut second = Box::pin(vault.put("key", b"second"));
     let mut refused = Box::pin(vault.put_if("key", b"third", if_it_is(&first)));
@@ -147,8 +153,7 @@ async fn nothing_is_visible_before_it_is_durable_not_even_in_a_refusal() {
 async fn a_commit_that_fails_fails_for_all_in_its_group_and_leaves_nothing_of_it() {
     let faults = [CommitFault::Before, CommitFault::After];
     for (commits, commits_left) in faults.into_iter().flat_map(|fault| [(fault, 0), (fault, 1)]) {
-        let vault = fresh().await;
-        let first = vault.put("key", b"first").await.expect("put");
+        let (vault, first) = with_object("key").await;
         vault.put("kept", &[7; 5 * BLOCK]).await.expect("put");
         let before = vault.gateway.usage();
         let (held, started) = hold_a_commit(&vault).await;
@@ -222,8 +227,7 @@ async fn of_several_puts_of_one_key_in_a_group_the_last_one_stands_and_a_failure
 
 #[tokio::test]
 async fn one_of_many_conditional_puts_of_the_same_object_succeeds() {
-    let vault = fresh().await;
-    let old = vault.put("old", b"old").await.expect("put");
+    let (vault, old) = with_object("old").await;
     let (held, started) = hold_a_commit(&vault).await;
     let bodies: Vec<String> = (0..12).map(|number| format!("body {number}")).collect();
     let first_puts = join_all(bodies.iter().map(|body| vault.put_if("new", body.as_bytes(), if_absent())));

@@ -31,6 +31,7 @@ mod transcript;
 
 use crate::every_step::{is_thorough, more_if_thorough};
 use crate::support::intercepted::Request;
+use crate::support::over_ring;
 use crate::support::recorder::TraceEvent;
 use crate::support::rng::TestRng;
 use crate::support::shape::{Shape, shape};
@@ -38,7 +39,7 @@ use ameles_core::schemes::ring::{RingBucket, RingParameters};
 use ameles_core::testing::oblivious::{ALARM_LOG2, Pool, Power};
 use ameles_core::testing::{Operation, small_ring};
 use ameles_core::types::BlockId;
-use ameles_vault::{JournalPlace, SchemeParameters, VaultParameters};
+use ameles_vault::{JournalPlace, VaultParameters};
 use flaws::Flaw;
 use judging::{Case, LifecycleResults, RepeatCounts};
 use lifecycle::{PublicFacts, run_lifecycle};
@@ -84,13 +85,7 @@ fn crowded_parameters() -> RingParameters {
 
 /// A vault with this Ring ORAM; a checkpoint comes every 24 accesses, and every other one is uploaded.
 fn vault_parameters(ring: RingParameters) -> VaultParameters {
-    assert_eq!(ring.validate(), Ok(()));
-    VaultParameters {
-        checkpoint_every: 24,
-        ship_every: 2,
-        rows_bytes: 1024,
-        ..VaultParameters::with_defaults(SchemeParameters::Ring(ring))
-    }
+    VaultParameters { rows_bytes: 1024, ..over_ring(ring, 24) }
 }
 
 /// The public facts of a lifecycle.

@@ -57,11 +57,7 @@ async fn a_full_disk_refuses_writes_answers_the_reads_that_were_stated_and_takes
 async fn a_reserve_that_is_needed_for_pending_work_refuses_reads_and_the_vault_stays_open() {
     let mut fixture = fixture().await;
     let (disk, sizes) = (fixture.disk.clone(), fixture.header.parameters.reserve());
-    fixture
-        .open(3, async |known| {
-            known.fill().await;
-        })
-        .await;
+    fixture.open(3, async |known| known.fill().await).await;
     disk.leave_room(Some(0));
     disk.shrink_reserve(sizes.pending as usize);
     fixture

@@ -5,7 +5,7 @@ use crate::promises::fixture::{CAPACITY, VaultFixture, block};
 use crate::support::recorder::{Recorder, TraceEvent};
 use crate::support::rng::TestRng;
 use ameles_core::types::BlockId;
-use ameles_store::{BitsPerSecond, Link, LinkSpeed};
+use ameles_store::{Link, LinkSpeed};
 use ameles_vault::{Call, RowChange, Vault};
 use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
@@ -30,9 +30,7 @@ fn checks(load: Load, round_trip: Duration, sync: Duration, seed: u64) -> Vec<Du
             fixture.disk.take_time(sync, Duration::from_micros(1));
         }
         let recorder = Recorder::new();
-        let unlimited = BitsPerSecond(0);
-        let speed = LinkSpeed { round_trip, up: unlimited, down: unlimited };
-        let store = recorder.over(Link::new(fixture.store.clone(), speed));
+        let store = recorder.over(Link::new(fixture.store.clone(), LinkSpeed::unlimited(round_trip)));
         recorder.clear();
         recorder.note_opening(None);
         let opened = Vault::start(Machine::new("it").setup(&fixture, store)).await;

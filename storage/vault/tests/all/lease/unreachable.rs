@@ -37,11 +37,8 @@ impl Interceptor for Connection {
     }
 }
 
-/// Starts to write block 1.
-fn start_write(vault: &Vault) -> JoinHandle<Result<(), VaultError>> {
-    let writer = vault.clone();
-    spawn_local(async move { writer.write(BlockId(1), block(2)).await })
-}
+/// A write of block 1.
+type BegunWrite = JoinHandle<Result<(), VaultError>>;
 
 /// A vault with every bucket written, so that every access reads.
 async fn filled() -> VaultFixture {
@@ -50,8 +47,8 @@ async fn filled() -> VaultFixture {
     fixture
 }
 
-/// Opens a vault over a connection, cuts it for long enough that the lease expires, and runs the test.
-fn with_unreachable_store(test: impl AsyncFnOnce(&Vault, Flag, Recorder, VaultFixture)) {
+/// Opens a vault over a connection, cuts it for long enough that the lease expires, begins a write, and runs the test.
+fn with_unreachable_store(test: impl AsyncFnOnce(&Vault, BegunWrite, Flag, Recorder, VaultFixture)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {
         let fixture = filled().await;
@@ -69,16 +66,17 @@ fn with_unreachable_store(test: impl AsyncFnOnce(&Vault, Flag, Recorder, VaultFi
         is_cut.set(true);
         sleep(Duration::from_secs(80)).await;
         recorder.take_trace();
-        test(&vault, is_cut, recorder, fixture).await;
+        let writer = vault.clone();
+        let writing = spawn_local(async move { writer.write(BlockId(1), block(2)).await });
+        test(&vault, writing, is_cut, recorder, fixture).await;
     });
 }
 
 #[test]
 fn past_the_lease_nothing_is_begun_or_answered_and_all_goes_on_when_the_store_is_back() {
-    with_unreachable_store(async |vault, is_cut, recorder, _| {
+    with_unreachable_store(async |vault, writing, is_cut, recorder, _| {
         let refused = vault.commit_rows(vec![RowChange::put("key", "value")]).await;
         assert!(matches!(refused, Err(VaultError::LeaseExpired)), "{refused:?}");
-        let writing = start_write(vault);
         let reader = vault.clone();
         let reading = spawn_local(async move { reader.read(BlockId(0)).await });
         sleep(Duration::from_secs(600)).await;
@@ -101,8 +99,7 @@ fn past_the_lease_nothing_is_begun_or_answered_and_all_goes_on_when_the_store_is
 
 #[test]
 fn a_gateway_that_was_displaced_while_the_store_was_away_answers_nothing_when_it_is_back() {
-    with_unreachable_store(async |vault, is_cut, _, fixture| {
-        let writing = start_write(vault);
+    with_unreachable_store(async |vault, writing, is_cut, _, fixture| {
         let (copy, other) = (fixture.with_copied_disk(), Machine::new("another start"));
         let (successor, running) = Vault::start(other.setup(&copy, fixture.store.clone())).await.unwrap();
         spawn_local(running);
@@ -119,8 +116,7 @@ fn a_gateway_that_was_displaced_while_the_store_was_away_answers_nothing_when_it
 
 #[test]
 fn a_vault_that_is_closed_while_the_store_is_away_ends_and_loses_nothing() {
-    with_unreachable_store(async |vault, is_cut, _, fixture| {
-        let writing = start_write(vault);
+    with_unreachable_store(async |vault, writing, is_cut, _, fixture| {
         sleep(Duration::from_secs(1)).await;
         let closed = timeout(Duration::from_secs(60), vault.close()).await.expect("it does not hang");
         assert!(matches!(closed, Err(VaultError::Unavailable(_))), "{closed:?}");

@@ -3,17 +3,16 @@
 //! tested with the schemes. Deliberately broken ways to serve must be caught.
 
 use super::serving::{ClientApi, Serving};
+use crate::support::over_ring;
 use crate::support::recorder::{Recorder, TraceEvent};
 use crate::support::shape::{Shape, shape};
 use crate::support::{header, memory_disk, setup};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::testing::small_ring;
 use ameles_core::types::{BlockId, Level};
-use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
+use ameles_store::{Link, LinkSpeed, VersionedMemory};
 use ameles_vault::AnyStore;
-use ameles_vault::{
-    Call, Copier, MirroredVaults, SchemeParameters, Setup, TrustedDisk, Vault, VaultParameters,
-};
+use ameles_vault::{Call, Copier, MirroredVaults, Setup, TrustedDisk, Vault};
 use std::time::Duration;
 use tokio::task::LocalSet;
 use tokio::time::{Instant, sleep};
@@ -71,17 +70,6 @@ fn ring() -> RingParameters {
     }
 }
 
-fn vault_parameters() -> VaultParameters {
-    assert_eq!(ring().validate(), Ok(()));
-    let scheme = SchemeParameters::Ring(ring());
-    VaultParameters {
-        checkpoint_every: 24,
-        ship_every: 2,
-        rows_bytes: 4096,
-        ..VaultParameters::with_defaults(scheme)
-    }
-}
-
 /// The trace that an observer of a store has, and the number of accesses.
 type Seen = (Vec<(Duration, Shape)>, u64);
 
@@ -95,7 +83,7 @@ struct VaultSide {
 impl VaultSide {
     /// A vault in which every block, and so every bucket, is written.
     async fn new(round_trip: Duration, seed: u64) -> Self {
-        let header = header(vault_parameters(), seed);
+        let header = header(over_ring(ring(), 24), seed);
         let memory = VersionedMemory::new(header.parameters.layout());
         let disk = memory_disk();
         Vault::create(&mut setup(&disk, memory.clone(), seed + 1), &header).await.expect("it is made");
@@ -111,8 +99,7 @@ impl VaultSide {
     }
 
     fn setup(&self, seed: u64) -> Setup<AnyStore> {
-        let unlimited = BitsPerSecond(0);
-        let speed = LinkSpeed { round_trip: self.round_trip, up: unlimited, down: unlimited };
+        let speed = LinkSpeed::unlimited(self.round_trip);
         setup(&self.disk, self.recorder.over(Link::new(self.memory.clone(), speed)), seed)
     }
 

@@ -7,7 +7,7 @@ use crate::support::recorder::{Recorder, TimedEvent};
 use crate::support::rng::TestRng;
 use crate::support::{header, setup};
 use ameles_core::types::BlockId;
-use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
+use ameles_store::{Link, LinkSpeed, VersionedMemory};
 use ameles_vault::{Call, Pace, PaceFigures, Vault, VaultParameters};
 use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
@@ -132,8 +132,7 @@ impl Body {
     async fn open_once(&mut self, dies_after: Option<u64>) {
         let until = Instant::now() + self.public.lasts;
         self.recorder.note_opening(dies_after);
-        let unlimited = BitsPerSecond(0);
-        let speed = LinkSpeed { round_trip: self.public.round_trip, up: unlimited, down: unlimited };
+        let speed = LinkSpeed::unlimited(self.public.round_trip);
         let store = self.recorder.over(Link::new(self.memory.clone(), speed));
         let disk = self.disk.mount().expect("it is sound");
         let mut setup = setup(&disk, store, self.secret.seed());

@@ -14,13 +14,14 @@ mod lease_checks;
 mod lifecycle;
 mod mixes;
 
+use crate::support::over_ring;
 use crate::support::recorder::TraceEvent;
 use crate::support::rng::TestRng;
 use crate::support::shape::{Shape, shape};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::testing::small_ring;
 use ameles_core::types::Level;
-use ameles_vault::{JournalPlace, PaceFigures, SchemeParameters, VaultParameters};
+use ameles_vault::{JournalPlace, PaceFigures, VaultParameters};
 use flawed::Pacing;
 use lifecycle::{LifecycleResult, PublicFacts, run_lifecycle};
 use mixes::Mix;
@@ -48,14 +49,7 @@ fn ring_parameters(block_bytes: u32) -> RingParameters {
 
 /// A checkpoint comes every 24 accesses, six turns; every other one is uploaded.
 fn vault_parameters(block_bytes: u32) -> VaultParameters {
-    let ring = ring_parameters(block_bytes);
-    assert_eq!(ring.validate(), Ok(()));
-    VaultParameters {
-        checkpoint_every: 24,
-        ship_every: 2,
-        rows_bytes: 4096,
-        ..VaultParameters::with_defaults(SchemeParameters::Ring(ring))
-    }
+    over_ring(ring_parameters(block_bytes), 24)
 }
 
 /// The public facts of a lifecycle.

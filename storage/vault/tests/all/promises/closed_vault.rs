@@ -1,6 +1,6 @@
 //! A vault that was closed, and ways in which a store can tamper with one of its buckets.
 
-use super::fixture::{VaultFixture, write_all};
+use super::fixture::{VaultFixture, read_all, write_all};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::restore_options;
 use crate::support::rng::TestRng;
@@ -68,6 +68,16 @@ pub const TAMPERINGS: [Tampering; 11] = [
 ];
 
 impl ClosedVault {
+    /// The error of the next opening.
+    pub async fn opening_error(&self) -> VaultError {
+        self.fixture.open_and_crash(async |_| {}).await.unwrap_err()
+    }
+
+    /// Opens the vault, and asserts that every block holds what was written.
+    pub async fn assert_whole(&self) {
+        self.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+    }
+
     pub fn slot_bytes(&self, of: BucketVersion) -> usize {
         self.fixture.header.parameters.layout().extent(of.bucket).slot_bytes as usize
     }

@@ -89,7 +89,7 @@ async fn no_access_answers_from_a_bucket_that_was_tampered_with_and_nothing_is_l
                 "{kind:?} of {of:?}: {error}"
             );
             closed_vault.undo(of).await;
-            closed_vault.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+            closed_vault.assert_whole().await;
         }
     }
 }
@@ -105,24 +105,21 @@ async fn a_store_that_was_rolled_back_or_emptied_does_not_open() {
     states.push(closed_vault.fixture.store.snapshot());
     for state in &states {
         closed_vault.fixture.store.restore(state);
-        let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
+        let error = closed_vault.opening_error().await;
         assert!(error.is_tampering(), "{error}");
     }
     closed_vault.fixture.store.restore(&closed_vault.now);
-    closed_vault.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+    closed_vault.assert_whole().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_rolled_back_in_service_is_noticed_by_the_next_checkpoint() {
     let closed_vault = closed_vault().await;
-    let (error, _) = closed_vault
-        .fixture
-        .open_and_crash(async |vault| {
-            closed_vault.fixture.store.restore(&closed_vault.now);
-            vault.checkpoint().await.unwrap_err()
-        })
-        .await
-        .unwrap();
+    let rolled_back = closed_vault.fixture.open_and_crash(async |vault| {
+        closed_vault.fixture.store.restore(&closed_vault.now);
+        vault.checkpoint().await.unwrap_err()
+    });
+    let (error, _) = rolled_back.await.unwrap();
     assert!(error.is_tampering(), "{error}");
 }
 
@@ -138,7 +135,7 @@ async fn every_byte_of_the_header_is_compared_when_the_vault_is_opened() {
         let error = VaultHeader::decode(&changed, &master()).unwrap_err();
         assert!(error.is_tampering(), "byte {at}: {error}");
         held(changed);
-        let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
+        let error = closed_vault.opening_error().await;
         assert!(error.is_tampering(), "byte {at}: {error}");
     }
     // This version of Ameles does not know how a header of a newer format is sealed.
@@ -149,17 +146,17 @@ async fn every_byte_of_the_header_is_compared_when_the_vault_is_opened() {
     assert!(matches!(error, VaultError::NewerFormat { found: 99, .. }), "{error}");
     for len in [0, 1, 7, header.len() / 2, header.len() - 1] {
         held(header[..len].to_vec());
-        let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
+        let error = closed_vault.opening_error().await;
         assert!(error.is_tampering(), "{len} bytes of the header: {error}");
     }
     held(header.iter().copied().chain([0]).collect());
-    let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
+    let error = closed_vault.opening_error().await;
     assert!(error.is_tampering(), "a byte more than the header: {error}");
     Blobs::remove(&closed_vault.fixture.store, "vault").await.unwrap();
-    let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
+    let error = closed_vault.opening_error().await;
     assert!(error.is_tampering(), "{error}");
     closed_vault.fixture.store.put("vault", &header).await.unwrap();
-    closed_vault.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+    closed_vault.assert_whole().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -206,7 +203,7 @@ async fn a_check_names_every_claim_and_checkpoint_that_was_touched() {
         vault.close().await.unwrap();
     });
     checking.await.unwrap();
-    closed_vault.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+    closed_vault.assert_whole().await;
 }
 
 /// Checks that the report, or the error that stopped the vault, names this object.
@@ -225,16 +222,16 @@ async fn a_claim_that_was_planted_or_removed_stops_the_vault() {
     for planted in [second.clone(), vec![0; 40], Vec::new()] {
         for name in ["epoch/00000003", "epoch/00000009"] {
             store.put(name, &planted).await.unwrap();
-            let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
+            let error = closed_vault.opening_error().await;
             assert!(error.is_tampering(), "{error}");
             Blobs::remove(store, name).await.unwrap();
         }
     }
     Blobs::remove(store, "epoch/00000002").await.unwrap();
-    let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
+    let error = closed_vault.opening_error().await;
     assert!(error.is_tampering() && error.to_string().contains("epoch 2"), "{error}");
     store.put("epoch/00000002", &second).await.unwrap();
-    closed_vault.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+    closed_vault.assert_whole().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -256,7 +253,7 @@ async fn a_planted_bucket_is_named_before_anything_is_claimed() {
             let text = error.to_string();
             error.is_tampering() && text.contains("planted") && text.contains("Delete nothing by hand")
         };
-        let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
+        let error = closed_vault.opening_error().await;
         assert!(names(&error), "{version}: {error}");
         if version.epoch > newest.epoch {
             let error = closed_vault.restore(None).await.unwrap_err();
@@ -265,7 +262,7 @@ async fn a_planted_bucket_is_named_before_anything_is_claimed() {
         Untrusted::delete(store, &[plant]).await.unwrap();
     }
     assert_eq!(store.list("epoch/").await.unwrap().len(), 2, "nobody has claimed anything");
-    closed_vault.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+    closed_vault.assert_whole().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -287,7 +284,7 @@ async fn a_copy_that_was_tried_too_early_is_told_of_the_other_gateway_and_not_of
     for _ in 0..2 {
         displaced(copy.open_and_crash(async |_| {}).await);
     }
-    closed_vault.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+    closed_vault.assert_whole().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -327,19 +324,16 @@ async fn a_check_that_comes_first_finds_the_store_as_it_was_left() {
 #[tokio::test(start_paused = true)]
 async fn a_gateway_that_was_displaced_is_told_so_and_not_of_tampering() {
     let closed_vault = closed_vault().await;
-    let (error, _) = closed_vault
-        .fixture
-        .open_and_crash(async |vault| {
-            closed_vault.restore(None).await.unwrap();
-            for _ in 0..20 {
-                if let Err(error) = read_all(vault, FILL).await {
-                    return error;
-                }
+    let displaced = closed_vault.fixture.open_and_crash(async |vault| {
+        closed_vault.restore(None).await.unwrap();
+        for _ in 0..20 {
+            if let Err(error) = read_all(vault, FILL).await {
+                return error;
             }
-            panic!("it was never told")
-        })
-        .await
-        .unwrap();
+        }
+        panic!("it was never told")
+    });
+    let (error, _) = displaced.await.unwrap();
     assert!(matches!(error, VaultError::Displaced { .. }), "{error}");
 }
 

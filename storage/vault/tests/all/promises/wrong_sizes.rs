@@ -1,8 +1,7 @@
 //! Buckets that the store has truncated, and a claim that it has changed, are detected when the vault is opened, before
 //! any read.
 
-use super::closed_vault::{FILL, closed_vault};
-use super::fixture::read_all;
+use super::closed_vault::closed_vault;
 use crate::support::master;
 use ameles_core::store::BucketVersion;
 use ameles_store::Blobs;
@@ -33,11 +32,11 @@ async fn a_bucket_of_the_wrong_size_is_named_by_opening_restore_and_orphans() {
             2,
             "a restore that fails claims nothing"
         );
-        let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
+        let error = closed_vault.opening_error().await;
         assert!(names(&error, of), "opened: {error}");
 
         closed_vault.undo(of).await;
-        closed_vault.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+        closed_vault.assert_whole().await;
     }
 }
 
@@ -52,7 +51,7 @@ async fn a_claim_of_its_own_that_was_changed_does_not_open_and_can_be_restored_f
     {
         let closed_vault = original.copy();
         closed_vault.fixture.store.put("epoch/00000002", &spoilt).await.unwrap();
-        let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
+        let error = closed_vault.opening_error().await;
         assert!(error.is_tampering() && error.to_string().contains("epoch/00000002"), "{error}");
         assert_eq!(closed_vault.fixture.store.list("epoch/").await.unwrap().len(), 2, "nothing was claimed");
         closed_vault.restore(None).await.unwrap();

@@ -91,9 +91,8 @@ pub fn assert_nothing_is_left_of(before: &BTreeSet<Vec<u8>>, owner: &Owner) {
 
 #[tokio::test(start_paused = true)]
 async fn a_vault_changes_its_key_while_it_is_served_and_the_old_key_opens_nothing_that_is_left() {
-    for parameters in every_scheme() {
-        let name = parameters.scheme.name();
-        let owner = Owner::of(parameters, SECRET).await;
+    for owner in Owner::of_each(every_scheme(), SECRET).await {
+        let name = owner.header.parameters.scheme.name();
         let before = sealed_on(&owner);
         assert!(before.len() > 4, "{name}");
         owner.change_key().await.unwrap();
@@ -123,8 +122,7 @@ async fn a_vault_changes_its_key_while_it_is_served_and_the_old_key_opens_nothin
 
 #[tokio::test(start_paused = true)]
 async fn an_idle_vault_ends_the_change_by_itself() {
-    for parameters in every_scheme() {
-        let owner = Owner::of(parameters, SECRET).await;
+    for owner in Owner::of_each(every_scheme(), SECRET).await {
         let before = sealed_on(&owner);
         owner.change_key().await.unwrap();
         owner.open(new_key(), async |vault| wait(vault).await).await.unwrap();
@@ -135,8 +133,7 @@ async fn an_idle_vault_ends_the_change_by_itself() {
 
 #[tokio::test(start_paused = true)]
 async fn a_paced_vault_ends_the_change_with_a_step_in_each_turn() {
-    for parameters in every_scheme() {
-        let owner = Owner::of(parameters, SECRET).await;
+    for owner in Owner::of_each(every_scheme(), SECRET).await {
         owner.change_key().await.unwrap();
         let setup = owner.setup_over(owner.store.clone(), new_key());
         let pace = Some(Pace::every(Duration::from_millis(80)).unwrap());
@@ -147,8 +144,7 @@ async fn a_paced_vault_ends_the_change_with_a_step_in_each_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn a_change_of_a_vault_that_was_killed_keeps_what_its_journal_holds() {
-    for parameters in every_scheme() {
-        let owner = Owner::of(parameters, SECRET).await;
+    for owner in Owner::of_each(every_scheme(), SECRET).await {
         let (vault, running) = Vault::start(owner.setup_over(owner.store.clone(), old_key())).await.unwrap();
         let working = async {
             for block in 0..7 {

@@ -50,6 +50,15 @@ impl Owner {
         owner
     }
 
+    /// The owners of such vaults with each of these parameters.
+    pub async fn of_each(each: impl IntoIterator<Item = VaultParameters>, secret: u8) -> Vec<Owner> {
+        let mut owners = Vec::new();
+        for parameters in each {
+            owners.push(Owner::of(parameters, secret).await);
+        }
+        owners
+    }
+
     /// An owner with this disk and this store.
     pub fn at(header: &VaultHeader, store: VersionedMemory, disk: FragileDisk, seed: u64) -> Owner {
         Owner { header: header.clone(), store, disk, seed: Cell::new(seed) }

@@ -2,7 +2,7 @@
 
 use super::owner::{Owner, new_key, old_key, wait};
 use crate::support::{every_scheme, every_scheme_of};
-use ameles_store::{BitsPerSecond, Link, LinkSpeed};
+use ameles_store::{Link, LinkSpeed};
 use ameles_vault::{KeyChangeFigures, change_under_way};
 use std::time::Duration;
 
@@ -11,8 +11,7 @@ const SECRET: u8 = 90;
 #[tokio::test(start_paused = true)]
 async fn a_change_that_was_stopped_is_counted_from_where_it_stands() {
     // Each step of the sweep takes a while.
-    let unlimited = BitsPerSecond(0);
-    let speed = LinkSpeed { round_trip: Duration::from_millis(10), up: unlimited, down: unlimited };
+    let speed = LinkSpeed::unlimited(Duration::from_millis(10));
     for parameters in every_scheme_of(512, 4, 40) {
         let owner = Owner::of(parameters, SECRET).await;
         owner.change_key().await.unwrap();

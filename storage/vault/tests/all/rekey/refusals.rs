@@ -14,8 +14,7 @@ async fn header_in_store(owner: &Owner) -> Vec<u8> {
 
 #[tokio::test(start_paused = true)]
 async fn an_old_header_that_is_brought_back_is_refused() {
-    for parameters in every_scheme() {
-        let owner = Owner::of(parameters, SECRET).await;
+    for owner in Owner::of_each(every_scheme(), SECRET).await {
         let mut headers = vec![header_in_store(&owner).await];
         owner.change_key().await.unwrap();
         headers.push(header_in_store(&owner).await);
@@ -40,8 +39,7 @@ async fn an_old_header_that_is_brought_back_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_store_in_the_midst_of_a_change_is_restored_with_the_new_key_alone() {
-    for parameters in every_scheme() {
-        let owner = Owner::of(parameters, SECRET).await;
+    for owner in Owner::of_each(every_scheme(), SECRET).await {
         owner.change_key().await.unwrap();
         // Nothing is resealed yet; then something is, but no checkpoint was uploaded; then one was.
         for step in 0..3 {

@@ -7,7 +7,7 @@ use super::openable_objects::opened_by;
 use super::owner::{Owner, check, compare, contents, new_key, old_key, touch, wait};
 use crate::support::{every_scheme, parameters};
 use ameles_core::types::BlockId;
-use ameles_store::{BitsPerSecond, Blobs, Link, LinkSpeed};
+use ameles_store::{Blobs, Link, LinkSpeed};
 use ameles_vault::{JournalPlace, RowChange, Vault, VaultParameters};
 use futures::future::select;
 use std::pin::pin;
@@ -16,9 +16,9 @@ use std::time::Duration;
 /// Another secret, for a vault that was overwritten.
 const LATER: u8 = 91;
 
-fn with_journal_in_store() -> impl Iterator<Item = VaultParameters> {
+async fn owners() -> Vec<Owner> {
     let kept = |parameters| VaultParameters { journal: JournalPlace::Store, ..parameters };
-    every_scheme().into_iter().map(kept)
+    Owner::of_each(every_scheme().into_iter().map(kept), SECRET).await
 }
 
 /// Overwrites all of the vault with the old key, and is killed: no uploaded checkpoint holds the last writes.
@@ -61,8 +61,7 @@ async fn objects_opened_by(owner: &Owner, key: ameles_seal::master_key::MasterKe
 
 #[tokio::test(start_paused = true)]
 async fn no_object_of_a_journal_opens_with_the_old_key_when_the_change_is_complete() {
-    for parameters in with_journal_in_store() {
-        let owner = Owner::of(parameters, SECRET).await;
+    for owner in owners().await {
         owner.open(old_key(), async |vault| touch(vault, SECRET, 1).await.unwrap()).await.unwrap();
         write_over_and_die(&owner).await;
         let before = sealed_on(&owner);
@@ -103,8 +102,7 @@ async fn compare_later(vault: &Vault) {
 
 #[tokio::test(start_paused = true)]
 async fn a_change_of_rows_that_a_crash_has_left_on_the_disk_alone_outlives_the_change_of_the_key() {
-    for parameters in with_journal_in_store() {
-        let owner = Owner::of(parameters, SECRET).await;
+    for owner in owners().await {
         change_rows_and_die(&owner).await;
         owner.change_key().await.unwrap();
         owner.open_and_kill(async |vault| touch(vault, SECRET, 0).await.unwrap()).await;
@@ -126,15 +124,13 @@ async fn a_change_of_rows_does_not_wait_for_the_sweep_of_an_idle_vault() {
         assert!(sweep.passed < sweep.of, "the change waited for the whole sweep: {sweep:?}");
     };
     // Each step of the sweep takes a while.
-    let unlimited = BitsPerSecond(0);
-    let speed = LinkSpeed { round_trip: Duration::from_millis(10), up: unlimited, down: unlimited };
+    let speed = LinkSpeed::unlimited(Duration::from_millis(10));
     owner.open_over(Link::new(owner.store.clone(), speed), new_key(), changing).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_is_lost_while_the_key_changes_loses_nothing_that_was_acknowledged() {
-    for parameters in with_journal_in_store() {
-        let owner = Owner::of(parameters, SECRET).await;
+    for owner in owners().await {
         write_over_and_die(&owner).await;
         owner.change_key().await.unwrap();
         // Before anything is served with the new key, and after.

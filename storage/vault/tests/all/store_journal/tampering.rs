@@ -9,8 +9,8 @@ use ameles_core::types::BlockId;
 use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::{RowChange, Vault, VaultError};
 
-/// A vault whose machine was lost in its second opening.
-async fn lost() -> VaultFixture {
+/// A vault whose machine was lost in its second opening, and the names of its journal objects.
+async fn lost() -> (VaultFixture, Vec<String>) {
     let fixture = fixture().await;
     for opening in 0..2 {
         fixture
@@ -23,7 +23,8 @@ async fn lost() -> VaultFixture {
             .await
             .unwrap();
     }
-    fixture
+    let names = objects(&fixture.store).await;
+    (fixture, names)
 }
 
 async fn get(store: &VersionedMemory, name: &str) -> Vec<u8> {
@@ -38,11 +39,10 @@ async fn assert_found(fixture: &VaultFixture, store: &VersionedMemory, what: &st
 
 #[tokio::test(start_paused = true)]
 async fn a_spoilt_object_is_found_by_a_restore_wherever_it_is_spoilt() {
-    let fixture = lost().await;
+    let (fixture, names) = lost().await;
     let whole = fixture.store.snapshot();
     let copy = || fixture.copy(&whole).store;
     in_successor(&fixture.header, &copy(), async |_| ()).await.expect("it is sound");
-    let names = objects(&fixture.store).await;
     assert!(names.len() > 6, "{names:?}");
     for (nth, name) in names.iter().enumerate() {
         let held = get(&fixture.store, name).await;
@@ -70,8 +70,7 @@ async fn a_spoilt_object_is_found_by_a_restore_wherever_it_is_spoilt() {
 
 #[tokio::test(start_paused = true)]
 async fn a_check_names_each_spoilt_object() {
-    let fixture = lost().await;
-    let names = objects(&fixture.store).await;
+    let (fixture, names) = lost().await;
     fixture
         .open_and_crash(async |vault| {
             assert!(faults_of(vault).await.is_empty());
@@ -100,8 +99,7 @@ async fn a_check_names_each_spoilt_object() {
 
 #[tokio::test(start_paused = true)]
 async fn a_check_lists_the_journal_once_however_many_of_its_objects_are_missing() {
-    let fixture = lost().await;
-    let names = objects(&fixture.store).await;
+    let (fixture, names) = lost().await;
     let recorder = Recorder::new();
     let store = recorder.over(fixture.store.clone());
     let opened = Vault::start(fixture.setup_over(&fixture.disk.mount().unwrap(), store)).await.unwrap();
@@ -124,8 +122,7 @@ async fn a_check_lists_the_journal_once_however_many_of_its_objects_are_missing(
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_is_missing_is_told_at_the_next_opening() {
-    let fixture = lost().await;
-    let names = objects(&fixture.store).await;
+    let (fixture, names) = lost().await;
     let opening = names.iter().find(|name| name.starts_with("log/00000002-")).expect("the second opening's");
     Blobs::remove(&fixture.store, opening).await.unwrap();
     let refused = fixture.open(async |_| ()).await.err();

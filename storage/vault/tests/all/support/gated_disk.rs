@@ -5,7 +5,7 @@ use ameles_vault::TrustedDisk;
 use redb::StorageBackend;
 use redb::backends::InMemoryBackend;
 use std::io::Error;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// The size from which a read counts as large. In a small vault only the pages of large rows are this long.
@@ -39,32 +39,37 @@ impl Gate {
             .expect("a new disk can be used")
     }
 
-    /// Shuts the gate before the next work of this kind.
-    pub fn shut(&self, before: Work) {
-        let mut state = self.0.0.lock().unwrap();
-        (state.shut, state.is_reached) = (Some(before), false);
-    }
-
-    /// Opens the gate.
-    pub fn open(&self) {
-        self.0.0.lock().unwrap().is_reached = false;
-        self.0.1.notify_all();
-    }
-
-    /// Waits until work is held up.
-    pub async fn reached(&self) {
-        while !self.0.0.lock().unwrap().is_reached {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+    /// Shuts the gate before the next work of this kind, which `held` does; runs `meanwhile` while it is held up, and
+    /// opens the gate.
+    pub async fn hold_up<T>(
+        &self,
+        work: Work,
+        held: impl Future<Output = T>,
+        meanwhile: impl Future<Output = ()>,
+    ) -> T {
+        self.lock().shut = Some(work);
+        let passing = async {
+            while !self.lock().is_reached {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            meanwhile.await;
+            self.lock().is_reached = false;
+            self.0.1.notify_all();
+        };
+        futures::join!(held, passing).0
     }
 
     /// Returns whether the gate gave up because nobody opened it.
     pub fn has_given_up(&self) -> bool {
-        self.0.0.lock().unwrap().has_given_up
+        self.lock().has_given_up
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.0.lock().unwrap()
     }
 
     fn pass(&self, work: Work) {
-        let mut state = self.0.0.lock().unwrap();
+        let mut state = self.lock();
         if state.shut != Some(work) {
             return;
         }

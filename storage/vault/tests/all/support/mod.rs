@@ -35,12 +35,18 @@ use tokio::time::Instant;
 
 /// A small vault that uses every mechanism with few bytes.
 pub fn parameters(capacity: u64, block_bytes: u32, batch: u32, checkpoint_every: u64) -> VaultParameters {
-    let ring = RingParameters::for_capacity(capacity, block_bytes, capacity / 8, batch);
+    over_ring(RingParameters::for_capacity(capacity, block_bytes, capacity / 8, batch), checkpoint_every)
+}
+
+/// A vault over this Ring ORAM with few bytes of rows, which uploads every other checkpoint.
+pub fn over_ring(ring: RingParameters, checkpoint_every: u64) -> VaultParameters {
+    assert_eq!(ring.validate(), Ok(()));
+    let scheme = SchemeParameters::Ring(ring);
     VaultParameters {
         checkpoint_every,
         ship_every: 2,
         rows_bytes: 4096,
-        ..VaultParameters::with_defaults(SchemeParameters::Ring(ring))
+        ..VaultParameters::with_defaults(scheme)
     }
 }
 
