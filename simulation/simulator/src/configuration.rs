@@ -148,7 +148,8 @@ impl Configuration {
     /// The same with subtrees of as many levels as fit a super-row of the memory, but no more than there are now.
     pub fn with_fitting_subtrees(mut self) -> Self {
         let slots = u64::from(self.oram.scheme.slots(self.oram.blocks_per_bucket)) * self.block_lines;
-        let metadata = self.oram.parameters().ok().and_then(|all| RingMetadata::of(&self.oram, &all.tree));
+        let metadata =
+            self.oram.parameters().ok().and_then(|all| RingMetadata::of(self.oram.scheme, &all.tree));
         let header = metadata.map_or(0, |metadata| u64::from(metadata.header_lines));
         let fits = |levels: &usize| {
             let states = metadata.map_or(0, |_| RingMetadata::max_state_lines(*levels as u32));

@@ -133,7 +133,7 @@ pub enum ConfigurationError {
         "buckets of {slots} slots near the leaves: give more than {blocks} and at most {max}, and no rate of 0"
     )]
     SmallSlots {
-        /// Their slots.
+        /// The number of slots.
         slots: u32,
         /// Z.
         blocks: u32,

@@ -189,7 +189,7 @@ impl OramConfiguration {
 
     /// The lines of a bucket in memory by level, with blocks of `block_lines`: 0 for the levels on the trusted side.
     pub(crate) fn lines(&self, tree: &BackendParameters, block_lines: u32) -> Vec<u32> {
-        let metadata = RingMetadata::of(self, tree);
+        let metadata = RingMetadata::of(self.scheme, tree);
         let has_header = matches!(self.scheme, TreeScheme::Raw { headers: Headers::InMemory, .. });
         let blocks = self.blocks(tree);
         let lines = |(level, blocks): (u32, u32)| match level {

@@ -30,9 +30,9 @@ pub enum Pace {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LastPath {
     pub(crate) start: Cycle,
-    /// Its last block was read.
+    /// The cycle at which its last block was read.
     pub(crate) read: Cycle,
-    /// Its last block was written.
+    /// The cycle at which the next path may begin.
     pub(crate) end: Cycle,
 }
 

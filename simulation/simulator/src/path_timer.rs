@@ -196,7 +196,7 @@ impl PathTimer {
         let levels = (oram.top_levels, oram.levels - 1);
         let merging = configuration.variant.fork_path().copied();
         let merging = merging.map(|fork_path| Merging { fork_path, levels, held: None });
-        let metadata = RingMetadata::of(oram, &oram.parameters()?.tree);
+        let metadata = RingMetadata::of(oram.scheme, &oram.parameters()?.tree);
         Ok(PathTimer {
             memory,
             main,

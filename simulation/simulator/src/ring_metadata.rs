@@ -7,7 +7,6 @@
 //! **state**. The states of a subtree of buckets share one line, behind the slots of the subtree's root. So an access
 //! of 15 levels reads 15 headers and 3 lines of states, and writes those 3.
 
-use crate::oram_configuration::OramConfiguration;
 use crate::tree_scheme::{Headers, TreeScheme};
 use ameles_core::schemes::freecursive::BackendParameters;
 use ameles_core::types::Level;
@@ -27,9 +26,9 @@ pub(crate) struct RingMetadata {
 }
 
 impl RingMetadata {
-    /// Those of a tree, if they are in memory.
-    pub(crate) fn of(oram: &OramConfiguration, tree: &BackendParameters) -> Option<Self> {
-        let TreeScheme::Ring { metadata: Headers::InMemory, reads, .. } = oram.scheme else { return None };
+    /// Returns the metadata of a tree, if they are in memory.
+    pub(crate) fn of(scheme: TreeScheme, tree: &BackendParameters) -> Option<Self> {
+        let TreeScheme::Ring { metadata: Headers::InMemory, reads, .. } = scheme else { return None };
         let BackendParameters::Ring(ring) = tree else { return None };
         let bits_of = |number: u64| u64::BITS - number.leading_zeros();
         let blocks = ring.inner.blocks.max(ring.leaf.blocks);
@@ -39,7 +38,7 @@ impl RingMetadata {
         Some(RingMetadata {
             header_lines: (blocks * of_block).div_ceil(LINE_BITS),
             state_levels: (LINE_BITS / of_state + 1).ilog2().max(1),
-            top: oram.top_levels,
+            top: ring.top.0,
         })
     }
 
@@ -72,7 +71,7 @@ mod tests {
 
     fn of(configuration: &Configuration) -> RingMetadata {
         let tree = configuration.oram.parameters().expect("sound parameters").tree;
-        RingMetadata::of(&configuration.oram, &tree).expect("they are in memory")
+        RingMetadata::of(configuration.oram.scheme, &tree).expect("they are in memory")
     }
 
     #[test]

@@ -32,7 +32,7 @@ enum Stretch {
 }
 
 impl Stretch {
-    /// Its cycles, paths and background evictions, if the run has all of it.
+    /// The cycles, paths and background evictions, if the run has all of it.
     fn of(self, row: &Row) -> Option<[f64; 3]> {
         let Stretch::Window { from, to } = self else {
             return Some([row.cycles(), row.counts().paths() as f64, row.counts().background as f64]);

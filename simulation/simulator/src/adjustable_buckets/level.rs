@@ -11,11 +11,11 @@ const NO_BLOCK: u32 = u32::MAX;
 /// The use of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// Its slot was read: its bucket may take it when that is written.
+    /// A place whose slot was read: its bucket may take it when the bucket is written.
     Dead,
-    /// It may be borrowed.
+    /// A place that may be borrowed.
     InQueue,
-    /// It has a slot that was not read, of its own bucket or of another one.
+    /// A place with a slot that was not read, of its own bucket or of another one.
     Live,
 }
 

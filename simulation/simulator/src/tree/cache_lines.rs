@@ -16,7 +16,7 @@ pub(super) struct LineWords {
 }
 
 impl LineWords {
-    /// That many zeros.
+    /// Returns that many zeros.
     pub(super) fn zeros(len: usize) -> Self {
         let mut words: Vec<u64> = huge_pages::zeros(len + LINE_WORDS);
         let skipped = words.as_ptr().align_offset(LINE_BYTES);

@@ -95,6 +95,7 @@ mod backend;
 mod counters;
 mod labels;
 mod leaves;
+mod look_ahead;
 mod next_path;
 mod parameters;
 mod pmmac;

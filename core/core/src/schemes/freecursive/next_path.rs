@@ -1,10 +1,6 @@
 //! The answer to the question which path comes next.
 
-use super::labels::Labels;
-use super::{FreecursiveOram, PositionEntry};
-use crate::store::Store;
-use crate::types::{BlockId, Leaf};
-use rand_core::{RngCore, SeedableRng};
+use crate::types::BlockId;
 
 /// The path that an access needs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,33 +9,4 @@ pub enum NextPath {
     PosMap(BlockId),
     /// The path of the block itself.
     Block,
-}
-
-impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
-    /// The leaf of the path that an access to a block needs next, unless a block of the trusted side saves it; `None`
-    /// if none was ever mapped. Nothing changes. Secret: only simulations look ahead.
-    pub fn next_leaf(&self, block: BlockId) -> Option<Leaf> {
-        let mut at = block;
-        while let PositionEntry::Block(above, _) = self.address_space().position_entry(at)
-            && !self.is_buffered(above)
-        {
-            at = above;
-        }
-        self.position(at)
-    }
-
-    /// Lends the words of the positions that an access to a block needs to the caller, the block's own first; none
-    /// unless all positions are kept aside. Secret: only simulations look ahead.
-    pub fn visit_positions(&self, block: BlockId, mut visit: impl FnMut(&u32)) {
-        let labels = &self.state.borrow().labels;
-        let Labels::Separate(positions) = labels else { return };
-        let mut next = Some(block);
-        while let Some(at) = next {
-            visit(&positions.words()[at.0 as usize]);
-            next = match self.address_space().position_entry(at) {
-                PositionEntry::Block(above, _) => Some(above),
-                PositionEntry::Trusted(_) => None,
-            };
-        }
-    }
 }
