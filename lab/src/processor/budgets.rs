@@ -89,7 +89,7 @@ fn ring(machine: Configuration) -> Configuration {
 /// # Errors
 /// [`ProcessorError::Configuration`].
 fn machines(options: &Options) -> Result<Vec<NamedConfiguration>, ProcessorError> {
-    let baseline = Machine::with_room(options.baseline(options.levels));
+    let baseline = options.baseline(options.levels);
     let mut all = vec![named(BASELINE.to_owned(), baseline.clone())?];
     for kib in BUDGETS_KIB {
         for step in &STEPS {
@@ -112,7 +112,7 @@ fn name(kib: u64, step: &Step) -> String {
 }
 
 fn named(scheme: String, configuration: Configuration) -> Result<NamedConfiguration, ProcessorError> {
-    let configuration = Configuration { pace: Pace::Free, ..configuration };
+    let configuration = Machine::with_room(Configuration { pace: Pace::Free, ..configuration });
     let failed = |source: ConfigurationError| ProcessorError::Configuration {
         scheme: scheme.clone(),
         pace: pace_name(Pace::Free),
