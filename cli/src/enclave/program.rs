@@ -84,7 +84,7 @@ mod tests {
             (b"#!/bin/sh\n".to_vec(), "script"),
             (b"hello".to_vec(), "not an ELF program"),
             (Vec::new(), "not an ELF program"),
-            (program(62, 1), "another processor"),
+            (program(62, 1), "not built for RISC-V"),
             (program(243, 3), "dynamically"),
             (program(243, 1)[..80].to_vec(), "truncated"),
         ] {

@@ -36,8 +36,8 @@ short run: --scheme all runs them, those with ring with at most 22 levels. Newer
 sound-fork, path3, page, ring20, string. Schemes that use dummy accesses need a rate, and are skipped with --pace free.
 
 Settings: z=10-15:1,16-18:2  hits=read-the-path|stash-answers|save-the-path|answer-at-once  top  top-ways  stash  plb  plb-ways  \
-labels  subtree  lines  rob  llc  block  bucket  eviction-rate  raw-headers  ring-reads  ring-slots  ring-metadata  dwb  dwb-last  \
-llc-d  rho-levels  rho-z  rho-top  rho-paths  rho-sets  rho-ways  rho-on-eviction  fork-queue  fork-age  fork-one-by-one  \
+labels  positions  subtree  lines  rob  llc  block  bucket  eviction-rate  raw-headers  ring-reads  ring-slots  ring-metadata  dwb  dwb-last  \
+llc-d  overlap  rho-levels  rho-z  rho-top  rho-paths  rho-sets  rho-ways  rho-on-eviction  fork-queue  fork-age  fork-one-by-one  \
 fork-first  fork-last
 
 Examples:

@@ -74,7 +74,7 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
             &[why, "name a "],
         );
     }
-    let parts = ["--out .: the folder is not empty", "name a new one"];
+    let parts = ["--out .: the folder is not empty", "name a new folder"];
     folder.check_refusal("lab processor --out .", 2, &parts);
 }
 
