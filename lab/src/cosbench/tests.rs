@@ -86,7 +86,7 @@ fn a_work_that_is_one_operation_ends_when_each_worker_has_done_its_share() {
 fn a_broken_file_is_refused_with_its_line_and_what_to_do() {
     let attribute = |line| format!("<operation type=\"{line}\"");
     for (from, to, line, parts) in [
-        ("</workflow>", "</workflo>", 32, vec!["no XML"]),
+        ("</workflow>", "</workflo>", 32, vec!["not XML"]),
         ("<storage type=\"s3\"", "<store type=\"s3\"", 3, vec!["<store>", "<storage>, <auth>, <workflow>"]),
         ("rampup=", "ramp=", 17, vec!["\"ramp\"", "rampup"]),
         ("workers=\"2\" ", "", 7, vec!["<work> has no workers"]),
@@ -102,7 +102,7 @@ fn a_broken_file_is_refused_with_its_line_and_what_to_do() {
         ("1|10|3", "1|10|0", 19, vec!["objects", "without weight"]),
         ("objects=1-9", "objets=1-9", 22, vec!["\"objets\" is unknown", "objects"]),
         ("fileselection=s", "fileselection=x", 21, vec!["fileselection=\"x\"", "s or u"]),
-        ("containers=c(2);", "containers c(2);", 21, vec!["no key=value"]),
+        ("containers=c(2);", "containers c(2);", 21, vec!["not key=value"]),
         ("division=\"object\"", "division=\"half\"", 17, vec!["division=\"half\"", "container"]),
     ] {
         let error = refused(from, to);
@@ -117,7 +117,7 @@ fn a_broken_file_is_refused_with_its_line_and_what_to_do() {
 #[test]
 fn a_file_of_something_else_is_no_workload() {
     let error = Workload::parse("<html/>").unwrap_err();
-    assert!(error.to_string().contains("<html> is unknown in a file: <workload>"), "{error}");
+    assert!(error.to_string().contains("<html> is unknown in a file: write <workload>"), "{error}");
     assert!(Workload::parse("").is_err());
 }
 

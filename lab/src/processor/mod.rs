@@ -78,7 +78,7 @@ fn run_preset(options: &Options, report: &mut Report, progress: &dyn Progress) -
     if parts.contains(&Part::Figures) || parts.contains(&Part::OverTime) {
         configurations = schemes::configurations(options)?;
     }
-    if parts.contains(&Part::Figures) || parts.contains(&Part::Budgets) {
+    if parts.iter().any(|part| matches!(part, Part::Figures | Part::OverTime | Part::Budgets)) {
         // Page frames are drawn, too.
         programs = options
             .by_seed()

@@ -391,7 +391,7 @@ mod tests {
             before.variant = PathVariant::ForkPath(ForkPathConfiguration::MERGING);
             let number = match key {
                 Key::Block => 256,
-                Key::RawHeaders => 0,
+                Key::RawHeaders | Key::RingMetadata => 0,
                 _ => 3,
             };
             let after = Setting::apply_all(&[Setting::Number(key, number)], before.clone());

@@ -177,7 +177,7 @@ mod tests {
         assert!(read(&folder("{ shape = 'constant', kib = -2.0 }", 3.0)).contains("more than 0 KiB"));
         let backwards = "{ shape = 'uniform', min_kib = 4.0, max_kib = 2.0 }";
         assert!(read(&folder(backwards, 3.0)).contains("the lesser one first"));
-        assert!(read("[A]\nfiles = 3\n").contains("no table of folders"));
+        assert!(read("[A]\nfiles = 3\n").contains("not a table of folders"));
         let unknown = shipped().folder("/nowhere").unwrap_err().to_string();
         assert!(unknown.contains("\"nowhere\"") && unknown.contains("A-prepare"), "{unknown}");
     }

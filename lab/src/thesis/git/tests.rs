@@ -36,7 +36,7 @@ fn a_broken_line_gets_an_error_that_names_it() {
         ("clone,GET,,0,1,0+0", "clone,GOT,,0,1,0+0", 9, "the verb \"GOT\""),
         ("clone,GET,,0,1,0+0", "clone,GET,,0", 9, "six fields"),
         ("39980+20", "39980+21", 10, "ends after the 40000 bytes"),
-        ("39980+20", "39980-20", 10, "no first+bytes"),
+        ("39980+20", "39980-20", 10, "not first+bytes"),
         ("push-commit,PUT,1", "push-commit,PUT,2", 11, "object 2 comes before object 1"),
         ("pull-commit,GET", "clone,GET", 12, "clone comes after push-commit"),
         ("step,verb", "stage,verb", 6, "write \"step,verb,object,size,together,ranges\" here"),

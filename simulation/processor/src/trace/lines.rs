@@ -61,7 +61,7 @@ fn next_line<'a>(
     Ok(Some(match std::str::from_utf8(bytes) {
         _ if is_long => Err("longer than 65536 bytes"),
         Ok(text) => Ok(text.trim_end_matches(['\n', '\r'])),
-        Err(_) => Err("no text in UTF-8"),
+        Err(_) => Err("not text in UTF-8"),
     }))
 }
 

@@ -66,10 +66,10 @@ fn a_wrong_line_is_reported_with_its_number_and_what_to_write() {
     for (wrong, why) in [
         ("5 X 0x40", "write for example"),
         ("five R 0x40 0x0", "\"five\" is not a number of instructions"),
-        ("4294967296 R 0x40 0x0", "no number of instructions: write 0 to 4294967295"),
+        ("4294967296 R 0x40 0x0", "not a number of instructions: write 0 to 4294967295"),
         ("5 R 0x4g 0x0", "\"0x4g\" is not an address of 64 bits in hexadecimal: write for example"),
         ("5 W 0x40 0x0", "write for example"),
-        ("-1 W 0x40", "no number of instructions"),
+        ("-1 W 0x40", "not a number of instructions"),
     ] {
         let error = text(&format!("1 W 0x40\n{wrong}\n")).unwrap_err().to_string();
         assert!(error.starts_with("line 2 of the trace") && error.contains(why), "{error}");

@@ -234,7 +234,12 @@ fn a_wrong_line_of_any_format_is_reported_with_its_number_and_what_to_write() {
         ),
         (Format::DramSim2, "0x40 write", "0x40 write 0x12", "\"0x12\" is not data in hexadecimal"),
         (Format::RamulatorCpu, "1 64", "1 64 128 3", "is not a request: write for example \"3 20734016\""),
-        (Format::RamulatorCpu, "1 64", "4294967296 64", "no number of instructions: write 0 to 4294967295"),
+        (
+            Format::RamulatorCpu,
+            "1 64",
+            "4294967296 64",
+            "not a number of instructions: write 0 to 4294967295",
+        ),
         (Format::RamulatorCpu, "1 64", "1 6e4", "\"6e4\" is not an address of 64 bits: write for example"),
         (Format::RamulatorMemory, "0x40 R", "0x40 X", "is not a request: write for example \"0x12345680 R\""),
         (

@@ -89,8 +89,8 @@ async fn a_static_large_object_is_what_was_listed_or_nothing() {
         (json!([{"path": "/s/part/0", "etag": "x"}]), "Etag Mismatch"),
         (json!([{"path": "/s/part/0", "range": "30-"}]), "Unsatisfiable Range"),
         (json!([{"path": "/s"}]), "Invalid path"),
-        (json!([{"path": "/s/part/0", "colour": 1}]), "no list of"),
-        (json!({"path": "/s/part/0"}), "no list of"),
+        (json!([{"path": "/s/part/0", "colour": 1}]), "not a list of"),
+        (json!({"path": "/s/part/0"}), "not a list of"),
     ] {
         let refused = put("bad", &list).await.expect(400);
         assert!(refused.text().contains(why), "{why}: {}", refused.text());
