@@ -18,9 +18,8 @@ pub(super) fn write<'a>(
     paging_baseline: &PagingBaseline,
 ) -> io::Result<()> {
     writeln!(into, "{HEADER}")?;
-    for figures in all {
-        let setting = &figures.setting;
-        for line in &figures.lines {
+    for Figures { setting, lines, programs, .. } in all {
+        for line in lines {
             let configuration = line.configuration;
             let start = |program: &str| {
                 let setting =
@@ -28,7 +27,7 @@ pub(super) fn write<'a>(
                 let (k, harts) = (option(configuration.k), configuration.harts);
                 format!("{setting},{program},{},{k},{harts}", configuration.scheme)
             };
-            for (program, figure) in figures.programs.iter().zip(&line.programs) {
+            for (program, figure) in programs.iter().zip(&line.programs) {
                 let Some(figure) = figure else { continue };
                 let (counted, by_clock) = (&figure.counted, option(figure.wall_clock_slowdown));
                 let slowdowns = format!("{:.4},{:.4},{by_clock},,", figure.slowdown, figure.total_slowdown);
