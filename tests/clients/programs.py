@@ -71,12 +71,15 @@ class Endpoint:
             config=Config(**settings | config),
         )
 
+    def key_variables(self, prefix: str) -> dict[str, str]:
+        """Returns the variables of the key, whose names begin with a prefix."""
+        return {f"{prefix}_ACCESS_KEY_ID": self.access_key, f"{prefix}_SECRET_ACCESS_KEY": self.secret_key}
+
     def aws_environment(self) -> dict[str, str]:
         """Returns the environment in which the AWS command line uses this server."""
         return environment(
             AWS_ENDPOINT_URL=self.url,
-            AWS_ACCESS_KEY_ID=self.access_key,
-            AWS_SECRET_ACCESS_KEY=self.secret_key,
+            **self.key_variables("AWS"),
             AWS_DEFAULT_REGION=self.region,
             AWS_CONFIG_FILE=os.devnull,
             AWS_SHARED_CREDENTIALS_FILE=os.devnull,
@@ -91,8 +94,7 @@ class Endpoint:
             RCLONE_CONFIG_AMELES_TYPE="s3",
             RCLONE_CONFIG_AMELES_PROVIDER="Other",
             RCLONE_CONFIG_AMELES_ENDPOINT=self.url,
-            RCLONE_CONFIG_AMELES_ACCESS_KEY_ID=self.access_key,
-            RCLONE_CONFIG_AMELES_SECRET_ACCESS_KEY=self.secret_key,
+            **self.key_variables("RCLONE_CONFIG_AMELES"),
             RCLONE_CONFIG_AMELES_REGION=self.region,
             RCLONE_RETRIES="1",
             RCLONE_LOW_LEVEL_RETRIES="1",
