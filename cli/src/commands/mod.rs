@@ -95,20 +95,17 @@ enum Command {
     /// Measure Ameles on this machine
     Bench(bench::Arguments),
     /// Repeat experiments of the literature
-    #[command(subcommand)]
-    Lab(lab::Command),
+    Lab(lab::Arguments),
     /// Compare schemes and block sizes for your objects, and print the command that creates the best vault
     Plan(plan::Arguments),
     /// Show schemes step by step in a browser
     Visualize(visualize::Arguments),
     /// Run programs whose heap is paged through an oblivious RAM
     #[cfg(target_os = "linux")]
-    #[command(subcommand)]
-    Page(page::Command),
+    Page(page::Arguments),
     /// Run RISC-V programs in an enclave whose memory is paged through an oblivious RAM
     #[cfg(target_os = "linux")]
-    #[command(subcommand)]
-    Enclave(enclave::Command),
+    Enclave(enclave::Arguments),
 }
 
 /// Runs a command to its end.
@@ -165,13 +162,13 @@ pub fn run(cli: Cli) -> Result<Exit> {
             resolve(bench::quiet(config))?;
             bench::run(arguments).map_err(exit_on_usage_error)
         }
-        Command::Lab(command) => lab::run(command).map_err(exit_on_usage_error),
+        Command::Lab(arguments) => lab::run(arguments).map_err(exit_on_usage_error),
         Command::Plan(arguments) => plan::run(arguments).map_err(exit_on_usage_error),
         Command::Visualize(arguments) => runtime.block_on(visualize::run(arguments)),
         #[cfg(target_os = "linux")]
-        Command::Page(command) => page::run(command).map_err(exit_on_usage_error),
+        Command::Page(arguments) => page::run(arguments).map_err(exit_on_usage_error),
         #[cfg(target_os = "linux")]
-        Command::Enclave(command) => enclave::run(command).map_err(exit_on_usage_error),
+        Command::Enclave(arguments) => enclave::run(arguments).map_err(exit_on_usage_error),
         Command::Restore(arguments) => {
             let options = arguments.options()?;
             runtime.block_on(restore::run(resolve(arguments.apply_to(config))?, options))

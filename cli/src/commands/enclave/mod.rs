@@ -13,8 +13,14 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
 #[derive(Subcommand)]
-pub(super) enum Command {
+enum Command {
     /// Run an unmodified static program in the enclave
     Run(run::Arguments),
     /// Run a program like `run`, and record which untrusted memory changes at each fault
@@ -27,7 +33,7 @@ pub(super) enum Command {
 }
 
 #[derive(Args)]
-pub(super) struct Emulator {
+struct Emulator {
     /// The process that starts the emulator
     parent: i32,
     /// The emulator and its arguments
@@ -35,8 +41,8 @@ pub(super) struct Emulator {
     words: Vec<OsString>,
 }
 
-pub(super) fn run(command: Command) -> Result<Exit> {
-    match command {
+pub(super) fn run(arguments: Arguments) -> Result<Exit> {
+    match arguments.command {
         Command::Run(arguments) => run::run(arguments),
         Command::Watch(arguments) => watch::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),

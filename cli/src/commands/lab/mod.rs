@@ -12,18 +12,24 @@ mod thesis;
 
 use crate::runtime::exit::Exit;
 use anyhow::Result;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+enum Command {
     /// Simulate programs on the ORAM controllers of secure processors
     Processor(processor::Arguments),
     /// Run the cloud workloads of a thesis with every scheme, in virtual time
     Thesis(thesis::Arguments),
 }
 
-pub(super) fn run(command: Command) -> Result<Exit> {
-    match command {
+pub(super) fn run(arguments: Arguments) -> Result<Exit> {
+    match arguments.command {
         Command::Processor(arguments) => processor::run(arguments),
         Command::Thesis(arguments) => thesis::run(arguments),
     }

@@ -12,10 +12,16 @@ mod watch;
 
 use crate::runtime::exit::Exit;
 use anyhow::Result;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+enum Command {
     /// Run an unmodified program with its heap in a paged region
     Run(run::Arguments),
     /// Run a program like `run`, and record which untrusted memory changes at each fault
@@ -24,8 +30,8 @@ pub(super) enum Command {
     Bench(bench::Arguments),
 }
 
-pub(super) fn run(command: Command) -> Result<Exit> {
-    match command {
+pub(super) fn run(arguments: Arguments) -> Result<Exit> {
+    match arguments.command {
         Command::Run(arguments) => run::run(arguments),
         Command::Watch(arguments) => watch::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
