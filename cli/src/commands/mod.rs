@@ -17,6 +17,8 @@ mod lab;
 mod migrate;
 #[cfg(not(feature = "full"))]
 mod missing_feature;
+#[cfg(feature = "full")]
+mod nested;
 #[cfg(all(feature = "full", target_os = "linux"))]
 mod page;
 #[cfg(feature = "full")]

@@ -47,7 +47,10 @@ fn a_fault_is_reported_in_a_line_with_its_place_or_what_exists() {
         (&["show", "none.trace"][..], "none.trace: the trace cannot be read: No such file"),
         (&["show", "bad.usimm"], "bad.usimm: line 2 of the trace: \"1 Q 0x40\" is not a miss"),
         (&["convert", "bad.usimm", "bad.usimm"], "bad.usimm is the trace itself"),
-        (&[&record[..], &["plugin.so", "--only", "cc2"]].concat(), "\"cc2\": choose from cc1, sqlite3-insert"),
+        (
+            &[&record[..], &["plugin.so", "--only", "cc2"]].concat(),
+            "\"cc2\": choose from cc1, sqlite3-insert",
+        ),
         (&[&record[..], &["none", "--only", "lbm-fill"]].concat(), "none: No such file"),
     ] {
         let output = run(folder.path(), arguments);

@@ -7,20 +7,17 @@ mod run;
 mod signals;
 mod watch;
 
+use super::nested::Nested;
 use crate::enclave::emulator;
 use crate::runtime::exit::Exit;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 
-#[derive(Args)]
-pub(super) struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
+pub(super) type Arguments = Nested<Command>;
 
 #[derive(Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Run an unmodified static program in the enclave
     Run(run::Arguments),
     /// Run a program like `run`, and record which untrusted memory changes at each fault
@@ -33,7 +30,7 @@ enum Command {
 }
 
 #[derive(Args)]
-struct Emulator {
+pub(super) struct Emulator {
     /// The process that starts the emulator
     parent: i32,
     /// The emulator and its arguments

@@ -10,18 +10,15 @@ mod progress;
 mod scratch_folder;
 mod thesis;
 
+use super::nested::Nested;
 use crate::runtime::exit::Exit;
 use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
-#[derive(Args)]
-pub(super) struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
+pub(super) type Arguments = Nested<Command>;
 
 #[derive(Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Simulate programs on the ORAM controllers of secure processors
     Processor(processor::Arguments),
     /// Run the cloud workloads of a thesis with every scheme, in virtual time

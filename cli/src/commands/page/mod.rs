@@ -10,18 +10,15 @@ mod run;
 mod wait;
 mod watch;
 
+use super::nested::Nested;
 use crate::runtime::exit::Exit;
 use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
-#[derive(Args)]
-pub(super) struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
+pub(super) type Arguments = Nested<Command>;
 
 #[derive(Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Run an unmodified program with its heap in a paged region
     Run(run::Arguments),
     /// Run a program like `run`, and record which untrusted memory changes at each fault
