@@ -43,8 +43,8 @@ from dulwich.pack import (
 from dulwich.server import TCPGitServer
 
 
-class Objects(SwiftObjectStore): """Packs. Each is an object of Swift, and its index is another. They are read whole,
-and kept for one request of a client."""
+class Objects(SwiftObjectStore):
+    """Packs. Each is an object of Swift, and its index is another. They are read whole and kept for one request."""
 
     def add_thin_pack(self, read_all, read_some, progress=None):
         with tempfile.TemporaryFile() as pack, tempfile.TemporaryFile() as index:

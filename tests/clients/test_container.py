@@ -70,12 +70,16 @@ class Container:
         self.volume = f"data-{uuid.uuid4().hex[:12]}"
         podman("volume", "create", self.volume)
 
-    def start(self) -> None: """Starts serving, and returns once requests are served.""" self.port = free_port() flags =
-    [*LEAST_RIGHTS, "--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096"] flags += [f"--volume={self.volume}:/data",
-    f"--publish=127.0.0.1:{self.port}:9317"] self.id = self.podman("run", "--detach", *flags, self.image) deadline =
-    time.monotonic() + READY_TIMEOUT while "Press Ctrl-C to stop." not in self.podman("logs", self.id): assert
-    self.inspect("{{.State.Status}}") == "running" and time.monotonic() < deadline, self.podman("logs", self.id)
-    time.sleep(0.1)
+    def start(self) -> None:
+        """Starts serving, and returns once requests are served."""
+        self.port = free_port()
+        flags = [*LEAST_RIGHTS, "--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096"]
+        flags += [f"--volume={self.volume}:/data", f"--publish=127.0.0.1:{self.port}:9317"]
+        self.id = self.podman("run", "--detach", *flags, self.image)
+        deadline = time.monotonic() + READY_TIMEOUT
+        while "Press Ctrl-C to stop." not in self.podman("logs", self.id):
+            assert self.inspect("{{.State.Status}}") == "running" and time.monotonic() < deadline, self.podman("logs", self.id)
+            time.sleep(0.1)
 
     def inspect(self, what: str) -> str:
         """Returns a field of podman's description of the container."""
