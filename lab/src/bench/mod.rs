@@ -41,8 +41,8 @@ pub enum BenchError {
     /// The options contradict each other or are out of range.
     #[error("the bench cannot run with these options: {0}")]
     Options(String),
-    /// The measured subject failed.
-    #[error("the measured subject failed: {0}")]
+    /// The system under test failed.
+    #[error("the system under test failed: {0}")]
     Failed(Box<dyn std::error::Error + Send + Sync>),
 }
 

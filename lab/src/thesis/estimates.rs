@@ -19,7 +19,7 @@ const BLOCKS_KIB: [u64; 7] = [4, 16, 64, 256, 1024, 4096, 16384];
 /// The figures of a block size: requests that read and write, MB down and up, dollars.
 type Figures = [f64; 5];
 
-/// The section of all workloads, or of those that were chosen.
+/// The report's section of all workloads, or of the chosen ones.
 ///
 /// # Errors
 /// The errors of a workload, and [`ThesisError::TooSmall`].

@@ -44,10 +44,10 @@ pub struct RequestId(pub u64);
 /// A listener to everything that a memory does. Channels run in sequence, so only the calls of one channel are in
 /// chronological order.
 pub trait Observer {
-    /// Hears of a command.
+    /// Observes a command.
     fn on_command(&mut self, command: &Command);
 
-    /// Hears of the cycle in which a request is done: the first after the last beat of its burst.
+    /// Observes the end of a request. It is done in the first cycle after the last beat of its burst.
     fn on_done(&mut self, request: RequestId, cycle: Cycle);
 }
 

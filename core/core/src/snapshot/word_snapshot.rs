@@ -12,7 +12,7 @@ pub struct WordSnapshot(Option<Held>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Held {
-    /// The words before this place were copied out.
+    /// The first place whose word was not copied yet.
     copied: u64,
     words: BTreeMap<u64, u32>,
 }
@@ -39,8 +39,8 @@ impl WordSnapshot {
         }
     }
 
-    /// Appends neighbouring words of the table as they were. The ranges that the owner requests follow one another
-    /// from the beginning of the table; after its last word nothing is held.
+    /// Appends neighbouring words of the table as they were. The owner must request ranges in order, from the beginning
+    /// of the table on. After the last word of the table the snapshot holds nothing.
     ///
     /// # Panics
     /// If the table ends before the range.

@@ -13,7 +13,7 @@ pub(crate) enum Fault {
     EarlyWorkComesEarly,
     /// The tree of the next path is the one that a request waits for, if there is room for its block.
     NoPattern,
-    /// Requests in Fork Path's queue come before dummies there.
+    /// Requests overtake the dummies in Fork Path's queue.
     RequestsJumpTheQueue,
 }
 

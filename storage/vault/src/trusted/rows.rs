@@ -209,8 +209,8 @@ impl Rows {
     }
 
     /// Adds changes to the disk's queue, and keeps the commit for the journal in the store. The caller holds the lock
-    /// of the sizes, so both have the same order. An object may take the commit before it is durable. This is safe: the
-    /// record of the object's batch comes later in that order, and the object leaves after that record.
+    /// of the sizes, so both have the same order. An object of the journal may take the commit before the commit is
+    /// durable. This is safe: that object leaves only after the record of its batch, which comes later in that order.
     fn enqueue_on_disk(
         &self,
         sealed: Vec<RowChange>,

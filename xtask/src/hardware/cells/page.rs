@@ -37,9 +37,9 @@ pub(super) fn cell(cells: &Cells, name: &str) -> String {
 /// users, then packages.
 pub(super) fn index(cells: &Cells) -> String {
     let mut page = String::from(
-        "# The cells\n\nA page each: what the cell does, interface, timing, and what it keeps, made of the sources by \
-         `cargo xtask hardware cells`.\nEach stands below the cell that it is a part of, in the order in which data meet \
-         them. [A walk](../../docs/how-it-works/walk-controller.md) follows an access from cell to cell.\n\n",
+        "# The cells\n\n`cargo xtask hardware cells` makes a page for each cell from the sources: what it does, its interface, \
+         its timing, and what it stores.\nA cell is listed below the cell that instantiates it, in the order in which data \
+         pass them. [A walk](../../docs/how-it-works/walk-controller.md) follows an access from cell to cell.\n\n",
     );
     let is_shared = |name: &str| cells.users(name).len() > 1;
     let is_package = |name: &str| cells.sources[name].is_package;
