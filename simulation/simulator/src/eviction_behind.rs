@@ -33,12 +33,8 @@ impl EvictionBehind {
 
     /// Submits the parts of which the one before is done.
     pub(crate) fn go_on(&mut self, memory: &mut Memory) -> Result<(), DramError> {
-        while let Some(reads) = &self.reads
-            && memory.done(reads).is_some()
-        {
-            if let Some(reads) = self.reads.take() {
-                memory.wait(reads);
-            }
+        while let Some(reads) = self.reads.take_if(|reads| memory.done(reads).is_some()) {
+            memory.wait(reads);
             self.submit(memory)?;
         }
         Ok(())

@@ -131,22 +131,22 @@ impl Region {
             }
     }
 
+    /// Lines of a bucket by level.
+    fn slots_by_level(&self) -> &[u32] {
+        match &self.layout {
+            TreeLayout::Subtrees(layout) => layout.slots(),
+            TreeLayout::Plain(layout) => layout.slots(),
+        }
+    }
+
     /// The level of the leaves.
     fn leaf_level(&self) -> u32 {
-        let levels = match &self.layout {
-            TreeLayout::Subtrees(layout) => layout.slots().len(),
-            TreeLayout::Plain(layout) => layout.slots().len(),
-        };
-        levels as u32 - 1
+        self.slots_by_level().len() as u32 - 1
     }
 
     /// Lines of a bucket of a level.
     fn slots(&self, level: Level) -> u64 {
-        let slots = match &self.layout {
-            TreeLayout::Subtrees(layout) => layout.slots(),
-            TreeLayout::Plain(layout) => layout.slots(),
-        };
-        slots[level.0 as usize].into()
+        self.slots_by_level()[level.0 as usize].into()
     }
 
     /// Some lines of the bucket at `index` of a level.
@@ -235,18 +235,17 @@ impl PathTimer {
         }
         self.memory.advance(self.clocks.to_memory(start));
         let is_eviction = matches!(moved, MovedBlocks::Slots(moved) if !moved.written.is_empty());
-        let read = match &mut self.behind {
-            Some(behind) if is_eviction => {
-                behind.begin(&mut self.memory, [&self.first, &self.blocks, &self.changed])?;
-                self.memory.now()
-            }
-            _ => self.read_listed()?,
-        };
-        let written = if self.behind.is_some() { read } else { self.write_listed()? };
-        Ok(PathTimes { read: self.clocks.to_processor(read), end: self.clocks.to_processor(written) })
+        if let Some(behind) = self.behind.as_mut().filter(|_| is_eviction) {
+            behind.begin(&mut self.memory, [&self.first, &self.blocks, &self.changed])?;
+            let now = self.clocks.to_processor(self.memory.now());
+            return Ok(PathTimes { read: now, end: now });
+        }
+        let read = self.read_listed()?;
+        let end = self.write_listed()?;
+        Ok(PathTimes { read: self.clocks.to_processor(read), end: self.clocks.to_processor(end) })
     }
 
-    /// Reads the listed blocks, and writes those that change behind the next path if nothing waits for writes.
+    /// Reads the listed blocks.
     fn read_listed(&mut self) -> Result<MemoryCycle, DramError> {
         for blocks in [&self.first, &self.blocks] {
             if let Some(behind) = &mut self.behind {
@@ -258,17 +257,15 @@ impl PathTimer {
                 self.memory.advance(at);
             }
         }
-        if self.behind.is_some() {
-            let changed = if self.changes_all { &self.blocks } else { &self.changed };
-            self.memory.post(Direction::Write, changed)?;
-        }
         Ok(self.memory.now())
     }
 
-    /// Writes the listed blocks that change.
+    /// Writes the listed blocks that change, and waits for that unless the next path may begin meanwhile.
     fn write_listed(&mut self) -> Result<MemoryCycle, DramError> {
         let changed = if self.changes_all { &self.blocks } else { &self.changed };
-        if !changed.is_empty() {
+        if self.behind.is_some() {
+            self.memory.post(Direction::Write, changed)?;
+        } else if !changed.is_empty() {
             let writes = self.memory.write(changed)?;
             self.memory.wait(writes);
         }
