@@ -12,7 +12,6 @@ use crate::bench::Progress;
 use crate::report::{Section, Sheet};
 use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_simulator::configuration::{Configuration, Scheme};
-use ameles_simulator::configuration_error::ConfigurationError;
 use ameles_simulator::counts::Counts;
 use ameles_simulator::machine::Machine;
 use ameles_simulator::on_chip::OnChipBytes;
@@ -116,17 +115,7 @@ fn name(kib: u64, step: &Step) -> String {
 }
 
 fn named(scheme: String, configuration: Configuration) -> Result<NamedConfiguration, ProcessorError> {
-    let configuration = Machine::with_room(Configuration { pace: Pace::Free, ..configuration });
-    let failed = |source: ConfigurationError| ProcessorError::Configuration {
-        scheme: scheme.clone(),
-        pace: pace_name(Pace::Free),
-        tree: configuration.oram.scheme,
-        source: Box::new(source),
-    };
-    Machine::check(&configuration).map_err(failed)?;
-    let path_blocks = configuration.path_blocks().map_err(failed)?;
-    let on_chip = OnChipBytes::of(&configuration).map_err(failed)?.total();
-    Ok(NamedConfiguration { scheme, configuration, path_blocks, on_chip })
+    NamedConfiguration::new(scheme, Machine::with_room(Configuration { pace: Pace::Free, ..configuration }))
 }
 
 /// The machine with a quarter of the budget for positions at most, half of it for the PLB, and as many levels of the

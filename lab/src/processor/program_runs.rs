@@ -6,9 +6,8 @@ use super::options::{Options, Part};
 use super::preset::Start;
 use super::programs::Program;
 use super::row::Row;
-use super::schemes::{NamedConfiguration, pace_name};
+use super::schemes::{NamedConfiguration, configuration_error, pace_name};
 use crate::bench::Progress;
-use ameles_simulator::configuration_error::ConfigurationError;
 use ameles_simulator::machine::Machine;
 use ameles_simulator::tree::filled::{FilledTree, TreeCopy};
 use std::collections::BTreeSet;
@@ -42,7 +41,7 @@ pub(super) fn run_all(
             progress.on_step(&format!("drawing the tree {of}"), done.load(Relaxed), all);
             let oram = &group[0].configuration.oram;
             let tree = FilledTree::draw(oram, options.start_of(Part::Figures).contents(), options.seed())
-                .map_err(|source| configuration_error(&group[0], source))?;
+                .map_err(|source| configuration_error(&group[0].scheme, &group[0].configuration, source))?;
             let jobs: Vec<(&NamedConfiguration, &Program)> =
                 group.iter().flat_map(|named| programs.iter().map(move |program| (named, program))).collect();
             rows.append(&mut run_in_parallel(&options, &tree, &jobs, |program| {
@@ -108,7 +107,7 @@ fn run_one(
 ) -> Result<(Row, TreeCopy), ProcessorError> {
     let NamedConfiguration { scheme, configuration, path_blocks, on_chip } = named;
     let mut machine = Machine::over(configuration.clone(), copy, options.seed())
-        .map_err(|source| configuration_error(named, source))?;
+        .map_err(|source| configuration_error(scheme, configuration, source))?;
     let failed = |source| ProcessorError::Run {
         program: program.name.clone(),
         scheme: scheme.clone(),
@@ -137,10 +136,4 @@ fn run_one(
         stash_blocks: machine.stash_blocks(),
     };
     Ok((row, machine.into_tree()))
-}
-
-fn configuration_error(named: &NamedConfiguration, source: ConfigurationError) -> ProcessorError {
-    let (scheme, pace) = (named.scheme.clone(), pace_name(named.configuration.pace));
-    let tree = named.configuration.oram.scheme;
-    ProcessorError::Configuration { scheme, pace, tree, source: Box::new(source) }
 }

@@ -7,6 +7,7 @@ use super::preset::Preset;
 use super::settings::Setting;
 use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_simulator::configuration::{Configuration, Scheme};
+use ameles_simulator::configuration_error::ConfigurationError;
 use ameles_simulator::early_write_back::EarlyLine;
 use ameles_simulator::machine::Machine;
 use ameles_simulator::on_chip::OnChipBytes;
@@ -74,6 +75,30 @@ pub(super) struct NamedConfiguration {
     pub(super) on_chip: u64,
 }
 
+impl NamedConfiguration {
+    /// Names a configuration, once it is checked.
+    ///
+    /// # Errors
+    /// [`ProcessorError::Configuration`].
+    pub(super) fn new(scheme: String, configuration: Configuration) -> Result<Self, ProcessorError> {
+        let failed = |source| configuration_error(&scheme, &configuration, source);
+        Machine::check(&configuration).map_err(failed)?;
+        let path_blocks = configuration.path_blocks().map_err(failed)?;
+        let on_chip = OnChipBytes::of(&configuration).map_err(failed)?.total();
+        Ok(NamedConfiguration { scheme, configuration, path_blocks, on_chip })
+    }
+}
+
+/// The error of a scheme whose machine is impossible.
+pub(super) fn configuration_error(
+    scheme: &str,
+    configuration: &Configuration,
+    source: ConfigurationError,
+) -> ProcessorError {
+    let (pace, tree) = (pace_name(configuration.pace), configuration.oram.scheme);
+    ProcessorError::Configuration { scheme: scheme.to_owned(), pace, tree, source: Box::new(source) }
+}
+
 /// The names of all schemes, in a sentence.
 pub fn names() -> String {
     let newer = newer_schemes::NAMES.iter().map(|(name, _)| *name);
@@ -129,14 +154,7 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<NamedConfiguration
             if configuration.early_write_backs && !pace.has_dummies() && !is_meant {
                 continue;
             }
-            let failed = |source| {
-                let (tree, source) = (configuration.oram.scheme, Box::new(source));
-                ProcessorError::Configuration { scheme: name.clone(), pace: pace_name(*pace), tree, source }
-            };
-            Machine::check(&configuration).map_err(failed)?;
-            let path_blocks = configuration.path_blocks().map_err(failed)?;
-            let on_chip = OnChipBytes::of(&configuration).map_err(failed)?.total();
-            all.push(NamedConfiguration { scheme: name, configuration, path_blocks, on_chip });
+            all.push(NamedConfiguration::new(name, configuration)?);
         }
     }
     for setting in &options.settings {

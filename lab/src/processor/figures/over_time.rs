@@ -108,10 +108,11 @@ fn section(options: &Options, runs: &RunSet<'_>, settled: &RunSet<'_>) -> Sectio
                 Stretch::Whole => String::new(),
                 since_start => Unit::Speed.median_with_range(&speeds(since_start)),
             };
-            cells.push(Unit::Speed.median_with_range(&speeds(stretch)));
+            let speeds = speeds(stretch);
+            cells.push(Unit::Speed.median_with_range(&speeds));
             cells.push(since_start);
             cells.push(Unit::PerCent.median_with_range(&evictions));
-            bars.push(median(speeds(stretch).into_iter()).map(bar));
+            bars.push(median(speeds.into_iter()).map(bar));
         }
         sheet.rows.push(cells);
         groups.push(Group { name, bars, quoted: false });

@@ -1,6 +1,6 @@
 //! The PLB with each order of page frames and each number of ways: its hits, and the PosMap paths of a request.
 
-use super::measure::Unit;
+use super::measure::{Unit, mean_speed};
 use super::picture::{bar, chart};
 use super::run_set::{RunSet, means, median};
 use crate::bar_chart::Group;
@@ -49,12 +49,9 @@ pub(in crate::processor) fn section(pace: &str, mappings: &[Mapping]) -> Section
         let mut cells = vec![frames.to_string(), ways.to_string()];
         for scheme in &schemes {
             let mean_of = |of: fn(&Row) -> f64| means(&runs.ratios(scheme, scheme, |_, row| of(row)));
-            let speed = |base: &Row, row: &Row| {
-                if base.is_silent() { f64::NAN } else { base.cycles() / row.cycles() }
-            };
             cells.push(Unit::PerCent.median_with_range(&mean_of(hits)));
             cells.push(Unit::Times.median_with_range(&mean_of(posmap_paths)));
-            cells.push(Unit::Speed.median_with_range(&means(&runs.ratios("baseline", scheme, speed))));
+            cells.push(mean_speed(runs, "baseline", scheme));
         }
         sheet.rows.push(cells);
     }
