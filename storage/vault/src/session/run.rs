@@ -91,6 +91,8 @@ impl<U: VaultStore> Session<U> {
                 event = self.dispatcher.next() => Some(Wakeup::Event(event)),
                 command = commands.recv(), if self.closing.is_none() => Some(Wakeup::Command(command)),
                 () = self.garbage.store_lacks_space() => Some(Wakeup::StoreLacksSpace),
+                // A commit of rows may find the disk full while this loop sleeps: the next turn sleeps until the check.
+                () = self.disk.reserve().wait_until_full() => None,
                 () = sleep_until(next_wakeup), if next_wakeup.is_some() => None,
             };
             // Runs before any work that takes time.

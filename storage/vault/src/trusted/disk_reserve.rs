@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// The smallest piece that is given up, in bytes.
@@ -114,6 +115,7 @@ pub(crate) struct DiskReserve {
     turn: Mutex<()>,
     /// The time of the next check for room.
     next_check: Mutex<Option<Instant>>,
+    full_notify: Notify,
 }
 
 impl DiskReserve {
@@ -160,6 +162,11 @@ impl DiskReserve {
             return None;
         }
         Some(*next.get_or_insert_with(|| Instant::now() + CHECK_EVERY))
+    }
+
+    /// Waits until a write finds the disk full.
+    pub(crate) async fn wait_until_full(&self) {
+        self.full_notify.notified().await;
     }
 
     /// Checks whether there is room again, if it is time.
@@ -236,6 +243,7 @@ impl DiskReserve {
 
     fn on_full(&self) {
         if !self.is_full.swap(true, Ordering::Relaxed) {
+            self.full_notify.notify_one();
             let figures = self.figures();
             tracing::warn!(
                 reserve = figures.held,

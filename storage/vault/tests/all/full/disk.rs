@@ -9,6 +9,10 @@ use ameles_vault::VaultError;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::rc::Rc;
+use std::time::Duration;
+
+/// Twice the time between two checks for room.
+const TWO_CHECKS: Duration = Duration::from_secs(4);
 
 async fn fixture() -> FullVault<VersionedMemory> {
     FullVault::new(vault_header(), VersionedMemory::new).await
@@ -51,6 +55,27 @@ async fn a_full_disk_refuses_writes_answers_the_reads_that_were_stated_and_takes
         })
         .await;
     fixture.open(5, async |known| known.read(1).await.unwrap()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_rows_have_found_full_is_checked_for_room_though_no_block_is_asked_for() {
+    let mut fixture = fixture().await;
+    let disk = fixture.disk.clone();
+    fixture
+        .open(3, async |known| {
+            known.write(1, 1).await.unwrap();
+            tokio::time::sleep(LATER).await;
+            disk.leave_room(Some(0));
+            for nth in 0..100 {
+                let _ = known.put_row(&nth.to_string(), 4096).await;
+            }
+            assert!(known.vault.status().reserve.is_full);
+            disk.leave_room(None);
+            tokio::time::sleep(TWO_CHECKS).await;
+            assert!(!known.vault.status().reserve.is_full);
+            known.put_row("late", 100).await.unwrap();
+        })
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
