@@ -1,6 +1,7 @@
 //! The tasks of the repository. `cargo xtask test` runs every check and sets up what the checks need.
 
 mod budget;
+mod disk_space;
 mod enclave;
 mod freestanding;
 mod hardware;
@@ -231,6 +232,9 @@ fn test(args: &TestArgs) -> Result<()> {
         return steps::run_step(step, effort);
     }
     let is_full_run = args.only.is_empty() && args.skip.is_empty();
+    if is_full_run {
+        disk_space::check_for_whole_run()?;
+    }
     let is_chosen = |step: &Step| match step {
         // Only a whole run measures everything.
         Step::Budget => is_full_run && !effort.is_thorough,
