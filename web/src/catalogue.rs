@@ -209,7 +209,7 @@ pub const SCHEMES: [SchemeInfo; 16] = [
     },
     SchemeInfo {
         name: "own",
-        title: "Your own (web/src/own.rs)",
+        title: "Your own (web/src/own_scheme.rs)",
         source: "Yours",
         about: "A scheme over the library's trait Store, drawn by the same page. As it comes it permutes \
                 memory once: the provider sees which accesses are to the same block.",

@@ -282,7 +282,7 @@ scheme!(
 
 scheme!(
     /// The pseudocode of the reader's own scheme.
-    own, ["own.rs"], [
+    own, ["own_scheme.rs"], [
     ANY, [Started], "" => ["access to block a"];
     ANY, [Reads], "" => ["read slot p(a)"];
     ANY, [Writes], "" => ["serve what was asked", "write slot p(a)"];

@@ -3,10 +3,10 @@
 use crate::area::{self, Area};
 use crate::code;
 use crate::instance::{Instance, Processors, Setting};
-use crate::maps::{Tree, error_text, flat};
 use crate::memory::Memory;
-use crate::own::OwnScheme;
+use crate::own_scheme::OwnScheme;
 use crate::stepped_scheme::{BLOCK_BYTES, stepped};
+use crate::tree_schemes::{Tree, error_text, flat};
 use crate::wire::Wire;
 use ameles_core::network::Processor;
 use ameles_core::partitions::PartitionsParameters;

@@ -12,7 +12,7 @@ use ameles_seal::blob::{self, sealed_bytes};
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::{Purpose, Salt};
 use ameles_seal::master_key::MasterKey;
-use ameles_store::{Blobs, Meter, Objects, OpenOptions, Touches};
+use ameles_store::{AccessCounts, Blobs, Meter, Objects, OpenOptions};
 use anyhow::Result;
 use bytes::Bytes;
 use futures::future::{join_all, try_join_all};
@@ -25,7 +25,7 @@ const BLOCKS: Purpose = Purpose::named("bare-blocks");
 /// The store without an ORAM, see the module. Its key exists only in this process.
 pub struct BareStore<S = Objects> {
     store: Meter<S>,
-    touches: Touches,
+    access_counts: AccessCounts,
     master: MasterKey,
     cipher: Cipher,
     block_bytes: usize,
@@ -50,7 +50,11 @@ impl<S: Blobs> BareStore<S> {
         let slot_bytes = sealed_bytes(block_bytes) as u32;
         BareStore {
             store: Meter::new(store),
-            touches: Touches::new(&Layout::new(vec![Extent { buckets: blocks, slots: 1, slot_bytes }])),
+            access_counts: AccessCounts::new(&Layout::new(vec![Extent {
+                buckets: blocks,
+                slots: 1,
+                slot_bytes,
+            }])),
             master: MasterKey::draw(&mut OsRng.unwrap_err()),
             cipher,
             block_bytes,
@@ -60,7 +64,7 @@ impl<S: Blobs> BareStore<S> {
 
     /// Returns the requests that the provider sees.
     pub fn provider(&self) -> Provider {
-        Provider { meter: self.store.reader(), touches: self.touches.clone() }
+        Provider { meter: self.store.reader(), access_counts: self.access_counts.clone() }
     }
 
     /// Reads blocks in the given order. A block that was never written reads as zeros.
@@ -82,7 +86,7 @@ impl<S: Blobs> BareStore<S> {
 
     async fn read_block(&self, block: u64) -> Result<Bytes, DeviceError> {
         let version = self.version(block)?.lock().await;
-        self.touches.read(Bucket(block), 1);
+        self.access_counts.read(Bucket(block), 1);
         let found =
             self.store.get(&slot(block), sealed_bytes(self.block_bytes)).await.map_err(unavailable)?;
         match (found, *version) {
@@ -98,7 +102,7 @@ impl<S: Blobs> BareStore<S> {
         let mut version = self.version(block)?.lock().await;
         let (identity, salt) = (identity(block, *version + 1), Salt::draw(&mut OsRng.unwrap_err()));
         let sealed = blob::seal(&self.master, BLOCKS, &identity, self.cipher, salt, &bytes);
-        self.touches.written(Bucket(block));
+        self.access_counts.written(Bucket(block));
         self.store.put(&slot(block), &sealed).await.map_err(unavailable)?;
         *version += 1;
         Ok(())
@@ -147,7 +151,7 @@ mod tests {
         let bare = store();
         bare.write(vec![(2, block(1)), (127, block(2))]).await.unwrap();
         assert_eq!(bare.read(vec![127, 5, 2]).await.unwrap(), [block(2), block(0), block(1)]);
-        let counts = bare.provider().touches.whole();
+        let counts = bare.provider().access_counts.whole();
         assert_eq!((counts.writes[1], counts.writes[63], counts.writes.iter().sum::<u64>()), (1, 1, 2));
         assert_eq!((counts.reads[1], counts.reads[2], counts.reads[63]), (1, 1, 1));
         assert_eq!(bare.provider().meter.usage().requests(), 5);

@@ -7,7 +7,7 @@ use crate::runtime::atomic_file::replace;
 use crate::vault::prices;
 use ameles_gateway::catalogue::UnixMillis;
 use ameles_gateway::page::{Costs, Figures, PageUpdate, PriceSource, RequestCounters, Row, StoreView};
-use ameles_store::{Prices, TouchedRow, Usage};
+use ameles_store::{AccessCountsRow, Prices, Usage};
 use ameles_vault::Vault;
 use anyhow::{Context, Result};
 use std::path::PathBuf;
@@ -69,8 +69,8 @@ impl Sources {
             time: UnixMillis::now().0,
             requests: self.counters.cells(),
             store: StoreView {
-                whole: row(provider.touches.whole()),
-                levels: provider.touches.levels().into_iter().map(row).collect(),
+                whole: row(provider.access_counts.whole()),
+                levels: provider.access_counts.levels().into_iter().map(row).collect(),
             },
             figures: Figures {
                 asked_bytes: (read + written) * block_bytes,
@@ -99,8 +99,8 @@ impl Sources {
     }
 }
 
-fn row(touched: TouchedRow) -> Row {
-    Row { buckets: touched.buckets, reads: touched.reads, writes: touched.writes }
+fn row(counts: AccessCountsRow) -> Row {
+    Row { buckets: counts.buckets, reads: counts.reads, writes: counts.writes }
 }
 
 /// Writes the page's link to a file that only the vault's owner can read, for a `serve` without a terminal.

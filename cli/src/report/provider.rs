@@ -1,6 +1,6 @@
 //! The requests to a store that its provider sees.
 
-use ameles_store::{MeterReader, Touches};
+use ameles_store::{AccessCounts, MeterReader};
 
 /// Readers of the requests to a store.
 #[derive(Clone)]
@@ -8,5 +8,5 @@ pub struct Provider {
     /// The counts of requests and bytes.
     pub meter: MeterReader,
     /// The accessed places.
-    pub touches: Touches,
+    pub access_counts: AccessCounts,
 }

@@ -37,7 +37,7 @@ pub struct OpenVaults {
     pub fresh: bool,
     /// The vault, for the gateway.
     pub device: VaultDevice,
-    /// The requests to the vault's store, and the touches.
+    /// the requests to the vault's store, and the counts of accesses.
     pub provider: Provider,
     /// The versioning of the provider's bucket, which may keep every rewrite.
     pub versioning: Versioning,
@@ -176,7 +176,7 @@ async fn open_in_service(
     Home::new(settings).refuse_network_disk(&parameters)?;
     let opening = opening.with_pace(settings.serve.pace);
     let versioning = interrupts.interruptible(async { Ok(opening.objects().versioning().await) }).await?;
-    let touches = opening.touches();
+    let access_counts = opening.access_counts();
     // An interrupted opening is repeated by the next start.
     let (vault, meter) = interrupts.interruptible(opening.open()).await?;
     let device = VaultDevice::Single(vault);
@@ -186,7 +186,7 @@ async fn open_in_service(
         parameters,
         fresh,
         device,
-        provider: Provider { meter, touches },
+        provider: Provider { meter, access_counts },
         versioning,
         interrupts,
         successor: None,

@@ -11,6 +11,7 @@
 //! wrapper or store **below** it: put a [`Recorder`] under a [`Retry`] to see each attempt, above it to see each call
 //! once.
 
+mod access_counts;
 mod blobs;
 mod faults;
 mod forward;
@@ -23,8 +24,8 @@ mod recorder;
 mod requests;
 mod retry;
 mod tls;
-mod touches;
 
+pub use access_counts::{AccessCounts, AccessCountsRow, CountedStore, MAX_CELLS};
 pub use blobs::{Blob, BlobError, Blobs, Inventory, check_name};
 pub use faults::{FaultCounts, FaultRates, FaultSwitch, Faults, InjectedFault};
 pub use link::{BitsPerSecond, Link, LinkSpeed};
@@ -36,4 +37,3 @@ pub use recorder::{Event, Recorder, Request, Trace};
 pub use requests::{RangeRequest, range_requests};
 pub use retry::{Retry, RetryPolicy};
 pub use tls::install_tls_provider;
-pub use touches::{MAX_CELLS, Touched, TouchedRow, Touches};

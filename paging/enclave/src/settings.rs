@@ -4,8 +4,8 @@ use crate::layout;
 use alloc::string::{String, ToString};
 use ameles_enclave_boundary::launch::{MAX_HARTS, MAX_RESIDENT, MIN_RESIDENT, Paging};
 use ameles_enclave_boundary::map;
-use ameles_pager::assembly::Assembly;
 use ameles_pager::fault::policy::Policy;
+use ameles_pager::fault_path_builder::FaultPathBuilder;
 use ameles_pager::scheme::{Scheme, UnknownScheme};
 use ameles_pager::scheme_error::SchemeError;
 use ameles_seal::pages::PageCipher;
@@ -19,7 +19,7 @@ const MAX_UNTRUSTED: u64 = 1 << 36;
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The scheme, sealing and the fault path.
-    pub assembly: Assembly,
+    pub fault_path: FaultPathBuilder,
     /// The number of bytes of untrusted memory for sealed pages.
     pub untrusted_bytes: usize,
     /// The addresses reserved for the runtime.
@@ -79,7 +79,7 @@ impl Settings {
             return Err(SettingsError::Untrusted(limit));
         }
         let resident = (u64::from(paging.resident).min(pages)) as usize;
-        let assembly = Assembly {
+        let fault_path = FaultPathBuilder {
             scheme,
             pages,
             ratio: paging.ratio,
@@ -89,8 +89,8 @@ impl Settings {
             step_pages: None,
             filled: paging.filled,
         };
-        let untrusted_bytes = assembly.untrusted_bytes(limit)?;
+        let untrusted_bytes = fault_path.untrusted_bytes(limit)?;
         let kernel = layout::kernel(map::untrusted_bytes(limit).ok_or(SettingsError::Untrusted(limit))?);
-        Ok(Settings { assembly, untrusted_bytes, kernel, harts: harts as usize })
+        Ok(Settings { fault_path, untrusted_bytes, kernel, harts: harts as usize })
     }
 }

@@ -116,7 +116,7 @@ impl Region {
     /// [`Error`]; nothing has changed then.
     pub fn prepare_fork(&self) -> Result<Fork, Error> {
         let refused = |what| move |errno| Error::System { what, errno };
-        let bytes = self.options.assembly().untrusted_bytes(self.options.untrusted_bytes)?;
+        let bytes = self.options.fault_path_builder().untrusted_bytes(self.options.untrusted_bytes)?;
         let parts = Parts {
             shared: Some(SharedMapping::new(bytes).map_err(refused("untrusted memory for a child"))?),
             transfer: Some(Transfer::new(&self.options)?),

@@ -2,7 +2,7 @@
 //! memory.
 //!
 //! - [`fault`]: the handling of a page fault, over any scheme and any platform. It needs no operating system.
-//! - [`assembly::Assembly`]: a scheme by its name, over sealing and under a fault path. It needs none either.
+//! - [`fault_path_builder::FaultPathBuilder`]: a scheme by its name, over sealing and under a fault path. It needs none either.
 //! - [`region::Region`]: virtual memory on Linux that is used as a slice. Its faults are delivered by userfaultfd(2),
 //!   in one of [two ways](trap::Trap); [`scheme::Scheme`] says what the untrusted memory reveals.
 //! - [`watch`]: observing the untrusted memory of another process at each of its faults.
@@ -35,8 +35,6 @@ pub mod access;
 pub mod addresses;
 #[cfg(feature = "linux")]
 pub mod after_fault;
-#[cfg(feature = "schemes")]
-pub mod assembly;
 #[cfg(feature = "linux")]
 mod builder;
 #[cfg(feature = "linux")]
@@ -49,6 +47,8 @@ pub mod eviction;
 mod extents;
 #[cfg(feature = "linux")]
 pub mod failure;
+#[cfg(feature = "schemes")]
+pub mod fault_path_builder;
 #[cfg(feature = "linux")]
 pub mod ffi;
 #[cfg(all(feature = "linux", target_env = "gnu"))]

@@ -1,10 +1,10 @@
 //! The options of a region.
 
 use crate::after_fault::AfterFault;
-use crate::assembly::Assembly;
 use crate::eviction::Eviction;
 use crate::failure::OnFailure;
 use crate::fault::policy::Policy;
+use crate::fault_path_builder::FaultPathBuilder;
 use crate::scheme::Scheme;
 use crate::trap::Trap;
 use ameles_seal::pages::{PageCipher, PageMeter, WorkMode};
@@ -142,8 +142,8 @@ impl Options {
     }
 
     /// The options of the scheme, of sealing and of the fault path.
-    pub(crate) fn assembly(&self) -> Assembly {
+    pub(crate) fn fault_path_builder(&self) -> FaultPathBuilder {
         let Options { scheme, pages, ratio, cipher, resident, policy, step_pages, .. } = *self;
-        Assembly { scheme, pages, ratio, cipher, resident, policy, step_pages, filled: false }
+        FaultPathBuilder { scheme, pages, ratio, cipher, resident, policy, step_pages, filled: false }
     }
 }

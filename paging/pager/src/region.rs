@@ -95,7 +95,7 @@ impl Region {
         if page_bytes != PAGE_BYTES {
             return Err(Error::PageBytes(page_bytes));
         }
-        let untrusted_bytes = options.assembly().untrusted_bytes(options.untrusted_bytes)?;
+        let untrusted_bytes = options.fault_path_builder().untrusted_bytes(options.untrusted_bytes)?;
         let delivery = delivery(options.trap);
         let uffd = Arc::new(Userfaultfd::open(delivery, options.eviction)?);
         let shared = Arc::new(SharedMapping::new(untrusted_bytes).map_err(refused("untrusted memory"))?);

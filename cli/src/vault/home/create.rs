@@ -101,10 +101,10 @@ impl Home<'_> {
             None => self.create_key(created)?,
         };
         let header = draw_header(&mut Entropy::system(), parameters, derivation);
-        let (store, meter, touches) = self.instrumented(&objects, header.parameters.layout());
+        let (store, meter, access_counts) = self.instrumented(&objects, header.parameters.layout());
         let mut setup = self.setup(disk, store, master)?;
         Vault::create(&mut setup, &header).await?;
-        Ok(Opening { header, setup, meter, touches, objects })
+        Ok(Opening { header, setup, meter, access_counts, objects })
     }
 
     /// Refuses a vault whose trusted side needs more than this machine's memory.

@@ -71,8 +71,8 @@ impl Home<'_> {
             }
             _ => error,
         })?;
-        let (store, meter, touches) = self.instrumented(&objects, header.parameters.layout());
-        Ok(Opening { header, setup: self.setup(disk, store, master)?, meter, touches, objects })
+        let (store, meter, access_counts) = self.instrumented(&objects, header.parameters.layout());
+        Ok(Opening { header, setup: self.setup(disk, store, master)?, meter, access_counts, objects })
     }
 
     /// Opens the vault.

@@ -1,7 +1,7 @@
 //! A vault that is created or found, but not open yet.
 
 use super::Store;
-use ameles_store::{MeterReader, Objects, Touches};
+use ameles_store::{AccessCounts, MeterReader, Objects};
 use ameles_vault::{Pace, Row, Setup, Vault, VaultHeader, rows_at_rest};
 use anyhow::Result;
 
@@ -12,7 +12,7 @@ pub struct Opening {
     pub(super) setup: Setup<Store>,
     pub(super) meter: MeterReader,
     pub(super) objects: Objects,
-    pub(super) touches: Touches,
+    pub(super) access_counts: AccessCounts,
 }
 
 impl Opening {
@@ -46,8 +46,8 @@ impl Opening {
     }
 
     /// Returns the accesses to the store, for the owner's page.
-    pub fn touches(&self) -> Touches {
-        self.touches.clone()
+    pub fn access_counts(&self) -> AccessCounts {
+        self.access_counts.clone()
     }
 
     /// Returns the parts, for a command that does not open the vault.

@@ -6,13 +6,13 @@ use crate::config::SettingsError;
 use crate::config::names::{DATA, ENDPOINT, STORE, STORE_OPTION};
 use ameles_core::tree::layout::Layout;
 use ameles_store::{
-    Meter, MeterReader, Objects, OpenError, OpenOptions, Retry, RetryPolicy, Touched, Touches,
+    AccessCounts, CountedStore, Meter, MeterReader, Objects, OpenError, OpenOptions, Retry, RetryPolicy,
 };
 use anyhow::Result;
 use rand_core::{OsRng, RngCore, TryRngCore};
 
 /// The store of a running vault: every attempt is metered, and temporary errors are retried.
-pub type Store = Retry<Meter<Touched<Objects>>>;
+pub type Store = Retry<Meter<CountedStore<Objects>>>;
 
 impl Home<'_> {
     /// Returns the name of the store for messages.
@@ -102,11 +102,11 @@ impl Home<'_> {
     }
 
     /// Returns the store with its meter and the record of accesses.
-    pub fn instrumented(&self, objects: &Objects, layout: Layout) -> (Store, MeterReader, Touches) {
-        let touched = Touched::new(objects.with_layout(layout));
-        let touches = touched.touches();
-        let meter = Meter::new(touched);
+    pub fn instrumented(&self, objects: &Objects, layout: Layout) -> (Store, MeterReader, AccessCounts) {
+        let counted = CountedStore::new(objects.with_layout(layout));
+        let access_counts = counted.access_counts();
+        let meter = Meter::new(counted);
         let reader = meter.reader();
-        (Retry::new(meter, RetryPolicy::default(), OsRng.unwrap_err().next_u64()), reader, touches)
+        (Retry::new(meter, RetryPolicy::default(), OsRng.unwrap_err().next_u64()), reader, access_counts)
     }
 }

@@ -144,7 +144,7 @@ fn begin(launch: &LaunchOptions, image: &[u8]) -> Result<Run, Ending> {
         harts => Some(harts::start(harts, instrumentation.sequential_shares)? as &dyn Workers),
     };
     let paging = Paging {
-        assembly: settings.assembly,
+        fault_path: settings.fault_path,
         mode: launch.paging.mode,
         kernel: settings.kernel.clone(),
         meter,
@@ -164,8 +164,8 @@ fn begin(launch: &LaunchOptions, image: &[u8]) -> Result<Run, Ending> {
         memory.listen(Box::new(AfterFault { tells: instrumentation.after_fault, last: Rc::clone(&last) }));
     }
     let measured = Memory {
-        pages: settings.assembly.pages,
-        resident: settings.assembly.resident as u64,
+        pages: settings.fault_path.pages,
+        resident: settings.fault_path.resident as u64,
         untrusted_bytes: settings.untrusted_bytes as u64,
         ..Memory::default()
     };

@@ -14,9 +14,9 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use ameles_enclave_boundary::exit::{Ending, Failure, Memory};
 use ameles_enclave_boundary::launch::PagingMode;
-use ameles_pager::assembly::Assembly;
 use ameles_pager::fault::counters::Counters;
 use ameles_pager::fault::path::FaultOutcome;
+use ameles_pager::fault_path_builder::FaultPathBuilder;
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::scheme_error::SchemeError;
 use ameles_seal::pages::{PageMeter, SharedMemory, Workers};
@@ -45,7 +45,7 @@ pub trait Listener {
 /// The options of the program's memory.
 pub struct Paging {
     /// The scheme, sealing and the fault path.
-    pub assembly: Assembly,
+    pub fault_path: FaultPathBuilder,
     /// The mode of the page table.
     pub mode: PagingMode,
     /// The addresses reserved for the runtime.
@@ -85,20 +85,20 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     where
         M: SharedMemory + Send + 'static,
     {
-        let Paging { assembly, mode, kernel, meter, workers } = options;
+        let Paging { fault_path, mode, kernel, meter, workers } = options;
         let Built { faults, trusted_bytes } =
-            assembly.build(memory, rng, PlatformOn::<P>(Enclave { meter, workers }, PhantomData))?;
-        let table = PageTable::new(mode, nodes(assembly.pages, mode), &kernel)
+            fault_path.build(memory, rng, PlatformOn::<P>(Enclave { meter, workers }, PhantomData))?;
+        let table = PageTable::new(mode, nodes(fault_path.pages, mode), &kernel)
             .expect("the runtime's own gigabytes need two nodes");
-        let frames = ProgramFrames::new(table, assembly.pages, assembly.resident, meter.is_some());
+        let frames = ProgramFrames::new(table, fault_path.pages, fault_path.resident, meter.is_some());
         Ok(ProgramMemory {
-            space: Space::new(assembly.pages),
+            space: Space::new(fault_path.pages),
             frames,
             faults,
             listener: None,
             unused: 0,
             given_up: Vec::new(),
-            pages: assembly.pages,
+            pages: fault_path.pages,
             mode,
             kernel,
             scheme_bytes: trusted_bytes,

@@ -11,8 +11,8 @@ use ameles_enclave_boundary::exit::Ending;
 use ameles_enclave_boundary::launch::PagingMode;
 use ameles_enclave_boundary::mailbox::{Answer, Request};
 use ameles_fork_join::Pool;
-use ameles_pager::assembly::Assembly;
 use ameles_pager::fault::policy::Policy;
+use ameles_pager::fault_path_builder::FaultPathBuilder;
 use ameles_pager::scheme::Scheme;
 use ameles_seal::pages::{AtomicMemory, PageCipher, Workers};
 use rand_chacha::ChaCha20Rng;
@@ -94,7 +94,7 @@ pub(crate) fn memory(
     pages: u64,
     mode: PagingMode,
 ) -> (ProgramMemory<TestProcessor>, Arc<AtomicMemory>) {
-    let assembly = Assembly {
+    let fault_path = FaultPathBuilder {
         scheme,
         pages,
         ratio: 3,
@@ -104,9 +104,9 @@ pub(crate) fn memory(
         step_pages: None,
         filled: false,
     };
-    let untrusted = Arc::new(AtomicMemory::new(assembly.untrusted_bytes(u64::MAX).unwrap()));
+    let untrusted = Arc::new(AtomicMemory::new(fault_path.untrusted_bytes(u64::MAX).unwrap()));
     let paging = Paging {
-        assembly,
+        fault_path,
         mode,
         kernel: layout::kernel(64 << 20),
         meter: None,

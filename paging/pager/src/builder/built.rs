@@ -1,7 +1,7 @@
 //! A fault path as the builder returns it.
 
-use crate::assembly::Platform;
 use crate::fault::path::FaultPath;
+use crate::fault_path_builder::Platform;
 use crate::linux::dyn_fault_path::DynFaultPath;
 use crate::options::Meters;
 use ameles_core::oram::Oram;

@@ -39,5 +39,5 @@ fn build_here(options: &Options, shared: Arc<SharedMapping>) -> Result<Built, Er
     }
     let pool = options.scheme.is_parallel().then(|| pool(options)).transpose()?;
     let equipment = Equipment { pool, extra_threads: 0, meters: options.listeners.meters };
-    Ok(options.assembly().build(shared, rng, equipment)?)
+    Ok(options.fault_path_builder().build(shared, rng, equipment)?)
 }

@@ -1,8 +1,8 @@
 //! DetWoORAM whose page jobs a second process runs.
 
 use super::built::{Built, Equipment};
-use crate::assembly::Platform;
 use crate::error::Error;
+use crate::fault_path_builder::Platform;
 use crate::linux::worker_process::WorkerProcess;
 use crate::options::{HandlerProcessor, Options};
 use crate::page::PAGE_BYTES;
@@ -20,7 +20,7 @@ pub(super) fn build_with_worker(
     shared: Arc<SharedMapping>,
     rng: &mut ChaCha20Rng,
 ) -> Result<Built, Error> {
-    let (assembly, areas) = (options.assembly(), options.assembly().areas());
+    let (fault_path, areas) = (options.fault_path_builder(), options.fault_path_builder().areas());
     areas.validate().map_err(SchemeError::from)?;
     let (layout, schedule) = (areas.layout(), areas.schedule().map_err(SchemeError::from)?);
     let [key, worker_key] = PageKey::draw_shared(options.cipher, rng);
@@ -41,5 +41,5 @@ pub(super) fn build_with_worker(
     let equipment = Equipment { pool: None, extra_threads: 1, meters: options.listeners.meters };
     let pages = equipment.equip(pages.with_worker(Box::new(worker), mode));
     let oram = DetWoOram::new(areas, pages).map_err(SchemeError::from)?;
-    Ok(assembly.end::<Arc<SharedMapping>, _, _>(bytes + oram.trusted_bytes(), oram, equipment)?)
+    Ok(fault_path.end::<Arc<SharedMapping>, _, _>(bytes + oram.trusted_bytes(), oram, equipment)?)
 }

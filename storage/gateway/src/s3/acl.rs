@@ -4,9 +4,9 @@
 //! list in an answer says so.
 
 use super::access;
+use super::conversions::owner;
 use super::principal::principal;
 use super::settings::set;
-use super::values::owner;
 use super::versions;
 use crate::auth::identity::Users;
 use crate::catalogue::{ContainerSettings, Grant, Grantee, Ownership, Permission};

@@ -1,7 +1,7 @@
 //! The verb that returns the facts about an object and its parts as a document.
 
 use super::checksums::{self, coverage_name};
-use super::values::{etag, listed_class, page_limit, size, timestamp};
+use super::conversions::{etag, listed_class, page_limit, size, timestamp};
 use super::versions;
 use crate::catalogue::Object;
 use crate::objects::account::Account;

@@ -1,8 +1,8 @@
 //! The verbs of buckets.
 
 use super::access;
+use super::conversions::{owner, timestamp};
 use super::region::is_region;
-use super::values::{owner, timestamp};
 use super::{acl, ownership, region};
 use crate::catalogue::{ContainerSettings, Ownership};
 use crate::error::Error;

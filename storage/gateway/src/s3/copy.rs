@@ -1,10 +1,10 @@
 //! Copies of an object to another name, and of a range of one into a part.
 
 use super::checksums::coverage_name;
+use super::conversions::{details, etag, owner_id, read_conditions, stored_class, timestamp, upload_id};
 use super::keep_alive::LongWork;
 use super::multipart::part_number;
 use super::principal::principal;
-use super::values::{details, etag, owner_id, read_conditions, stored_class, timestamp, upload_id};
 use super::{acl, checksums, encryption, lifecycle, tagging, versions};
 use crate::auth::rights::Action;
 use crate::catalogue::{Details, Object, VersionId};

@@ -1,7 +1,7 @@
 //! Deletes of objects and versions, one or many.
 
+use super::conversions::write_conditions;
 use super::principal::principal;
-use super::values::write_conditions;
 use super::versions;
 use crate::catalogue::VersionId;
 use crate::objects::account::Account;

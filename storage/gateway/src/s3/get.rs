@@ -1,11 +1,11 @@
 //! The verbs that return an object, or the facts about it.
 
 use super::checksums::{self, coverage_name};
+use super::conversions::{answer_class, content_type, etag, read_conditions, size, timestamp};
 use super::multipart::part_number;
 use super::principal::principal;
 use super::refusal::refusal;
 use super::server::Status;
-use super::values::{answer_class, content_type, etag, read_conditions, size, timestamp};
 use super::{encryption, lifecycle, versions};
 use crate::catalogue::Object;
 use crate::error::Error;

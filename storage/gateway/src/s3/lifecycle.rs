@@ -1,8 +1,8 @@
 //! Lifecycle rules of a bucket, and the headers of answers about them.
 
+use super::conversions::{size, timestamp, unix_millis};
 use super::settings::{get, set};
 use super::tagging;
-use super::values::{size, timestamp, unix_millis};
 use crate::catalogue::{
     ContainerSettings, DAY_MILLIS, Expiry, FilterForm, LifecycleFilter, LifecycleRule as Rule, Object,
     OldVersions, UnixMillis,

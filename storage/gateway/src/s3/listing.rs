@@ -1,7 +1,7 @@
 //! Lists of the objects of a bucket, versions 1 and 2 of the verb.
 
 use super::checksums::{algorithm_name, coverage_name};
-use super::values::{Encoding, etag, list_request, listed_class, owner, size, timestamp};
+use super::conversions::{Encoding, etag, list_request, listed_class, owner, size, timestamp};
 use crate::catalogue;
 use crate::objects::account::Account;
 use base64::Engine as _;

@@ -5,12 +5,14 @@
 //! has all rights, and access control lists give rights to others. A verb that is not listed is for the owner only.
 //! Requests with unsupported features are refused, not ignored.
 
+mod absent_features;
 mod access;
 mod acl;
 mod attributes;
 mod body;
 mod buckets;
 mod checksums;
+mod conversions;
 mod copy;
 mod cors;
 mod delete;
@@ -33,10 +35,8 @@ mod retryable;
 mod server;
 mod settings;
 mod tagging;
-mod unconfigured;
 mod unsupported;
-mod values;
-mod verified;
+mod verified_service;
 mod version_2;
 mod version_4;
 mod versions;
@@ -46,7 +46,7 @@ mod xml_text;
 use error_messages::complete;
 pub use region::is_region;
 pub use server::S3Server;
-use verified::Verified;
+use verified_service::VerifiedService;
 
 use crate::auth::identity::Users;
 use crate::objects::gateway::Gateway;
@@ -56,12 +56,12 @@ use s3s::{S3, S3Request, S3Response, S3Result};
 use std::sync::Arc;
 
 /// Creates the service that serves verified requests.
-fn verified(gateway: Gateway, users: Arc<Users>) -> Verified {
+fn verified(gateway: Gateway, users: Arc<Users>) -> VerifiedService {
     let memory = Arc::clone(&gateway.inner.memory);
     let mut builder = S3ServiceBuilder::new(S3Api { gateway: gateway.clone() });
     builder.set_auth(access::NoKeys);
     builder.set_access(access::Access { gateway, users });
-    Verified { service: builder.build(), memory }
+    VerifiedService { service: builder.build(), memory }
 }
 
 /// The verbs of S3 over a gateway.
@@ -119,7 +119,7 @@ verbs! {
         multipart: abort_multipart_upload list_parts list_multipart_uploads;
         ownership: get_bucket_ownership_controls put_bucket_ownership_controls;
         tagging: get_bucket_tagging get_object_tagging put_object_tagging delete_object_tagging;
-        unconfigured: get_bucket_accelerate_configuration get_bucket_logging get_bucket_notification_configuration
+        absent_features: get_bucket_accelerate_configuration get_bucket_logging get_bucket_notification_configuration
             get_bucket_policy get_bucket_policy_status delete_bucket_policy
             get_bucket_replication delete_bucket_replication get_bucket_request_payment
             get_bucket_website delete_bucket_website get_public_access_block delete_public_access_block

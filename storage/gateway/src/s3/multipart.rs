@@ -2,12 +2,12 @@
 
 use super::body::{Incoming, receive, trailers};
 use super::checksums::{self, algorithm_name, coverage, coverage_name};
-use super::keep_alive::LongWork;
-use super::principal::principal;
-use super::values::{
+use super::conversions::{
     details, etag, initiator, list_request, listed_class, owner, page_limit, size, timestamp, unix_millis,
     upload_id, upload_text, write_conditions,
 };
+use super::keep_alive::LongWork;
+use super::principal::principal;
 use super::{acl, encryption, lifecycle, tagging, versions};
 use crate::error::Error;
 use crate::http::percent::encode_path;

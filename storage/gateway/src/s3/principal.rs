@@ -1,6 +1,6 @@
 //! The principal of an S3 request, and the account of the bucket that it names.
 
-use super::values;
+use super::conversions;
 use crate::auth::identity::Role;
 use crate::auth::principal::Principal;
 use crate::auth::rights::{self, Action};
@@ -27,7 +27,7 @@ impl Principal {
     /// Returns the principal that begins an upload, unless it is the account itself: another account, a member by
     /// account and user, or an anonymous client.
     pub(super) fn initiator(&self, account: &str) -> Option<String> {
-        let Some(identity) = self.identity() else { return Some(values::ANONYMOUS.into()) };
+        let Some(identity) = self.identity() else { return Some(conversions::ANONYMOUS.into()) };
         let name = match identity.role {
             Role::Member => format!("{}/{}", identity.account.as_str(), identity.user.as_str()),
             Role::Owner | Role::Admin => identity.account.as_str().to_owned(),

@@ -2,8 +2,8 @@
 
 use super::body::{Incoming, receive, trailers};
 use super::checksums::{self, coverage_name};
+use super::conversions::{details, etag, write_conditions};
 use super::form::LengthUnknown;
-use super::values::{details, etag, write_conditions};
 use super::{acl, encryption, lifecycle, tagging, versions};
 use crate::objects::account::Account;
 use s3s::dto::*;

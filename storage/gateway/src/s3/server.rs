@@ -4,7 +4,7 @@ use super::attributes::UnquotedEtag;
 use super::keep_alive::{self, LongWork};
 use super::principal::principal;
 use super::retryable::slow_down;
-use super::verified::Verified;
+use super::verified_service::VerifiedService;
 use super::version_4::Payload;
 use super::xml::{self, MAX_XML};
 use super::{access, complete, cors, form, verified, version_2, version_4, xml_text};
@@ -31,7 +31,7 @@ pub struct S3Server {
 
 /// The parts that answer requests. They outlive a client that disconnects.
 struct Handler {
-    verified: Verified,
+    verified: VerifiedService,
     users: Arc<Users>,
     clock: Clock,
     bucket_lookup: cors::BucketLookup,

@@ -4,7 +4,7 @@
 //! delete the object, and a conditional copy would replace an object against its condition.
 
 use super::checksums;
-use super::values::{self, owner_id};
+use super::conversions::{self, owner_id};
 use super::version_4::pairs;
 use crate::objects::conditions;
 use http::{HeaderMap, Uri};
@@ -150,7 +150,7 @@ pub(super) fn check_headers(verb: &str, headers: &HeaderMap, account: &str) -> S
                 return Err(unsupported_feature("object lock"));
             }
             "x-amz-website-redirect-location" => return Err(unsupported_feature("redirects")),
-            "x-amz-storage-class" if !values::is_storage_class(value) => {
+            "x-amz-storage-class" if !conversions::is_storage_class(value) => {
                 return Err(s3_error!(InvalidStorageClass, "The storage class you specified is not valid"));
             }
             name if name.starts_with("x-amz-checksum-") && !is_known_checksum(name) => {

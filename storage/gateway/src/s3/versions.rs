@@ -1,7 +1,7 @@
 //! Versions of objects: their names, their settings and their lists.
 
 use super::checksums::{algorithm_name, coverage_name};
-use super::values::{Encoding, etag, list_request, listed_class, owner, size, timestamp};
+use super::conversions::{Encoding, etag, list_request, listed_class, owner, size, timestamp};
 use crate::catalogue::{Object, VersionId, Versioning};
 use crate::objects::account::Account;
 use crate::objects::versions::ListedVersion;

@@ -15,7 +15,7 @@ pub const MAX_CELLS: u64 = 64;
 
 /// The counts of touched slots, row by row. Clones are the same counters.
 #[derive(Clone, Debug)]
-pub struct Touches {
+pub struct AccessCounts {
     rows: Arc<Rows>,
 }
 
@@ -38,7 +38,7 @@ struct Row {
 
 /// A snapshot of a row of counters, from the left to the right of the tree or from the first bucket to the last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TouchedRow {
+pub struct AccessCountsRow {
     /// The number of buckets that the cells of the row stand for.
     pub buckets: u64,
     /// The number of slots read in each cell.
@@ -62,13 +62,13 @@ impl Row {
         (self.first..self.first + self.buckets).contains(&bucket.0)
     }
 
-    fn snapshot(&self) -> TouchedRow {
+    fn snapshot(&self) -> AccessCountsRow {
         let counts = |cells: &[AtomicU64]| cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect();
-        TouchedRow { buckets: self.buckets, reads: counts(&self.reads), writes: counts(&self.writes) }
+        AccessCountsRow { buckets: self.buckets, reads: counts(&self.reads), writes: counts(&self.writes) }
     }
 }
 
-impl Touches {
+impl AccessCounts {
     /// Counters of a layout, all 0.
     pub fn new(layout: &Layout) -> Self {
         let mut first = 0;
@@ -78,7 +78,7 @@ impl Touches {
             row
         });
         let levels = levels.collect();
-        Touches { rows: Arc::new(Rows { layout: layout.clone(), levels, whole: Row::new(0, first) }) }
+        AccessCounts { rows: Arc::new(Rows { layout: layout.clone(), levels, whole: Row::new(0, first) }) }
     }
 
     /// Counts that `slots` slots of a bucket were read.
@@ -102,48 +102,48 @@ impl Touches {
     }
 
     /// The levels of the tree, from its root on.
-    pub fn levels(&self) -> Vec<TouchedRow> {
+    pub fn levels(&self) -> Vec<AccessCountsRow> {
         self.rows.levels.iter().map(Row::snapshot).collect()
     }
 
     /// All buckets in one row, in the order of their numbers.
-    pub fn whole(&self) -> TouchedRow {
+    pub fn whole(&self) -> AccessCountsRow {
         self.rows.whole.snapshot()
     }
 }
 
-/// A store that counts the touches of the store below.
+/// A store that counts the accesses to the store below.
 #[derive(Debug)]
-pub struct Touched<S> {
+pub struct CountedStore<S> {
     inner: S,
-    touches: Touches,
+    access_counts: AccessCounts,
 }
 
-impl<S: Untrusted> Touched<S> {
+impl<S: Untrusted> CountedStore<S> {
     /// Counts from 0 on.
     pub fn new(inner: S) -> Self {
-        let touches = Touches::new(inner.layout());
-        Touched { inner, touches }
+        let access_counts = AccessCounts::new(inner.layout());
+        CountedStore { inner, access_counts }
     }
 
     /// The counters.
-    pub fn touches(&self) -> Touches {
-        self.touches.clone()
+    pub fn access_counts(&self) -> AccessCounts {
+        self.access_counts.clone()
     }
 }
 
-impl<S: Untrusted> Untrusted for Touched<S> {
+impl<S: Untrusted> Untrusted for CountedStore<S> {
     fn layout(&self) -> &Layout {
         self.inner.layout()
     }
 
     async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
-        places.iter().for_each(|place| self.touches.read(place.slot.bucket, 1));
+        places.iter().for_each(|place| self.access_counts.read(place.slot.bucket, 1));
         self.inner.read(places, into).await
     }
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        buckets.iter().for_each(|written| self.touches.written(written.bucket));
+        buckets.iter().for_each(|written| self.access_counts.written(written.bucket));
         self.inner.write(buckets, from).await
     }
 
@@ -152,41 +152,41 @@ impl<S: Untrusted> Untrusted for Touched<S> {
     }
 }
 
-forward_blobs!([S: Blobs] Touched<S>, inner);
+forward_blobs!([S: Blobs] CountedStore<S>, inner);
 
-forward_inventory!([S: Inventory] Touched<S>, inner);
+forward_inventory!([S: Inventory] CountedStore<S>, inner);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use ameles_core::tree::layout::Extent;
 
-    fn tree() -> Touches {
+    fn tree() -> AccessCounts {
         let level = |buckets| Extent { buckets, slots: 3, slot_bytes: 8 };
-        Touches::new(&Layout::new(vec![level(1), level(2), level(200)]))
+        AccessCounts::new(&Layout::new(vec![level(1), level(2), level(200)]))
     }
 
     #[test]
     fn a_touch_counts_in_its_level_and_in_the_whole() {
-        let touches = tree();
-        touches.read(Bucket(2), 2);
-        touches.written(Bucket(0));
-        let levels = touches.levels();
+        let access_counts = tree();
+        access_counts.read(Bucket(2), 2);
+        access_counts.written(Bucket(0));
+        let levels = access_counts.levels();
         assert_eq!(levels[0].writes, [3]);
         assert_eq!(levels[1].reads, [0, 2]);
-        let whole = touches.whole();
+        let whole = access_counts.whole();
         assert_eq!((whole.buckets, whole.reads[0], whole.writes[0]), (203, 2, 3));
     }
 
     #[test]
     fn every_bucket_has_a_cell_and_the_cells_are_in_their_order() {
-        let touches = tree();
+        let access_counts = tree();
         for bucket in 0..203 {
-            touches.read(Bucket(bucket), 1);
+            access_counts.read(Bucket(bucket), 1);
         }
-        let leaves = &touches.levels()[2].reads;
+        let leaves = &access_counts.levels()[2].reads;
         assert_eq!((leaves.len() as u64, leaves.iter().sum::<u64>()), (MAX_CELLS, 200));
         assert!(leaves.iter().all(|&cell| cell == 3 || cell == 4), "{leaves:?}");
-        assert_eq!(touches.whole().reads.iter().sum::<u64>(), 203);
+        assert_eq!(access_counts.whole().reads.iter().sum::<u64>(), 203);
     }
 }

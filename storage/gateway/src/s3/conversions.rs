@@ -112,15 +112,15 @@ pub(super) fn answer_class(details: &Details) -> Option<dto::StorageClass> {
 /// Takes the details from the headers of a verb.
 macro_rules! details {
     ($input:expr) => {
-        $crate::s3::values::bounded($crate::catalogue::Details {
+        $crate::s3::conversions::bounded($crate::catalogue::Details {
             content_type: $input.content_type.take(),
             cache_control: $input.cache_control.take(),
             content_disposition: $input.content_disposition.take(),
-            content_encoding: $crate::s3::values::without_chunking($input.content_encoding.take()),
+            content_encoding: $crate::s3::conversions::without_chunking($input.content_encoding.take()),
             content_language: $input.content_language.take(),
-            expires: $input.expires.as_ref().map($crate::s3::values::unix_millis),
+            expires: $input.expires.as_ref().map($crate::s3::conversions::unix_millis),
             metadata: $input.metadata.take().unwrap_or_default().into_iter().collect(),
-            storage_class: $crate::s3::values::stored_class($input.storage_class.take()),
+            storage_class: $crate::s3::conversions::stored_class($input.storage_class.take()),
             ..$crate::catalogue::Details::default()
         })
     };
@@ -176,12 +176,12 @@ pub(super) fn page_limit(requested: Option<i32>, name: &str) -> S3Result<usize> 
 /// Reads the encoding of names, and the request for a list: a page of at most `$max` entries that begins after a name.
 macro_rules! list_request {
     ($input:expr, $max:ident, $name:literal, $after:expr) => {{
-        let encoding = crate::s3::values::Encoding::new($input.encoding_type.as_ref())?;
+        let encoding = crate::s3::conversions::Encoding::new($input.encoding_type.as_ref())?;
         let listing_request = crate::objects::listing::ListRequest {
             prefix: $input.prefix.clone().unwrap_or_default(),
             delimiter: $input.delimiter.clone().unwrap_or_default(),
             after: $after.unwrap_or_default(),
-            limit: crate::s3::values::page_limit($input.$max, $name)?,
+            limit: crate::s3::conversions::page_limit($input.$max, $name)?,
             ..crate::objects::listing::ListRequest::default()
         };
         (encoding, listing_request)

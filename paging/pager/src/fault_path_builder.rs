@@ -26,7 +26,7 @@ const STEP_PAGES: u32 = 4;
 
 /// The options of the scheme, of sealing and of the fault path. All of them are public.
 #[derive(Clone, Copy, Debug)]
-pub struct Assembly {
+pub struct FaultPathBuilder {
     /// The scheme.
     pub scheme: Scheme,
     /// The number of pages: 1 to 2^32 - 1.
@@ -67,7 +67,7 @@ pub trait Platform<M> {
         O: Oram<Error = PageError> + Send + 'static;
 }
 
-impl Assembly {
+impl FaultPathBuilder {
     /// The untrusted memory that it needs, in bytes, if the limit allows that.
     ///
     /// # Errors

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 /// Serves the verbs. Only requests whose signature was checked may reach it, with the
 /// [`Principal`](crate::auth::principal::Principal) in their extensions.
-pub(super) struct Verified {
+pub(super) struct VerifiedService {
     pub(super) service: S3Service,
     pub(super) memory: Arc<Memory>,
 }
 
-impl Verified {
+impl VerifiedService {
     /// Answers a request, after changing it so that s3s reads it correctly.
     ///
     /// # Errors

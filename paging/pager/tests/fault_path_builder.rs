@@ -1,11 +1,11 @@
-//! The promise of an assembly: a fault path of every scheme by its name, on any platform.
+//! The promise of a fault path builder: a fault path of every scheme by its name, on any platform.
 
 use ameles_core::oram::Oram;
-use ameles_pager::assembly::{Assembly, Platform};
 use ameles_pager::fault::error::FaultError;
 use ameles_pager::fault::frames::{Frames, TakeOutcome};
 use ameles_pager::fault::path::FaultPath;
 use ameles_pager::fault::policy::Policy;
+use ameles_pager::fault_path_builder::{FaultPathBuilder, Platform};
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::scheme::Scheme;
 use ameles_pager::scheme_error::SchemeError;
@@ -79,8 +79,8 @@ impl<M> Platform<M> for LocalPlatform {
     }
 }
 
-fn assembly(scheme: Scheme) -> Assembly {
-    Assembly {
+fn builder(scheme: Scheme) -> FaultPathBuilder {
+    FaultPathBuilder {
         scheme,
         pages: PAGES,
         ratio: 3,
@@ -93,13 +93,13 @@ fn assembly(scheme: Scheme) -> Assembly {
 }
 
 fn build_scheme(scheme: Scheme) -> (Arc<AtomicMemory>, HandleFault, usize) {
-    build(&assembly(scheme))
+    build(&builder(scheme))
 }
 
-fn build(assembly: &Assembly) -> (Arc<AtomicMemory>, HandleFault, usize) {
-    let memory = Arc::new(AtomicMemory::new(assembly.untrusted_bytes(u64::MAX).unwrap()));
+fn build(builder: &FaultPathBuilder) -> (Arc<AtomicMemory>, HandleFault, usize) {
+    let memory = Arc::new(AtomicMemory::new(builder.untrusted_bytes(u64::MAX).unwrap()));
     let rng = ChaCha20Rng::seed_from_u64(1);
-    let (handle, trusted_bytes) = assembly.build(Arc::clone(&memory), rng, LocalPlatform).unwrap();
+    let (handle, trusted_bytes) = builder.build(Arc::clone(&memory), rng, LocalPlatform).unwrap();
     (memory, handle, trusted_bytes)
 }
 
@@ -129,7 +129,7 @@ fn under_every_scheme_each_page_reads_as_it_was_stored() {
 #[test]
 fn under_every_scheme_all_slots_were_written_before_the_first_fault_if_that_is_asked_for() {
     for scheme in Scheme::ALL {
-        let filled = Assembly { filled: true, ..assembly(scheme) };
+        let filled = FaultPathBuilder { filled: true, ..builder(scheme) };
         let (memory, mut handle, _) = build(&filled);
         let slots = scheme.layout(PAGES, filled.ratio).unwrap().slots() as usize;
         let stride = memory.bytes() / slots;
@@ -165,15 +165,15 @@ fn under_every_scheme_a_page_that_was_changed_is_an_error() {
 #[test]
 fn too_little_untrusted_memory_is_refused_before_anything_is_built() {
     for scheme in Scheme::ALL {
-        let needed = assembly(scheme).untrusted_bytes(u64::MAX).unwrap() as u64;
-        assert_eq!(assembly(scheme).untrusted_bytes(needed).unwrap() as u64, needed);
-        let refused = assembly(scheme).untrusted_bytes(needed - 1).unwrap_err();
+        let needed = builder(scheme).untrusted_bytes(u64::MAX).unwrap() as u64;
+        assert_eq!(builder(scheme).untrusted_bytes(needed).unwrap() as u64, needed);
+        let refused = builder(scheme).untrusted_bytes(needed - 1).unwrap_err();
         assert!(
             matches!(refused, SchemeError::UntrustedMemory { needed: n, .. } if n == needed),
             "{refused}"
         );
         let memory = AtomicMemory::new(needed as usize - 1);
-        let built = assembly(scheme).build(memory, ChaCha20Rng::seed_from_u64(1), LocalPlatform).err();
+        let built = builder(scheme).build(memory, ChaCha20Rng::seed_from_u64(1), LocalPlatform).err();
         assert!(matches!(built, Some(SchemeError::Sealing(_))), "{scheme}");
     }
 }
