@@ -2,6 +2,7 @@
 
 use super::vault_flags::VaultFlags;
 use crate::config::{Config, KeySettings, Settings, SettingsError, VaultConfig};
+use crate::migration::flags::NEW_KEY_FLAGS;
 use crate::migration::record::MigrationRecord;
 use crate::report::status_file::Report;
 use crate::runtime::exit::Exit;
@@ -77,7 +78,8 @@ pub(super) async fn run(settings: Settings, new: NewKeyFlags) -> Result<Exit> {
                    the key";
         return Err(SettingsError::Successor(why.into()).into());
     }
-    let new_settings = Settings { key: new.settings(), ..settings.clone() };
+    let origins = settings.origins.clone().with_flags(NEW_KEY_FLAGS);
+    let new_settings = Settings { key: new.settings(), origins, ..settings.clone() };
     let new_home = Home::new(&new_settings);
     let header = home.header_on(&disk)?;
     let new_key = match new_home.renewal(&header)? {

@@ -41,13 +41,15 @@ impl SuccessorFlags {
     }
 }
 
+/// The flags of a new key, in place of those of the key.
+pub const NEW_KEY_FLAGS: [(Name, &str); 3] =
+    [(KEY_FILE, "--new-key-file"), (KEY_ENV, "--new-key-env"), (KEY_SOURCE, "--new-passphrase")];
+
 /// Returns the settings with errors that name the flags of a successor's store and key.
 #[must_use]
 pub fn with_successor_origins(settings: Settings, has_own_key: bool) -> Settings {
     let place = [(STORE, "--to"), (ENDPOINT, "--to-endpoint"), (STORE_OPTION, "--to-option")];
-    let key: [(Name, &str); 3] =
-        [(KEY_FILE, "--new-key-file"), (KEY_ENV, "--new-key-env"), (KEY_SOURCE, "--new-passphrase")];
-    let key = key.into_iter().filter(|_| has_own_key);
+    let key = NEW_KEY_FLAGS.into_iter().filter(|_| has_own_key);
     let origins = settings.origins.clone().with_flags(place.into_iter().chain(key));
     Settings { origins, ..settings }
 }

@@ -49,6 +49,9 @@ fn a_new_key_is_required_and_differs_from_the_old_one() {
     assert!(error.contains("--new-key-file"), "{error}");
     let same = folder.succeed("rotate-key --new-key-file ameles-data/master.key");
     assert!(same.contains("already has this key"), "{same}");
+    std::fs::write(folder.path("bad.key"), "no key").expect("written");
+    let error = folder.fail("rotate-key --new-key-file bad.key", 2);
+    assert!(error.contains("--new-key-file") && error.contains("bad.key"), "{error}");
     folder.succeed("migrate --prepare --capacity 2MiB");
     let error = folder.fail("rotate-key --new-key-file new.key", 2);
     assert!(error.contains("migrate --cancel"), "{error}");
