@@ -148,7 +148,7 @@ impl FromStr for Setting {
     fn from_str(given: &str) -> Result<Self, String> {
         let (key, value) = given
             .split_once('=')
-            .ok_or_else(|| format!("{given} is no setting: write KEY=VALUE, such as top=12"))?;
+            .ok_or_else(|| format!("{given} is not a setting: write KEY=VALUE, such as top=12"))?;
         match key {
             "z" => sizes(value).map(Setting::Sizes),
             "hits" => match HITS.iter().find(|(name, _)| *name == value) {
@@ -158,14 +158,14 @@ impl FromStr for Setting {
             _ => {
                 let Some((_, known, min, max)) = KEYS.iter().find(|(name, ..)| *name == key) else {
                     let names = KEYS.map(|(name, ..)| name).join(", ");
-                    return Err(format!("{key}={value} is no setting: choose z, hits, {names}"));
+                    return Err(format!("{key}={value} is not a setting: choose z, hits, {names}"));
                 };
-                let number = value.parse().map_err(|_| format!("{key}={value} is no whole number"))?;
+                let number = value.parse().map_err(|_| format!("{key}={value} is not a whole number"))?;
                 if !(*min..=*max).contains(&number) {
                     return Err(format!("{key}={value} is out of range: choose {min} to {max}"));
                 }
                 if *known == Key::Block && !number.is_power_of_two() {
-                    return Err(format!("{key}={value} is no power of two: choose 64, 128, 256 and so on"));
+                    return Err(format!("{key}={value} is not a power of two: choose 64, 128, 256 and so on"));
                 }
                 Ok(Setting::Number(*known, number))
             }
@@ -176,7 +176,7 @@ impl FromStr for Setting {
 /// Reads such as 10-15:1,16-18:2,19:3.
 fn sizes(value: &str) -> Result<Vec<(u32, u32, u32)>, String> {
     let wrong =
-        || format!("z={value} is no list of levels and sizes: write for example 10-15:1,16-18:2,19:3");
+        || format!("z={value} is not a list of levels and sizes: write for example 10-15:1,16-18:2,19:3");
     let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
     let range = |text: &str| {
         let (levels, size) = text.split_once(':').ok_or_else(wrong)?;

@@ -17,14 +17,13 @@ pub enum Error {
     Userfaultfd(#[from] UserfaultfdError),
     /// SIGBUS cannot be delivered.
     #[error(
-        "this thread blocks SIGBUS, by which the in-thread trap learns of faults: unblock it, or choose the handler \
-         thread"
+        "this thread blocks SIGBUS, which the in-thread trap needs: unblock SIGBUS, or choose the handler thread"
     )]
     SigbusBlocked,
     /// SIGBUS is delivered to another handler.
     #[error(
-        "the handler of SIGBUS was replaced since the first region was made: install yours before, it is called for \
-         whatever is not the pager's; or choose the handler thread"
+        "the handler of SIGBUS was replaced since the first region was made: install your handler before that (the \
+         pager passes every other SIGBUS on to it), or choose the handler thread"
     )]
     SigbusReplaced,
     /// All places of regions with the in-thread trap are in use.

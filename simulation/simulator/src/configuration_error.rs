@@ -1,4 +1,4 @@
-//! The reasons why there is no such machine.
+//! The reasons why a machine is refused.
 
 use crate::small_tree::SmallTreeError;
 use ameles_core::schemes::freecursive::FreecursiveParametersError;
@@ -9,7 +9,7 @@ use ameles_processor::cache::CacheShape;
 /// The longest T, in cycles or instructions: three milliseconds in cycles.
 pub(crate) const MAX_REST: u64 = 10_000_000;
 
-/// The reason why there is no such machine.
+/// The reason why a machine is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigurationError {
     /// The tree is refused.
@@ -55,7 +55,7 @@ pub enum ConfigurationError {
     NoInstructions,
     /// Sizes are given for levels that are not in memory.
     #[error(
-        "levels {first} to {last} are no levels in memory: choose some of {top} to {leaf_level}, the higher number last"
+        "levels {first} to {last} are not a range of levels in memory: choose two of {top} to {leaf_level}, the lower one first"
     )]
     SizedLevels {
         /// The first level of the range.

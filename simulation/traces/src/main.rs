@@ -53,7 +53,7 @@ struct RecordArgs {
     /// Record only this program (may be given several times)
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Keep the digests, and the short traces, in this folder: the crate's own
+    /// Write the digests and the short traces into this folder too, which is the crate's own
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
     /// The folder of the traces

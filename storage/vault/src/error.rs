@@ -34,7 +34,8 @@ pub enum VaultError {
     },
     /// The master key is not the key of this vault.
     #[error(
-        "the key does not open this vault: it was made with another key or passphrase, or its key was changed since"
+        "the key does not open this vault: the vault was made with another key or passphrase, or its key was changed \
+         since"
     )]
     WrongKey,
     /// The store and the trusted folder belong to different vaults.

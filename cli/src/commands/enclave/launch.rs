@@ -51,8 +51,8 @@ pub(super) struct LaunchFlags {
     /// plain, detworam, eager, parallel, eager-parallel, path or opam
     #[arg(long, value_name = "SCHEME", default_value_t = Scheme::DetWoOram)]
     pub(super) scheme: Scheme,
-    /// Pages that each write of detworam, eager and their parallel forms refreshes: a larger K needs less memory and
-    /// more work [default: 3]
+    /// The number of pages that a write refreshes, in detworam, eager and their parallel forms: a larger K needs less
+    /// memory and more work [default: 3]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub(super) k: Option<u64>,
     /// Harts that seal and open the pages of a fault in parallel (parallel and eager-parallel) [default: 2]

@@ -38,8 +38,8 @@ pub(super) struct Paging {
     /// is free, else detworam
     #[arg(long, value_name = "SCHEME", default_value_t = default_scheme())]
     pub(super) scheme: Scheme,
-    /// Pages that each write of detworam, eager and their parallel forms refreshes: a larger K needs less memory and more
-    /// work
+    /// The number of pages that a write refreshes, in detworam, eager and their parallel forms: a larger K needs less
+    /// memory and more work
     #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub(super) k: u64,
     /// aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 or aegis-256x4
