@@ -223,7 +223,7 @@ pub const SCHEMES: [SchemeInfo; 16] = [
 /// Creates the scheme of a name.
 ///
 /// # Errors
-/// There is no such scheme, or it cannot have this size; the text says what to do.
+/// The scheme is unknown, or cannot have this size, batch or position map. The text says what to do.
 pub fn make(name: &str, setting: Setting) -> Result<Instance, String> {
     let known = || SCHEMES.map(|scheme| scheme.name).join(", ");
     let scheme = SCHEMES.iter().find(|scheme| scheme.name == name);

@@ -217,7 +217,7 @@ fn python_is_missing() -> Option<Prerequisite> {
 }
 
 fn go_is_missing() -> Option<Prerequisite> {
-    // The client is built in each run, the server once.
+    // The client is built in each run, and the server is built once.
     let is_built = versitygw_path().is_ok_and(|path| path.exists());
     let steps: &'static [Step] =
         if is_built { &[Step::Clients] } else { &[Step::Clients, Step::Compatibility] };

@@ -1,8 +1,8 @@
 //! Compares the computed bound of Ring ORAM's stash with simulations under a scan, hot sets and random reads. It uses
 //! the parameters that are planned for many capacities, trusted shares and largest batches. For each plan it prints the
-//! log2 of the probability of an emergency eviction in two ways: as it is computed; and from the exact distribution of
-//! the blocks that wait and the measured excess, continued as a straight line. The second is not a proof, and too high
-//! if there are few samples. It fails if the computed one is above -80, or at an emergency. It also fails if any
+//! log2 of the probability of an emergency eviction, computed in two ways. The first is the bound. The second uses the
+//! exact distribution of the blocks that wait and the measured excess, continued as a straight line. It is not a proof,
+//! and too high if there are few samples. It fails if the bound is above -80, or at an emergency. It also fails if any
 //! excess, or any number of blocks, was seen more often than computed.
 //!
 //!     cargo run --release -p ameles-core --example stash_sweep -- [accesses] [largest log2 of the capacity]

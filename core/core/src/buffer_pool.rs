@@ -35,7 +35,8 @@ impl Buffers {
     }
 }
 
-/// The smallest room of those that are large enough, or else the largest: small requests do not make every room large.
+/// The smallest room that is large enough, or the largest room if none is. So small requests do not make every room
+/// large.
 pub fn best_fit(rooms: impl Iterator<Item = usize> + Clone, bytes: usize) -> Option<usize> {
     let large_enough = rooms.clone().enumerate().filter(|(_, room)| *room >= bytes);
     let best = large_enough.min_by_key(|(_, room)| *room);

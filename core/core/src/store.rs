@@ -56,8 +56,8 @@ pub trait Store {
     fn prefetch(&self, _from: &[Slot]) {}
 }
 
-/// Buckets of one slot each, and their new contents: `to[0]` gets the first page of `pages`, `to[1 + i]` the contents
-/// of slot `from[i]`. The rest of `pages` is scratch; there are as many pages as buckets.
+/// Buckets of one slot each, and their new contents: `to[0]` gets the first page of `pages`, and `to[1 + i]` gets the
+/// contents of slot `from[i]`. The rest of `pages` is scratch; there are as many pages as buckets.
 #[derive(Debug)]
 pub struct PageMoves<'a> {
     /// The slots that are read.

@@ -1,5 +1,5 @@
-//! A thread's share of a job: a range of parts. Its owner takes parts from the front, other threads from the back. The
-//! lane also holds the state of its owner's sleep.
+//! A thread's share of a job: a range of parts. Its owner takes parts from the front, and other threads take parts from
+//! the back. The lane also holds the state of its owner's sleep.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 

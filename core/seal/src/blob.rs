@@ -1,8 +1,9 @@
 //! Sealing of whole byte strings: checkpoints, rows, headers.
 //!
 //! A blob is a header (magic, format, cipher, salt) and chunks. Each chunk is sealed with its number and a flag for the
-//! last one. So chunks cannot be dropped, added or reordered. The key is fresh for every blob, from the master key, the
-//! purpose, the salt, the rest of the header and the blob's name; a blob does not open under another name.
+//! last one. So chunks cannot be dropped, added or reordered. The key is fresh for every blob: it is derived from the
+//! master key, the purpose, the salt, the rest of the header and the blob's name. A blob does not open under another
+//! name.
 //!
 //! A blob's length reveals its text's length. A caller that has to hide the length pads the text.
 

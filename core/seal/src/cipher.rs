@@ -75,7 +75,8 @@ impl FromStr for Cipher {
 
 /// A cipher with its key, expanded once. Neither `seal` nor `open` allocates.
 ///
-/// Keys are wiped when dropped, except in ring, which keeps its expanded keys private and does not wipe them.
+/// Keys are wiped when dropped, except those in the crate `ring`, which keeps its expanded keys private and does not
+/// wipe them.
 pub struct CipherKey {
     inner: Inner,
 }

@@ -9,10 +9,10 @@
 //! sealed  = salt ‖ plain sealed under the key HMAC-SHA256(root, salt), with place as its nonce
 //! ```
 //!
-//! A copy of the process has the same sub-keys and counters. Its salts differ as soon as `fresh` does; and if its
-//! `fresh` is the same too, as soon as its plaintext differs. Two texts shorter than 4 GiB have the same digest with a
-//! probability below 2^-75 (GHASH and Poly1305 are universal hashes; of AEGIS's tag it is assumed), and the digest
-//! never leaves the process. With all three the same, the sealed bytes are the same, and nothing else is revealed.
+//! A copy of the process has the same sub-keys and counters. Its salts differ as soon as `fresh` or the plaintext
+//! differs. Two texts shorter than 4 GiB have the same digest with a probability below 2^-75: GHASH and Poly1305 are
+//! universal hashes, and AEGIS's tag is assumed to be one. The digest never leaves the process. With all three the
+//! same, the sealed bytes are the same, and nothing else is revealed.
 
 use crate::cipher::{Cipher, CipherKey, Forged, TAG_BYTES};
 use crate::derive::{DerivedKey, expand};

@@ -1,4 +1,4 @@
-//! Libraries of simulated RTL: Verilator translates a configuration to C++, the C++ compiler builds a library from
+//! Libraries of simulated RTL: Verilator translates a configuration to C++, and the C++ compiler builds a library from
 //! it. Builds are cached under a name derived from sources and configuration.
 
 use crate::configuration::Configuration;

@@ -145,7 +145,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Memory that was never written. It answers with junk where it was not.
+    /// Memory that was never written. A read of bytes that were not written returns junk.
     pub fn new(beat_bytes: usize, pace: Pace, faults: Faults, seed: u64) -> Self {
         Memory {
             beat_bytes: beat_bytes as u64,

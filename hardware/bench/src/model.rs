@@ -13,8 +13,9 @@ pub struct BucketCost {
 }
 
 impl BucketCost {
-    /// The cost by the model: Path ORAM reads and writes its bucket each time. RAW ORAM reads it and writes the
-    /// header, and each A accesses reads and writes it; it decrypts headers, and bodies in evictions only.
+    /// The cost by the model. At each access Path ORAM reads and writes its bucket. RAW ORAM reads the bucket and
+    /// writes its header, and once in A accesses it reads and writes the whole bucket. It decrypts headers, and bodies
+    /// in evictions only.
     pub fn modelled(configuration: &Configuration) -> Self {
         let blocks = f64::from(configuration.blocks_per_bucket);
         let bucket = 2.0 * (blocks + 1.0);

@@ -21,7 +21,7 @@ pub struct FaultTimes {
     pub crypto: Duration,
     /// The time in copies of sealed pages, in a fault or between them; only if it was metered.
     pub copying: Duration,
-    /// The time in both in the second process, all the while; only if it was metered.
+    /// The time in ciphers and copies in the second process; only if it was metered.
     pub second_process: Duration,
     /// The threads that shared the work of a fault.
     pub threads: u64,

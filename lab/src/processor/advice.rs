@@ -1,5 +1,4 @@
-//! The reasons why there is no such machine, in the names of the options: those of `--set`, and `--levels` and
-//! `--pace`.
+//! The reasons why a machine is refused, in the names of the options: `--levels`, `--pace`, and those of `--set`.
 
 use ameles_core::range::OutOfRange;
 use ameles_core::schemes::freecursive::FreecursiveParametersError;

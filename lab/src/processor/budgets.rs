@@ -1,5 +1,5 @@
-//! The best oblivious controller that fits a budget of bytes on chip: improvements of Baseline one after the other, each
-//! with as much of the tree top, the PLB and the positions as fits.
+//! The best oblivious controller that fits a budget of bytes on chip. It takes improvements of Baseline one after the
+//! other, each with as much of the tree top, the PLB and the positions as fits.
 
 use super::error::ProcessorError;
 use super::figures::{RunSet, mean_speed};
@@ -118,8 +118,8 @@ fn named(scheme: String, configuration: Configuration) -> Result<NamedConfigurat
     NamedConfiguration::new(scheme, Machine::with_room(Configuration { pace: Pace::Free, ..configuration }))
 }
 
-/// The machine with a quarter of the budget for positions at most, half of it for the PLB, and as many levels of the
-/// tree top as the rest has room for. `None` if nothing fits.
+/// The machine with at most a quarter of the budget for positions, and half of it for the PLB. The rest is for as many
+/// levels of the tree top as it has room for. `None` if nothing fits.
 fn fit(machine: &Configuration, budget: u64) -> Option<Configuration> {
     let bytes = |machine: &Configuration| OnChipBytes::of(machine).ok();
     let mut fitted = machine.clone();

@@ -13,8 +13,8 @@ use std::ops::{Range, RangeInclusive};
 /// Heights of trees.
 pub(super) const LEVELS: RangeInclusive<u32> = 11..=26;
 
-/// The levels in memory of a tree that is lower than the authors' of 24 levels, ten of which are on chip: paths are as
-/// long as there, and buckets keep their distance from the leaves. One level at least is on chip.
+/// The levels in memory of a tree that is lower than the authors', which has 24 levels, ten of them on chip. So paths
+/// are as long as theirs, and buckets keep their distance from the leaves. One level at least is on chip.
 const LEVELS_IN_MEMORY: u32 = 14;
 
 /// The maximum clock of a memory in MHz: that of the processor.

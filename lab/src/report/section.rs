@@ -40,7 +40,7 @@ pub enum Piece {
     Picture(Picture),
 }
 
-/// A table. The first cell of a row holds text, the others numbers.
+/// A table. The first cell of a row holds text, and the other cells hold numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sheet {
     /// The sheet's name in file names: small letters and hyphens.

@@ -98,7 +98,7 @@ fn run_oblivistore(
     })
 }
 
-/// Randomness for the partitions and for each of them.
+/// Randomness for the choice of partitions, and for each partition.
 fn randomness(trial: &Trial<'_>) -> impl FnMut() -> ChaCha12Rng {
     let (first, mut stream) = (trial.random(), 0);
     move || {

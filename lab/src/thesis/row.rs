@@ -20,7 +20,7 @@ pub struct Row {
     pub workload: String,
     /// The scheme.
     pub scheme: &'static str,
-    /// The name under which the thesis prints it, if it does.
+    /// The name under which the thesis prints this row, if it has the row.
     pub printed: Option<&'static str>,
     /// The block size in KiB; none for whole objects.
     pub block_kib: Option<u64>,

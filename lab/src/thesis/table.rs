@@ -92,9 +92,9 @@ fn accesses(scheme: &str, rows: &[Row], printed: &Published) -> Sheet {
     sheet
 }
 
-/// Returns the accesses of a printed run, and for each of them GETs, PUTs, blocks down and blocks up. They follow
-/// from the bytes. Ring ORAM reads a block of each bucket of a path without writing it; it writes all else that it
-/// reads. CURIOUS writes what it reads, and a block of its log.
+/// Returns the accesses of a printed run, and for each access the GETs, PUTs, blocks down and blocks up. They follow
+/// from the bytes. Ring ORAM reads a block of each bucket of a path without writing it, and writes everything else that
+/// it reads. CURIOUS writes what it reads, and a block of its log.
 fn printed_accesses(
     scheme: &str,
     kib: u64,

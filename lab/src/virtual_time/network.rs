@@ -42,11 +42,13 @@ pub enum RequestKind {
 
 /// A link in use.
 ///
-/// Payload waits in a queue for the bandwidth of its direction, first come, first served. Latencies overlap. Requests
-/// and answers without payload do not wait in the queue. A request that finds no room waits for the earliest answer.
+/// Payload waits in the queue of its direction for bandwidth, first come, first served. Requests and answers without
+/// payload do not wait there. Latencies overlap. While `in_flight` requests are in flight, the next one waits for the
+/// earliest answer.
 ///
-/// The instant of an answer is known when its request is sent: later requests never overtake earlier ones in a queue. A
-/// request that carries payload down carries none up, and the store takes the same time for each of them.
+/// The instant of an answer is known when its request is sent, because later requests never overtake earlier ones in a
+/// queue. No request carries payload in both directions, and the store takes the same time for all that carry it in the
+/// same direction.
 #[derive(Debug)]
 pub struct Network {
     model: LinkModel,
@@ -115,8 +117,8 @@ impl Network {
     }
 }
 
-/// Reserves the line for a transfer that is ready at an instant, and returns that at which its last byte is on the
-/// way.
+/// Reserves the line for a transfer that is ready at an instant and takes this long. Returns the instant at which its
+/// last byte is sent.
 fn transfer(free_at: &mut Duration, ready: Duration, server_time: Duration) -> Duration {
     if server_time.is_zero() {
         return ready;

@@ -35,8 +35,8 @@ pub struct StoreShape {
     pub real: Layout,
     /// The number of bytes that sealing adds to a slot.
     pub sealing_bytes: u64,
-    /// True if every bucket counts as written from the beginning. Otherwise no request is sent for one that was never
-    /// written, as below Ameles's sealing layer.
+    /// True if every bucket counts as written from the beginning. If false, no request is sent for a bucket that was
+    /// never written, as below Ameles's sealing layer.
     pub filled: bool,
     /// The mapping to requests.
     pub requests: Requests,

@@ -16,7 +16,7 @@ use std::ops::Range;
 pub(crate) struct Extents {
     /// The extents by their first addresses. No two overlap.
     extents: BTreeMap<usize, Extent>,
-    /// The first addresses of those that have pages, by the first page.
+    /// The first addresses of the extents that have pages, by the first page.
     by_page: BTreeMap<u64, usize>,
     free: IntervalSet,
     free_pages: usize,

@@ -5,8 +5,9 @@
 //! page by page, with a key for this transfer only. The child opens them, writes them through its own scheme, and then
 //! drops all of its parent's state. So the two share neither key, nor nonce, nor slot.
 //!
-//! An observer of the untrusted memory sees the `fork`, and the number of transferred pages: as many as the parent's
-//! scheme was ever given, or all pages if that is less. The observer learns neither which pages, nor their contents.
+//! An observer of the untrusted memory sees the `fork`, and the number of transferred pages. It is the number that the
+//! parent's scheme was ever given, or all pages if that is less. The observer learns neither which pages, nor their
+//! contents.
 //!
 //! [`Region::fork`] does all of it. A caller whose `fork` is called elsewhere calls the steps:
 //! [`Region::prepare_fork`], [`Region::before_fork`], and after it [`Region::after_fork_in_parent`] with

@@ -1,5 +1,5 @@
-//! A set of numbers (addresses, pages) stored as runs. Two runs never overlap and never touch: inserting what is in the
-//! set, or removing what is not, changes nothing.
+//! A set of numbers (addresses, pages), stored as runs. Two runs never overlap and are never adjacent. Inserting what
+//! is in the set, or removing what is not, changes nothing.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

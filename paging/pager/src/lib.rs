@@ -1,5 +1,5 @@
-//! Oblivious demand paging: a region of memory with a few resident pages, the rest behind an oblivious RAM in untrusted
-//! memory.
+//! Oblivious demand paging: a region of memory with a few resident pages. The other pages are in untrusted memory,
+//! behind an oblivious RAM.
 //!
 //! - [`fault`]: the handling of a page fault, over any scheme and any platform. It needs no operating system.
 //! - [`fault_path_builder::FaultPathBuilder`]: a scheme by its name, over sealing and under a fault path. It needs none either.

@@ -2,7 +2,7 @@
 
 use libc::c_void;
 
-/// The room in a block in bytes, by the word that dlmalloc keeps before each block: its size with three flags.
+/// The room in a block, in bytes. The word that dlmalloc keeps before each block has the block's size and three flags.
 ///
 /// # Safety
 /// `at` is a live block of one of the two heaps.

@@ -30,7 +30,7 @@ struct ReportPage {
     children: AtomicU64,
     /// Children by `fork`, which are paged too, and their children.
     forks: AtomicU64,
-    /// The number of faults of those that have ended.
+    /// The number of faults of the forks that have ended.
     faults_of_forks: AtomicU64,
     /// The evictions of the forks.
     evictions_of_forks: AtomicU64,

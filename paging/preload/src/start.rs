@@ -85,10 +85,10 @@ struct Extras {
     watcher: Option<Arc<FaultReporter>>,
 }
 
-/// Options of the region as `name=value`, joined by commas. Options that are not named have the values of
-/// [`Options::new`], and the region has as many pages as fit the untrusted memory. `warm` and `faults` say which faults
-/// are counted. `meter` says that ciphers and copies are timed. `report` is the descriptor of the page for the figures,
-/// and `watch` that of the socket of a watcher.
+/// Reads the options of the region: `name=value`, joined by commas. Options that are not named have the values of
+/// [`Options::new`]. The region has as many pages as fit the untrusted memory. `warm` and `faults` choose the faults
+/// that are counted. With `meter`, ciphers and copies are timed. `report` is the descriptor of the page for the
+/// figures. `watch` is the descriptor of a watcher's socket.
 fn options(text: &str, extras: &mut Extras) -> Result<Options, String> {
     let mut options = Options::new(0);
     // `ameles` keeps the other ends open as long as the program runs.

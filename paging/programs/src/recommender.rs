@@ -1,8 +1,8 @@
 //! `recommender`: learns preferences of users from ratings, and recommends items. Represents machine learning.
 //!
-//! Collaborative filtering by matrix factorisation (Koren, Bell and Volinsky 2009). A rating is a sum: the mean, a bias
-//! of the user, a bias of the item, and the product of a row of the user with a row of the item. Stochastic gradient
-//! descent goes through the ratings in the order in which they came, which is as good as random.
+//! Collaborative filtering by matrix factorisation (Koren, Bell and Volinsky 2009). A rating is a sum of four terms.
+//! They are the mean, a bias of the user, a bias of the item, and the product of the user's row with the item's.
+//! Stochastic gradient descent goes through the ratings in the order in which they came, which is as good as random.
 
 mod ratings;
 

@@ -1,7 +1,7 @@
 //! Counts of commands and of time, and the energy computed from them.
 //!
-//! The formulas are those of Micron's technical note TN-41-01 ("Calculating memory system power for DDR3"), without
-//! power-down, which the model does not have, and without termination, which depends on the board.
+//! The formulas are those of Micron's technical note TN-41-01 ("Calculating memory system power for DDR3"). Power-down
+//! is left out, because the model has none. Termination is left out, because it depends on the board.
 
 use crate::command::{Command, Kind};
 use crate::specification::Specification;

@@ -8,7 +8,7 @@
 //! Under delayed remapping no line of the cache is in the tree, so `Ptr` points to the least recently used line of a
 //! set, dirty or clean. The steps read its PosMap blocks, and once they are on chip the line is remapped ahead. This is
 //! how the paper sketches it, and leaves it to future work. The extra table that it mentions has a line and its leaf
-//! for each set: with it the line leaves the cache without a path, for any contents of the PLB.
+//! for each set. With this table the line leaves the cache without a path, for any contents of the PLB.
 
 use ameles_core::types::Leaf;
 use ameles_processor::cache::Cache;

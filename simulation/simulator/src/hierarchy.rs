@@ -20,7 +20,7 @@ pub(crate) struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// The trees of a configuration, the main one with contents.
+    /// The trees of a configuration. The main tree has contents.
     pub(crate) fn over(
         configuration: &Configuration,
         mut parts: TreeParts,

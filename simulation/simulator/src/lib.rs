@@ -1,8 +1,8 @@
 //! An oblivious RAM controller between a simulated processor and simulated DRAM.
 //!
 //! A [`Machine`](machine::Machine) takes the misses of a program's first-level cache through a processor with its
-//! last-level cache; what misses there becomes paths of Freecursive ORAM, one at a time, and each path reads and
-//! writes its blocks in DRAM. The schemes are those of `ameles-core`, over a tree without payloads. A
+//! last-level cache. What misses there becomes paths of Freecursive ORAM, one at a time. Each path reads and writes its
+//! blocks in DRAM. The schemes are those of `ameles-core`, over a tree without payloads. A
 //! [`Configuration`](configuration::Configuration) selects their options.
 
 #![deny(unsafe_code)]

@@ -152,8 +152,8 @@ impl OramConfiguration {
         u32::try_from(u64::from(self.stash) + top_blocks).unwrap_or(u32::MAX)
     }
 
-    /// Returns whether another ORAM can begin with the same tree: one of the same shape, for the same blocks, which
-    /// has settled with as much room in its top and its stash.
+    /// Returns whether another ORAM can begin with the same tree. Its shape and its blocks must be the same, and it
+    /// must have settled with as much room in its top and its stash.
     pub fn has_tree_of(&self, other: &Self) -> bool {
         let tree = |oram: &Self| {
             let FreecursiveParameters { capacity, labels, trusted_positions, tree, .. } =
@@ -176,8 +176,8 @@ impl OramConfiguration {
         }
     }
 
-    /// The maximum of lines that an eviction reads of a path, with blocks of `block_lines`: those of Z slots of each
-    /// bucket of Ring ORAM, with its metadata, and all in the other schemes.
+    /// The maximum number of lines that an eviction reads of a path, with blocks of `block_lines`. In Ring ORAM these
+    /// are the lines of Z slots of each bucket, and of its metadata. In the other schemes these are all lines.
     pub(crate) fn lines_read_by_eviction(&self, tree: &BackendParameters, block_lines: u32) -> u64 {
         let lines = self.lines(tree, block_lines);
         let all = lines.iter().map(|lines| u64::from(*lines)).sum();

@@ -24,8 +24,8 @@
 //! gets it from the queue of writes.
 //!
 //! **Two requests of one block**: the second reads another path. The block has a new leaf as soon as the first request
-//! begins its visit, and by the second rule it is in the stash when the second one needs it. So each request reads one
-//! path of each tree, which was drawn for it alone.
+//! begins its visit. By the second rule the block is in the stash when the second request needs it. So each request
+//! reads one path of each tree, which was drawn for it alone.
 //!
 //! **What the trace shows**, if N requests are always in flight, dummies among them: each request reads three paths,
 //! which are uniform and independent. The cycle of each step follows from the rules above and from the memory, which

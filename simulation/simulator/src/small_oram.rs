@@ -59,7 +59,7 @@ impl TreeBackend for SmallOram {
 
 impl SmallOram {
     /// A small tree whose tags all belong to blocks of random pages, which are removed from the contents of the main
-    /// tree. It is empty if the main tree is empty, or if blocks come when the cache evicts them.
+    /// tree. It is empty if the main tree is empty, or if the small tree admits blocks only when the cache evicts them.
     pub(crate) fn draw(
         configuration: &SmallTreeConfiguration,
         saves_paths: bool,

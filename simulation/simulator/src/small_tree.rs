@@ -40,7 +40,7 @@ pub enum Admission {
     OnEviction,
 }
 
-/// The reason why there is no such small tree.
+/// The reason why a small tree is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SmallTreeError {
     /// The tree or its tags are refused.

@@ -1,7 +1,7 @@
 //! The plugin interface of QEMU, version 1, as in QEMU 7.2.
 //!
-//! QEMU calls [`qemu_plugin_install`] when it loads the plugin, and the callbacks that are registered there: for each
-//! block of instructions that it translates, for each access of memory, and at exit.
+//! QEMU calls [`qemu_plugin_install`] when it loads the plugin. This registers the callbacks for each block of
+//! instructions that QEMU translates, for each access of memory, and for the exit.
 #![allow(unsafe_code, reason = "a plugin is loaded by a C program and called by it")]
 
 use crate::recorder::{Progress, Recorder};

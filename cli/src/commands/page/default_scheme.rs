@@ -17,7 +17,7 @@ pub(super) fn default_scheme() -> Scheme {
     for_machine(processors, load)
 }
 
-/// The program needs one processor, and the second process another.
+/// The program needs one processor, and the second process needs another.
 fn for_machine(processors: usize, load: f64) -> Scheme {
     if load + 2.0 <= processors as f64 + LOAD_TOLERANCE { Scheme::EagerParallel } else { Scheme::DetWoOram }
 }

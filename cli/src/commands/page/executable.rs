@@ -1,4 +1,5 @@
-//! Checks before a program starts that a library can be preloaded into it: otherwise it would run unpaged.
+//! Checks before a program starts that a library can be preloaded into it. A program without the library would run
+//! unpaged.
 
 use anyhow::{Result, bail};
 use object::elf::{FileHeader32, FileHeader64, PT_INTERP};

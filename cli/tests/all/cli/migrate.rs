@@ -134,8 +134,8 @@ fn a_migration_that_is_killed_or_interrupted_continues_where_it_stopped() {
         let store = folder.path("ameles-data/untrusted-2");
         let before = newest_version(&store);
         let mut child = folder.command(line).spawn().expect("it starts");
-        // The number of writes in this opening: enough for the first record of progress, or for a batch. A quarter of the
-        // blocks come before the first record, and each block writes about one bucket.
+        // The number of writes in this opening: enough for the first record of progress, or for a batch. A quarter of
+        // the blocks are copied before the first record, and each block writes about one bucket.
         let enough = if name == Signal::KILL { 400 } else { 30 };
         while newest_version(&store) < (before.0 + 1, enough) {
             assert!(child.try_wait().expect("its state").is_none(), "it ended too early");

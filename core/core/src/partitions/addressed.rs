@@ -1,4 +1,4 @@
-//! Any scheme as a sub-ORAM: blocks have addresses of it while they are in the partition.
+//! Any scheme as a sub-ORAM: a block has an address of the scheme while it is in the partition.
 
 use super::sub_oram::SubOram;
 use crate::oram::{Access, Oram, OramError};
@@ -7,10 +7,11 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-/// A scheme whose addresses blocks come to and go from.
+/// A sub-ORAM over a scheme. A block gets a free address of the scheme when it is put in, and frees it when it is
+/// taken.
 ///
-/// **Costs**: a take is one access; a put is as many accesses as it has blocks at most, dummies included, and all
-/// pending steps of the scheme.
+/// **Costs**: a take is one access. A put is always `max_put_blocks` accesses, dummies included, and all pending steps
+/// of the scheme.
 pub struct Addressed<O> {
     oram: O,
     max_puts: usize,
@@ -23,7 +24,7 @@ struct Addresses {
 }
 
 impl<O: Oram> Addressed<O> {
-    /// An empty sub-ORAM over a scheme that was never used. A put brings at most this many blocks.
+    /// An empty sub-ORAM over a scheme that was never used. A put has at most `max_put_blocks` blocks.
     pub fn new(oram: O, max_puts: usize) -> Self {
         let free = (0..oram.capacity()).rev().map(BlockId).collect();
         Addressed { oram, max_puts, addresses: RefCell::new(Addresses { of: BTreeMap::new(), free }) }

@@ -1,14 +1,14 @@
 //! The tail bound of the eviction cache.
 //!
-//! Let no access be to a block that was accessed before, and let the sweep come to a random partition. Then arrivals at
-//! the cache, takes and evictions of the sweep are uniform over the m partitions and independent. A partition's part of
-//! the cache grows by one with probability `a = 1/m` at each access. A put takes up to e blocks off it with probability
-//! `b = a (1 + s)`, where s is the number of the sweep's evictions for each access. The part is geometric, `P(q = n) =
-//! (1 - r) r^n`, with `r = (1 - b + b r^e)((1 - a) r + a)`; and one block more with probability a where puts are late.
-//! Arrivals at different partitions are negatively associated, and so are missing puts. The parts are monotone in
-//! disjoint sets of them, so that Chernoff's bound is that of independent parts.
+//! Assume that no block is accessed twice, and that the sweep chooses partitions at random. Then arrivals at the cache,
+//! takes and evictions of the sweep are uniform over the m partitions and independent. The part of the cache that
+//! belongs to a partition grows by one with probability `a = 1/m` at each access. A put takes up to e blocks off it
+//! with probability `b = a (1 + s)`, where s is the number of the sweep's evictions for each access. The part is
+//! geometric, `P(q = n) = (1 - r) r^n`, with `r = (1 - b + b r^e)((1 - a) r + a)`. Where puts are late it has one block
+//! more with probability a. Arrivals at different partitions are negatively associated, and so are missing puts. The
+//! parts are monotone in disjoint sets of these variables, so that Chernoff's bound holds as for independent parts.
 //!
-//! For accesses that come back no proof is known to us: a partition that many blocks came to is taken from more often
+//! For repeated accesses to a block no proof is known to us: a partition that got many blocks is taken from more often
 //! later. The tests look at such sequences.
 
 use super::parameters::PartitionsParameters;

@@ -21,8 +21,8 @@
 //! one operation works on a partition at a time, so an access waits while one of its partitions is being written.
 //! Nothing else makes it wait.
 //!
-//! **Costs** of a batch of n: n takes, in parallel; a put for each, by [`step`](Oram::step) or before the next take of
-//! the same partition; and the puts of the sweep, by `step`.
+//! **Costs** of a batch of n accesses: n takes, in parallel. Each needs a put, by [`step`](Oram::step) or before the
+//! next take of the same partition. `step` also makes the puts of the sweep.
 //!
 //! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room on the
 //! trusted side. Then `step` puts the cached blocks of one partition more. This shows, and
@@ -156,8 +156,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         self.state.borrow().cache.len() + self.waiting.get()
     }
 
-    /// The maximum number of blocks that were ever on the trusted side: in the eviction cache, in sub-ORAMs, and in the
-    /// buffers of takes and puts, such as the buffers of a rebuild. Secret.
+    /// The maximum number of blocks that were ever on the trusted side. It includes the eviction cache, the blocks that
+    /// wait in sub-ORAMs, and the buffers of takes, puts and rebuilds. Secret.
     pub fn peak_blocks(&self) -> usize {
         self.peak.get()
     }
@@ -271,7 +271,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         Ok(())
     }
 
-    /// Puts cached blocks of a partition into it, until it has no room.
+    /// Puts the cached blocks of a partition into the partition, until it has no room.
     async fn put(&self, at: usize) -> Result<(), OramError<P::Error>> {
         let sub_oram = &self.partitions[at].sub_oram;
         let (mut blocks, mut payloads) = (Vec::new(), Vec::new());

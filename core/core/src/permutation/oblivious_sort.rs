@@ -7,8 +7,9 @@
 //!
 //! **What the trace shows**: nothing but the number of records, which is public.
 //!
-//! **Costs** of n records in runs of c: each record is read and written once for its run, and once for each of about
-//! (lg r)(lg r + 1) / 2 stages, r = n/c. A comparator takes a read and a write, one after the other.
+//! **Costs** of n records in r = n/c runs of c: each record is read and written once for its run. It is read and
+//! written again in each of about (lg r)(lg r + 1) / 2 stages. A comparator takes a read and a write, one after the
+//! other.
 
 use crate::store::Store;
 use crate::types::{Bucket, Slot};

@@ -56,7 +56,7 @@ pub struct RecursiveParameters {
     pub max_batch: u32,
 }
 
-/// The reason why there is no such recursive position map, and what to do about it.
+/// The reason why a recursive position map is refused, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum RecursiveMapError {
     /// X out of range.

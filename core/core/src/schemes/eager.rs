@@ -22,8 +22,8 @@
 //!
 //! **What waits for what.** An access and a step may be in flight together, as [`Oram`] defines.
 //!
-//! - A read never waits. While the buffer is being unloaded its pages are read from it: no slot is read while it is
-//!   being written. While it is being preloaded, all that it holds is also in the store.
+//! - A read never waits. While the buffer is being unloaded its pages are read from the buffer: no slot is read while
+//!   the slot is being written. While the buffer is being preloaded, all that it holds is also in the store.
 //! - A write (or a dummy) waits for the step in flight. Then it does the rest of unloading and preloading, in at most
 //!   one write and one read of the store.
 //! - A step waits for a write that is doing that, and then finds less to do, or nothing.

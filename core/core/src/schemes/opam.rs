@@ -25,8 +25,8 @@
 //! ```
 //!
 //! **What the trace shows** (adversary `Full`, and adversary `Snapshot` as well, since the slots that are read are
-//! written). The path of an access is uniform and independent, as in Path ORAM. **The slots are not**: a page that
-//! comes back soon is in the slot that was written last in its bucket, and every other choice depends on the places of
+//! written). The path of an access is uniform and independent, as in Path ORAM. **The slots are not**. A page that is
+//! accessed again soon is in the slot that was written last in its bucket. Every other choice depends on the places of
 //! pages. So the watcher tells pages that are used again from pages that are not, and follows pages as they move. Path
 //! ORAM does not show this, because it moves whole buckets. Ring ORAM does not either: it permutes a bucket at every
 //! writing, and reads no slot twice between two writings.
@@ -80,8 +80,8 @@ pub struct OpamParameters {
 }
 
 impl OpamParameters {
-    /// Z = 4, the smallest tree that is at most half full, batches of two (a page out, a page in), and a stash of 64
-    /// pages and a sixteenth of the capacity.
+    /// The default parameters: Z = 4, the smallest tree that is at most half full, and batches of two (a page out, a
+    /// page in). The stash has room for 64 pages and a sixteenth of the capacity.
     ///
     /// # Errors
     /// A capacity or a page size out of range.
@@ -271,8 +271,8 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         path
     }
 
-    /// The slot of a bucket that is moved: the slot of the wanted page; otherwise the slot of the page that can go
-    /// furthest down this path; otherwise an empty one; otherwise any.
+    /// Chooses the slot of a bucket that is moved. The first of these that exists is chosen: the slot of the wanted
+    /// page, the slot of the page that can go furthest down this path, an empty slot, any slot.
     fn choose(
         &self,
         state: &mut State<R>,

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
 use core::ops::Range;
 
-/// Words of 32 bits, and the places of those that changed since its owner last asked.
+/// Words of 32 bits, and the places of the words that changed since the owner last asked.
 #[derive(Clone, Debug, Default, BorshSerialize, BorshDeserialize)]
 pub struct WordTable {
     words: Vec<u32>,

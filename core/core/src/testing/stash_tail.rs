@@ -1,4 +1,4 @@
-//! Simulates the number of blocks on Ring ORAM's trusted side in the worst case: a full vault is read in a scan, and
+//! Simulates the number of blocks on Ring ORAM's trusted side in the worst case. A full vault is read in a scan, and
 //! evictions come as late as the schedule allows.
 
 use super::executor::Task;

@@ -76,8 +76,8 @@ pub struct StoreEvent {
     pub answered: bool,
 }
 
-/// A store over one that is ready at once, whose operations take a public time: more for more slots, and another one
-/// for each operation.
+/// A store over one that is ready at once. Its operations take a public time, which depends on the number of slots and
+/// on the operation's own number.
 pub struct SlowStore<'a, S> {
     inner: S,
     /// The store that records the requests.

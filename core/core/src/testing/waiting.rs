@@ -8,8 +8,9 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Counts how often the stash held this many blocks after the due work. The blocks of the ORAM have no bytes. The block
-/// that was unread longest is always read next. Four times the capacity is read first, to come to the steady state.
+/// Returns how often the stash held each number of blocks after the due work. The blocks of the ORAM have no bytes.
+/// Each access reads the block that was read least recently. Four times the capacity is read first, to reach the steady
+/// state.
 ///
 /// # Panics
 /// If the ORAM refuses or fails, or makes an emergency eviction.

@@ -52,7 +52,8 @@ impl Geometry {
         Geometry::new(leaf_level, top, vec![shape; levels], first_bucket)
     }
 
-    /// Refuses a block that cannot be in a bucket: it must be below the capacity, and the bucket on its path.
+    /// Refuses a block that cannot be in a bucket: its number must be below the capacity, and the bucket must be on its
+    /// path.
     ///
     /// # Errors
     /// [`OramError::Contradiction`].

@@ -124,7 +124,8 @@ fn sequences(seed: u64) -> (Vec<Request>, Vec<Request>, Vec<u32>) {
             Micros(at)
         })
         .collect();
-    // A few blocks again and again, some of them still in flight; and each block in turn, with dummies.
+    // The first sequence is a few blocks again and again, some of them still in flight. The second is each block in
+    // turn, with dummies.
     let few = (0..ACCESSES).map(|nth| Some(BlockId((nth as u64 * nth as u64 / 3) % 3)));
     let all = (0..ACCESSES).map(|nth| (nth % 7 > 0).then_some(BlockId(nth as u64 % BLOCKS)));
     let shown = (0..ACCESSES).map(|_| random.next_u32() % PARTITIONS).collect();
@@ -210,7 +211,8 @@ fn every_event_of_oblivistore_comes_at_the_same_instant_whatever_was_asked() {
 
 #[test]
 fn the_flaw_of_the_original_oblivistore_is_caught() {
-    // Before a rebuild it read as many slots of a level as there were blocks, where it had read many already.
+    // Before a rebuild ObliviStore read as many slots of a level as the level had blocks left, also when it had read
+    // many of its slots already.
     assert!(!oblivistore_is_oblivious!(Edit::EvictsOnlyReal, |oram| oram));
 }
 

@@ -70,10 +70,10 @@ impl PageCipher {
 
     /// Returns the most pages that one key seals; `None` if no bound is within reach.
     ///
-    /// Nonces do not limit it: they are counted, not drawn. For AES-GCM the block size does: after σ blocks an
-    /// adversary distinguishes it from randomness with an advantage of about σ²/2^129, here at most 2^-33 (2^48 blocks,
-    /// 4 PiB; 12 days at a page of 4 KiB every microsecond). ChaCha20, HMAC-SHA256 and AEGIS have no such bound below
-    /// 2^64 pages.
+    /// Nonces do not limit it: they are counted, not drawn. The block size limits AES-GCM: after σ blocks an adversary
+    /// distinguishes it from randomness with an advantage of about σ²/2^129. Here this is at most 2^-33, for 2^48
+    /// blocks or 4 PiB: 12 days at a page of 4 KiB every microsecond. ChaCha20, HMAC-SHA256 and AEGIS have no such
+    /// bound below 2^64 pages.
     pub fn max_pages(self, page_bytes: usize) -> Option<u64> {
         match self {
             // One more block each for the identity, for the lengths and for the mask of the tag.

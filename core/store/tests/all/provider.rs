@@ -97,7 +97,8 @@ async fn a_burst_refuses_requests_in_a_row_and_each_has_no_effect() {
         refused += u64::from(is_refused);
     }
     assert_eq!(store.control().counts().slowed_down, refused);
-    // A burst of 3.5 requests on average begins at a tenth of those that none refuses: about 260 of 1000.
+    // A tenth of the requests outside of a burst begin one, and a burst refuses 3.5 requests on average: about 260 of
+    // 1000.
     assert!((150..400).contains(&refused) && longest >= 6, "{refused}, {longest} in a row");
 }
 

@@ -105,7 +105,7 @@ fn no_path_is_read_before_both_keys_are_there() {
     assert_eq!(bench.memory().traffic().reads, []);
 }
 
-/// The key of tags must not replace the key of the pads. Otherwise that key would count as new after the next reset.
+/// The key of tags must not replace the key of the pads, which would then count as new after the next reset.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn keys_that_were_used_are_refused_after_every_reset_and_none_takes_their_place() {

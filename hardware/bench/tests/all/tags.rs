@@ -1,5 +1,5 @@
-//! Memory that lies about blocks with tags: no answer is wrong, and the controller stops when a requested block is
-//! not what was written last.
+//! Blocks with tags in a memory that lies. No answer is wrong, and the controller stops when a requested block is not
+//! what was written last.
 
 use super::setup::*;
 use ameles_hardware_bench::{BenchError, Configuration, Faults, GoldenFrontEnd, Mutant, Pace, Scheme};

@@ -24,7 +24,7 @@ use workload::{Measurement, Operation, Workload};
 const LINK_SHARE: f64 = 16.0;
 const ACCESS: BucketAccess = BucketAccess { bucket: "bench", key: "access", secret: "secret" };
 
-/// Runs the bench. `device` makes the gateway's device of a vault. Must not be called from within an asynchronous
+/// Runs the bench. `device` makes the gateway's device of a vault. The caller must not be within an asynchronous
 /// runtime.
 ///
 /// # Errors

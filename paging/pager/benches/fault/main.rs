@@ -1,6 +1,6 @@
 //! Faults and nothing else: every access of the program pages one page in and one out, and nothing is computed. Prints
-//! microseconds per fault for each scheme, cipher and trap, and a floor by arithmetic: the costs of the bare trap, the
-//! cipher and the copies in the same run, without bookkeeping.
+//! microseconds per fault for each scheme, cipher and trap, and a computed floor. The floor is the costs of the bare
+//! trap, the cipher and the copies in the same run, without bookkeeping.
 //!
 //! Rounds are interleaved. Every figure is the median of the rounds, and the minimum: on a busy machine, the minimum is
 //! the pager's cost without interference. Floors are computed from medians or minimums accordingly.

@@ -1,7 +1,8 @@
 //! Counters of a fault path. An observer of the faults sees all of them, except the soft faults
 //! and the number of pages that hold something.
 
-/// Counts since construction; times in nanoseconds by [`Frames::now`](super::frames::Frames::now), 0 without a clock.
+/// Counts since construction. Times are in nanoseconds by [`Frames::now`](super::frames::Frames::now), or 0 without a
+/// clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// The number of pages that were paged in through the scheme.

@@ -34,8 +34,9 @@ const EVICTIONS_PER_PINNED_RETRY: u32 = 8;
 
 /// A byte a page, and three queues. Nothing grows after construction, except while there are too many resident pages.
 pub(super) struct Resident {
-    /// The state of each page: its place, whether its contents were discarded while it was absent, whether it holds
-    /// anything, whether the scheme was ever given it, and whether it was all zeros when it was evicted.
+    /// The state of each page: its place and four bits. They say whether its contents were discarded while it was
+    /// absent, whether it holds anything, whether the scheme was ever given it, and whether it was all zeros when it
+    /// was evicted.
     pages: Box<[u8]>,
     /// The mapped pages, the oldest first, without the pinned ones.
     mapped: VecDeque<u32>,
@@ -49,7 +50,7 @@ pub(super) struct Resident {
     max_unmapped: usize,
     /// Empty frames.
     spare: Vec<usize>,
-    /// True if the number of resident pages follows the number of those that hold something.
+    /// True if the number of resident pages follows the number of pages that hold something.
     follows: bool,
     /// True once the limit was reached.
     has_been_full: bool,
@@ -108,7 +109,7 @@ impl Resident {
         full
     }
 
-    /// Lets the number of resident pages follow the number of those that hold something.
+    /// Lets the number of resident pages follow the number of pages that hold something.
     #[cfg(feature = "linux")]
     pub(super) fn enable_growth(&mut self) {
         self.follows = true;

@@ -25,11 +25,11 @@ impl Paging {
         self.state.is_retained()
     }
 
-    /// The parts of a locked region.
+    /// The state of a locked region.
     ///
     /// # Safety
-    /// The caller has it locked, or is in a child without other threads; and accesses none of its pages as long as it
-    /// has this.
+    /// The caller has locked the region, or is in a child without other threads. It accesses no page of the region
+    /// while it has this reference.
     #[expect(clippy::mut_from_ref, reason = "the caller promises to be alone")]
     pub(crate) unsafe fn retained_state(&self) -> &mut PagingState {
         // SAFETY: the caller promises it.

@@ -120,7 +120,7 @@ impl Frames for Pages {
     }
 
     fn may_exceed(&self) -> bool {
-        // In a signal handler nothing may be allocated; and no system call accesses such a region.
+        // In a signal handler nothing may be allocated. No system call accesses such a region.
         self.wake
     }
 

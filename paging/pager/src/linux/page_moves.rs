@@ -80,9 +80,8 @@ impl Userfaultfd {
                 Ok(()) => return Ok(MoveOutcome::Moved),
                 Err(Errno::BUSY) => return Ok(MoveOutcome::Held),
                 Err(Errno::NOENT) => return Ok(MoveOutcome::WasAbsent),
-                // A kernel of 2025 retries after it has moved the page, and finds it there. The place was empty
-                // before: if it is not now, it holds the page.
-                // SAFETY: only the caller uses the place.
+                // A kernel of 2025 retries after it has moved the page, and finds the page at its new place. The place
+                // was empty before: if it is not empty now, it holds the page. SAFETY: only the caller uses the place.
                 Err(Errno::EXIST) if unsafe { self.has_memory(place)? } => {
                     return if is_resident(page) {
                         Err(failed("UFFDIO_MOVE")(Errno::EXIST))

@@ -34,7 +34,8 @@ fn features(transcript: &Transcript) -> BTreeSet<Feature> {
 
 /// A naive Bayes classifier over these features.
 pub(crate) struct NaiveBayes {
-    /// The log likelihood ratios of secret 1 for each feature: if it is present, and if it is absent.
+    /// The log likelihood ratios of secret 1 for each feature: the first if the feature is present, the second if it is
+    /// absent.
     weights: BTreeMap<Feature, (f64, f64)>,
 }
 

@@ -93,8 +93,8 @@ fn streams(banks: &Specification, count: u64) -> Result<Vec<Stream>, DramError> 
     ])
 }
 
-/// The time of a stream in our model with some rules of DRAMsim3. A request takes a cycle to come into a bank's queue,
-/// which is one of those that are taken off DRAMsim3's time.
+/// The time of a stream in our model with some rules of DRAMsim3. A request takes a cycle to enter a bank's queue. This
+/// cycle is among the cycles that are subtracted from DRAMsim3's time.
 fn with_rules(rules: u8, memory: &Specification, steps: &[Step]) -> Result<u64, DramError> {
     const ALL: u8 = COMMAND_QUEUES | TURNS | FOUR_HITS | WRITES_OF_RANKS;
     const RAMULATOR: u8 = LONG_DRAINS | FIRST_READY | WRITES_OF_RANKS | TWO_BUSES;

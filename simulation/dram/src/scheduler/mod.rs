@@ -14,13 +14,13 @@
 //!
 //! 1. **Refreshes fall due.** In the cycles `k · batch · interval + rank · stagger`, for k = 1, 2, …, the rank gets
 //!    `batch` more pending refreshes. A rank with a pending one is *closed*: nothing but step 4a touches it.
-//! 2. **Requests enter the queues.** There is a queue of at most `read` reads and another of at most `write` writes.
-//!    Requests that have arrived (their cycle of submission is not later than this one) enter the queue of their
-//!    kind in the order of age while it has room; the rest wait outside it, and their number is not bounded. A read is
-//!    compared with the writes of its channel that are older than it and not yet issued, in the queue and outside: if
-//!    any is of the same burst, the read is *forwarded*. It takes no room, and is done in the next cycle.
+//! 2. **Requests enter the queues.** There is a queue of at most `read` reads and another of at most `write` writes. A
+//!    request has arrived if its cycle of submission is not later than this one. Arrived requests enter the queue of
+//!    their kind in the order of age while it has room. The rest wait outside it, and their number is not bounded. A
+//!    read is compared with the older writes of its channel that are not yet issued, in the queue and outside. If any
+//!    is of the same burst, the read is *forwarded*: it takes no room, and is done in the next cycle.
 //! 3. **The active queue is chosen.** A drain ends if `low` or fewer writes are queued, and begins if `high` or more
-//!    are. The write queue is active during a drain, and while no read is queued. Otherwise the read queue is
+//!    are. The write queue is active during a drain, and while no read is queued. At other times the read queue is
 //!    active.
 //! 4. **A command is chosen**: the first of these that may be issued in this cycle, or none.
 //!    While a command holds the command bus, none is chosen.
@@ -28,9 +28,9 @@
 //!      bank, from bank 0.
 //!    - b. For requests of the active queue, from the oldest: its read or write, if its row is open and its rank is
 //!      not closed. The request leaves the queue.
-//!    - c. For requests of the active queue, from the oldest, in ranks that are not closed: an activate of its row,
-//!      if its bank is precharged; a precharge, if its bank has another row open that no request of the active queue
-//!      wants.
+//!    - c. For requests of the active queue, from the oldest, in ranks that are not closed: an activate of its row, if
+//!      its bank is precharged. If its bank has another row open that no request of the active queue wants: a
+//!      precharge.
 //!
 //! So a page stays open until a request for another row of its bank closes it, or a refresh does. Requests of the
 //! queue that is not active neither open nor close rows. A refresh is forced: it waits for no request, and requests

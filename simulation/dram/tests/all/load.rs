@@ -163,8 +163,9 @@ fn refresh() -> impl Strategy<Value = Refresh> {
     )
 }
 
-/// The built-in memory, it in super-rows, it with queues that fill and refreshes that come often, random ones of one or
-/// two channels, such with bank groups, and the presets.
+/// The memories to test. There is the built-in memory as it is, in super-rows, and with queues that fill and frequent
+/// refreshes. There are random memories of one or two channels, with and without bank groups. And there are the
+/// presets.
 pub(crate) fn memories() -> impl Strategy<Value = Specification> {
     let usimm = Specification::usimm();
     let rows = usimm.clone().with_super_rows();

@@ -29,7 +29,7 @@ pub(super) struct PipelineState {
 }
 
 impl PipelineState {
-    /// The cycles by which it is later than it was before, if nothing else differs.
+    /// The cycles between an earlier state and this one, if nothing but the time differs.
     fn cycles_since(&self, before: &PipelineState, width: u64) -> Option<u64> {
         let turns = self.fetched - before.fetched;
         let cycles = turns / width;

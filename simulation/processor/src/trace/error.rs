@@ -77,7 +77,7 @@ pub enum TraceError {
         place(*record)
     )]
     Packed {
-        /// The record, counted from 1; 0 for the number of those that only warm the cache, which comes before.
+        /// The record, counted from 1. 0 is the number before the records, which counts those that only warm the cache.
         record: u64,
         /// The byte at which it begins, counted from 0, in what is unpacked.
         byte: u64,

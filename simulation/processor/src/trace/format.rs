@@ -67,7 +67,7 @@ impl FromStr for Format {
     }
 }
 
-/// The misses of a file, with the number of those that only warm the cache.
+/// The number of misses that only warm the cache, and all misses of the file.
 pub(super) type Misses = (u64, Box<dyn Iterator<Item = Result<Miss, TraceError>> + Send>);
 
 impl Format {

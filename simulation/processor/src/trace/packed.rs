@@ -3,8 +3,8 @@
 //! A file begins with [`MAGIC`]. The rest is compressed by gzip, which checks its length and its sum. The comment of
 //! the gzip may be a notice of the program and of the licences. The compressed part is numbers in LEB128. The first one
 //! counts the records that only warm the last-level cache: no instructions precede them. Then come the records, two
-//! numbers each: the instructions before the miss times two, plus one for a store; and the line less the line of the
-//! record before it, in zigzag.
+//! numbers each. The first is the number of instructions before the miss, times two, plus one for a store. The second
+//! is the line less the line of the record before it, in zigzag.
 
 use super::{Kind, MAX_LINE, Miss, TraceError};
 use crate::units::Line;

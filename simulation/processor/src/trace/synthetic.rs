@@ -36,7 +36,7 @@ pub struct Shape {
     pub seed: u64,
 }
 
-/// The reason why there is no such trace.
+/// The reason why a trace is refused.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ShapeError {
     /// The trace has no lines, or more than there are addresses or exact numbers of floating point.

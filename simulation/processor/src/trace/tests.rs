@@ -147,7 +147,8 @@ fn something_else_is_no_packed_trace() {
 #[test]
 fn fuzz_packed_trace() {
     bolero::check!().for_each(|bytes: &[u8]| {
-        // With a right beginning, so that what follows it is reached: as it is, and compressed.
+        // The bytes are read as they are, and after the magic, so that what follows it is reached: plain, and
+        // compressed.
         let mut records = packed::MAGIC.to_vec();
         let mut gzip = flate2::write::GzEncoder::new(&mut records, flate2::Compression::fast());
         std::io::Write::write_all(&mut gzip, bytes).unwrap();

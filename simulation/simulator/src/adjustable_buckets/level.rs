@@ -1,4 +1,4 @@
-//! The buckets of a level, their places, and the queue of those that may be lent.
+//! The buckets of a level, their places, and the queue of places that may be lent.
 
 use super::configuration::AdjustableConfiguration;
 use rand_chacha::ChaCha8Rng;
@@ -113,8 +113,8 @@ impl LevelState {
         }
     }
 
-    /// Takes what was not read out of a bucket that is about to be written, and its blocks into the stash. The places
-    /// that are read for that: those of its blocks, and of dummies up to Z.
+    /// Empties a bucket that is about to be written: its unread blocks go into the stash. Returns the places that are
+    /// read for that, which are the places of these blocks, and of dummies up to Z.
     pub(super) fn take_out(
         &mut self,
         bucket: u32,
@@ -184,7 +184,7 @@ impl LevelState {
         slots.filter(|(_, block)| *block != NO_BLOCK)
     }
 
-    /// Marks a place dead, whose slot was read or dropped. A bucket that had lent it has it back.
+    /// Marks a place as dead, because its slot was read or dropped. A bucket that had lent the place gets it back.
     fn release(&mut self, bucket: u32, place: u32) {
         let owner = place / self.own;
         if owner != bucket {

@@ -40,7 +40,7 @@ fn observed(
     observed
 }
 
-/// A second account of places, from what is visible alone.
+/// Computes the places a second time, from what is visible alone.
 struct Account {
     configuration: AdjustableConfiguration,
     levels: Vec<AccountedLevel>,
@@ -48,7 +48,7 @@ struct Account {
     evictions: u64,
     /// Buckets that are to be written now, in their order.
     due: VecDeque<(u32, u32)>,
-    /// Reads of borrowed places, of those that buckets with borrowed ones might show, and the variance.
+    /// The counted reads of borrowed places, their expected number, and the variance of that number.
     borrowed: f64,
     expected: f64,
     variance: f64,

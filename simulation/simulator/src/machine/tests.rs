@@ -269,8 +269,8 @@ fn background_evictions_make_room_and_come_at_the_rate() {
     }
 }
 
-/// Runs a program, and checks by a second account that every cycle of its paths follows from their leaves and the
-/// rate, and every tree from the pattern.
+/// Runs a program and computes its paths a second time. Every cycle must follow from their leaves and the rate, and
+/// every tree from the pattern.
 fn paths_at_their_rate(configuration: &Configuration, program_of: Program, misses: u64) -> Vec<VisiblePath> {
     let mut observed = Vec::new();
     machine(configuration).run(program(program_of, misses, 1), 0, |path| observed.push(path)).unwrap();
@@ -278,8 +278,7 @@ fn paths_at_their_rate(configuration: &Configuration, program_of: Program, misse
     observed
 }
 
-/// Returns whether the second account finds anything that does not follow from the leaves, the rate, the pattern and
-/// the schedule.
+/// Returns whether anything observed does not follow from the leaves, the rate, the pattern and the schedule.
 fn is_detected(configuration: &Configuration, observed: &[VisiblePath]) -> bool {
     let (mut timer, mut last) = (PathTimer::new(configuration).unwrap(), LastPath::default());
     let cycles_follow = observed.iter().all(|path| {

@@ -1,8 +1,8 @@
 //! The state of a tree after many accesses, drawn directly: a tree of gigabytes would take longer to fill by accesses
 //! than all runs together.
 //!
-//! A block is put into its path when it is accessed, and sinks whenever a path is written back that shares more levels
-//! with its own than it has sunk. After `a` paths it could be as deep as the longest prefix that `a` random paths share
+//! A block is put into its path when it is accessed. It sinks when a written path shares more levels with the block's
+//! path than the block has sunk. After `a` random paths it is as deep as the longest prefix that one of them shares
 //! with its own, if there was room. So the blocks are placed by their age, the oldest first, each as deep as its age
 //! and the free slots allow. Returns the blocks that find no room below the trusted levels.
 //!
@@ -252,8 +252,7 @@ impl EvictionModel {
         }
     }
 
-    /// The draws above which a block of this age is as deep as the leaves, and older ones are, too. It saves most
-    /// logarithms.
+    /// The draw above which this block and all older ones are as deep as the leaves. It saves most logarithms.
     fn leaf_bound(self, age: f64, leaf_level: u32) -> LeafBound {
         let age = 0.9 * age;
         let draw = match self {

@@ -268,7 +268,7 @@ impl Catalogue {
         }
     }
 
-    /// Replaces the expiry of a version by that of another one.
+    /// Replaces the expiry of one version by the expiry of another.
     fn set_expiry(&mut self, object_name: ObjectName, old: Option<&Object>, new: Option<&Object>) {
         let entry =
             |object: &Object| Some((object.details.delete_at?, object_name.clone(), object.version.order));

@@ -117,7 +117,7 @@ impl Connections {
     }
 
     /// Returns when there is room for another connection. If there is none, ends the connection that has been idle for
-    /// longest. May be dropped at any time.
+    /// longest. The future may be dropped at any time.
     pub(crate) async fn wait_for_room(&mut self) {
         loop {
             while self.tasks.try_join_next().is_some() {}

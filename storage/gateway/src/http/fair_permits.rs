@@ -1,7 +1,7 @@
 //! Permits that accounts share, so that none of them gets all.
 //!
-//! An account gets another permit only while at least a third as many stay free as it then holds. An account without a
-//! permit gets one as long as one is free.
+//! An account with permits gets another one only if the permits that are free afterwards are at least a third of its
+//! own. An account without a permit gets one as long as one is free.
 
 use crate::fair_share::leaves_room;
 use parking_lot::Mutex;

@@ -10,7 +10,7 @@ pub trait Listener: Send + 'static {
     /// A connection.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// Waits for the next connection, and returns it with its peer. May be dropped at any time.
+    /// Waits for the next connection, and returns it with its peer. The future may be dropped at any time.
     ///
     /// # Errors
     /// No connection can be accepted now.

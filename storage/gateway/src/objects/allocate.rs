@@ -1,7 +1,7 @@
 //! The allocator of blocks.
 //!
-//! The device hides where an object's blocks are, so the allocator only keeps lists short: it prefers one run that is
-//! long enough, and otherwise takes the longest runs first.
+//! The device hides where an object's blocks are, so only the number of an object's runs matters. The allocator prefers
+//! one run that is long enough. If there is none, it takes the longest runs first.
 
 use minicbor::{Decode, Encode};
 use parking_lot::Mutex;

@@ -21,8 +21,8 @@ use tokio_util::task::TaskTracker;
 pub struct Options {
     /// Size classes of new objects and parts. Existing ones keep theirs.
     pub padding: Padding,
-    /// The number of batches that one reader or writer has in flight, at least 1. A transfer holds at most this many
-    /// batches and one more in memory; a batch has [`Device::max_batch`] blocks.
+    /// The number of batches that one reader or writer has in flight, at least 1. A transfer holds at most one batch
+    /// more than that in memory. A batch has [`Device::max_batch`] blocks.
     pub window: usize,
     /// True if small objects share blocks. With padding they never do: each takes its class. They also do not if the
     /// table of rows is too small ([`Device::rows_bytes`]).

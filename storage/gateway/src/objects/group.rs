@@ -94,7 +94,8 @@ impl Group {
     /// Adds a change that was planned after those before it.
     pub(super) fn add(&mut self, next: Group) {
         self.changes.extend(next.changes);
-        // Of several rows of one key the last one wins: the newest of the new rows, the oldest of the old rows.
+        // Of several rows of one key the last one wins. This is the newest of the new rows, and the oldest of the old
+        // rows.
         self.new_rows.extend(next.new_rows);
         self.old_rows.splice(0..0, next.old_rows);
         self.growth = self.growth.saturating_add(next.growth);

@@ -134,7 +134,7 @@ impl Account {
     /// Makes the concatenated parts the object of the key, and frees the other parts. Touches no block.
     ///
     /// Completing the same parts again returns the same object, as long as it is the current one of its key or an old
-    /// version: clients ask again when they lost the answer.
+    /// version. Clients ask again when they lost the answer.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::NoParts`]; [`Error::InvalidPartOrder`];

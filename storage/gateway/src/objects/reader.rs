@@ -229,8 +229,8 @@ impl Source {
         }
     }
 
-    /// Returns the block to read. For bytes that wait in their row this is a dummy, so that they are not faster to read
-    /// than others.
+    /// Returns the block to read. Bytes that are still stored in their row need none: a dummy is read for them, so that
+    /// they are not faster to read than others.
     fn block(&self) -> u64 {
         match self {
             Source::Block(block) => *block,

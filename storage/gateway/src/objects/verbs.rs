@@ -64,8 +64,8 @@ impl Account {
         conditions.check(current.map(|object| &**object))
     }
 
-    /// Makes the written object the current one of a key, atomically: readers get the old object before, and the new
-    /// one after. A reader of the old one reads it to its end.
+    /// Makes the written object the current one of a key, atomically. A reader that began earlier reads the old object
+    /// to its end; later readers get the new one.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::MetadataTooLarge`]; the errors of the conditions; [`Error::OverQuota`];

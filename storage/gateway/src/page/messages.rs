@@ -47,7 +47,7 @@ pub struct StoreView {
     pub levels: Vec<Row>,
 }
 
-/// Sums since the vault was opened, or since the ORAM of a demonstration was switched; and gauges.
+/// Gauges, and sums since the vault was opened or the ORAM of a demonstration was switched.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Figures {
     /// The number of bytes of the requested blocks.

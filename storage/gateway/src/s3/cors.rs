@@ -1,8 +1,8 @@
 //! Pages of other sites (CORS): the rules of a bucket, the preflight request of a browser, and the headers of answers.
 //!
-//! A browser sends a preflight request without a signature. The rules are those of the bucket in the account whose key
-//! is in the URL or the head, and otherwise in the first account. A missing bucket gets the same answer as one without
-//! rules.
+//! A browser sends a preflight request without a signature. The account is the one whose key is in the URL or the head,
+//! or else the first account. The rules are those of the bucket in this account. A missing bucket gets the same answer
+//! as one without rules.
 
 use super::refusal::{bad_request, refusal};
 use super::settings::{get, set};

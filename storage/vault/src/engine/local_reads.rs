@@ -23,8 +23,8 @@ impl<U: Untrusted> Engine<U> {
     }
 
     /// Adds reads up to the public number of the step: one for each call, and one for each block that the written
-    /// buckets have room for. This number does not depend on how many of those blocks came from the disk. Returns an
-    /// error if a read of the step failed.
+    /// buckets have room for. This number does not depend on how many of those blocks were read from the disk. Returns
+    /// an error if a read of the step failed.
     pub(super) fn pad_reads(
         &self,
         input: &Input,

@@ -33,7 +33,7 @@ pub(crate) async fn predecessor_is_gone<B: Blobs>(
 }
 
 /// Records that the vault is open on this host; durable when this returns. An opening that must wait calls this only
-/// after its wait. Otherwise the next opening would not wait.
+/// after its wait: an earlier call would let the next opening serve without a wait.
 ///
 /// # Errors
 /// The errors of the disk.

@@ -11,8 +11,8 @@
 //! dummy. A read is answered when both vaults are done, like a write. So a client's next call does not come sooner
 //! after a read than after a write. The copier goes through the blocks in the order of their numbers, as many at a time
 //! as a batch holds, and takes turns with the clients. Its turns follow from the starts and ends of calls, which each
-//! watcher sees. So both watchers see the number of accesses and their times, as with a single vault; that there is a
-//! migration; and its progress. They do not see which blocks are accessed.
+//! watcher sees. So both watchers see the number of accesses and their times, as with a single vault. They also see
+//! that there is a migration, and its progress. They do not see which blocks are accessed.
 //!
 //! # What is the same in both
 //!
@@ -77,8 +77,8 @@ impl CopyProgress {
 pub struct MirroredVaults {
     old: Vault,
     new: Vault,
-    /// The lock between calls and the copier, in the order of arrival. Every call holds it shared, a batch of the
-    /// copier exclusively.
+    /// The lock between calls and the copier, in the order of arrival. Calls hold it shared, and batches of the copier
+    /// hold it exclusively.
     turns: Arc<RwLock<()>>,
     copied: Arc<AtomicU64>,
 }

@@ -90,8 +90,8 @@ pub(crate) async fn agree_on_header<U: VaultStore>(
     }
 }
 
-/// Checks that no other gateway has taken the vault over with the earlier key since a change of the key was interrupted
-/// here. The new header would lock that gateway out. A change claims the last epoch of the earlier key.
+/// Checks, after an interrupted change of the key, that no other gateway has taken the vault over with the earlier key.
+/// The new header would lock that gateway out. A change claims the last epoch of the earlier key.
 async fn check_not_displaced<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,

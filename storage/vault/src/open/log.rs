@@ -1,5 +1,5 @@
-//! The work of an opening on the journal in the store. Nothing in the journal may be newer than the state of the
-//! trusted disk. The opening ends the journals of earlier openings. Its own journal starts with the records of those
+//! Checks and continues the journal in the store when a vault is opened. Nothing in it may be newer than the state of
+//! the trusted disk. The opening ends the journals of earlier openings. It begins its own journal with their records
 //! that the store may lack.
 //!
 //! An interrupted opening may have left a batch and changes of rows on the trusted disk without their log object in the

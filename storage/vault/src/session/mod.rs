@@ -89,8 +89,8 @@ pub(crate) struct Session<U> {
     figures: Figures,
     startup: Startup,
     lease: Lease,
-    /// The caller that requested the end, and the number of the checkpoint before it. The session always ships another
-    /// one, because rows may have changed since.
+    /// The number of the checkpoint before the end was requested, and the caller that requested it. The session always
+    /// makes another one, because rows may have changed since. It ships it only if `ships_at_stop()`.
     closing: Option<(u64, Reply<Receipt>)>,
 }
 

@@ -163,8 +163,8 @@ impl Inner {
         }
     }
 
-    /// Reads a random slot among those with a payload, and opens it. It must open without error: whether a fault of the
-    /// disk stops the vault must not depend on the calls.
+    /// Reads and opens a random slot with a payload. An error counts as in a needed read: whether a fault of the disk
+    /// stops the vault must not depend on the calls.
     fn read_random(&mut self) {
         let drawn = {
             let map = self.map.lock().expect("no thread panics while it holds this lock");

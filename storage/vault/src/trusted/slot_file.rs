@@ -1,10 +1,10 @@
 //! The file of the stash's slots. It is created when a payload is first written.
 //!
-//! The file has a random name, which the database stores. So the file can be moved with the database to another folder
-//! without meeting that of another one.
+//! The file has a random name, which the database stores. So the two files can be moved to any folder, also to one with
+//! the slot file of another database.
 //!
-//! If steps read slots, the operating system is told to cache nothing of the file. Otherwise a slot that was read
-//! recently would be read faster, and more would be in memory than was intended.
+//! If steps read slots, the operating system is told to cache nothing of the file: a cached slot would be read faster,
+//! and the cache would take more memory than intended.
 
 use super::disk_reserve::DiskReserve;
 use super::folder_sync::{make_durable, sync_folder};

@@ -24,10 +24,11 @@
 //!         place towrite into path[i]
 //! ```
 //!
-//! `path[0]` is the stash with all blocks that belong above level `top` (see [`Stash`]), `path[1]` the bucket of level
-//! `top`. Blocks go down one at a time: that makes a small circuit. Here the trusted side computes in the clear, but
-//! the small stash over buckets of two stays. The reading up to the answer is on-line work ([`access`](Oram::access)),
-//! the evictions are off-line work ([`step`](Oram::step)). In between the path is **held** on the trusted side.
+//! `path[0]` is the stash with all blocks that belong above level `top` (see [`Stash`]), and `path[1]` is the bucket of
+//! level `top`. Blocks go down one at a time: that makes a small circuit. Here the trusted side computes in the clear,
+//! but the small stash over buckets of two stays. The reading up to the answer is on-line work
+//! ([`access`](Oram::access)), the evictions are off-line work ([`step`](Oram::step)). In between the path is **held**
+//! on the trusted side.
 //!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, the buckets of n paths
 //! that are not held. The paths are independent and uniform, as in Path ORAM. `step` reads those buckets of the next

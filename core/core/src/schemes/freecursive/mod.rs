@@ -22,9 +22,9 @@
 //!
 //! # Counters instead of positions (section 5)
 //!
-//! With [`PositionStorage::Counters`] a position is [computed](LeafFunction): PRF_K(a || c) mod 2^L, with the counter
-//! c of block a. A PosMap block holds a group counter GC of 64 bits and, for each of its X' blocks, an entry of β
-//! bits: a bit s and an individual counter IC. The table on the trusted side holds counters of 64 bits. With β = 14,
+//! With [`PositionStorage::Counters`] a position is [computed](LeafFunction): PRF_K(a || c) mod 2^L, with the counter c
+//! of block a. A PosMap block holds a group counter GC of 64 bits, and an entry of β bits for each of its X' blocks. An
+//! entry is a bit s and an individual counter IC. The table on the trusted side holds counters of 64 bits. With β = 14,
 //! a block of 64 bytes counts for 32 blocks, where it has room for 16 positions.
 //!
 //! ```text
@@ -46,9 +46,9 @@
 //! except with a probability below 2^-80 for each group remap. Should it happen, the others move at once, and count as
 //! [emergencies](Oram::emergencies). No block ever gets a counter twice.
 //!
-//! A caller that drives the lines calls [`remap_straggler`](FreecursiveOram::remap_straggler) before each of them.
-//! Every group has its turn then, and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without turns, line 11 ends
-//! in [`OramError::Backlogged`].
+//! A caller that drives the lines calls [`remap_straggler`](FreecursiveOram::remap_straggler) before each line. Every
+//! group has its turn then, and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without turns, line 11 ends in
+//! [`OramError::Backlogged`].
 //!
 //! # Tags (PMMAC, section 6)
 //!
@@ -64,22 +64,22 @@
 //! each counter that is used is the one that was written last, and with it no older block fits. A block of interest
 //! that was changed, exchanged, replayed or dropped ends in [`OramError::Contradiction`], and everything after it in
 //! [`OramError::Poisoned`]: no answer is wrong. **What is not detected**, as in the paper: changes of other blocks of a
-//! path, until one of them is the block of interest; changes of headers, except for the block and leaf of a block of
-//! interest; junk that fills the stash. Contents are not hidden. And the moment when it refuses tells a store that lies
-//! which block was of interest. A layer below that seals whole buckets prevents both.
+//! path, until one of them is the block of interest. Nor are changes of headers, except for the block and leaf of a
+//! block of interest. Nor is junk that fills the stash. Contents are not hidden. And the moment when it refuses tells a
+//! store that lies which block was of interest. A layer below that seals whole buckets prevents both.
 //!
-//! The bound: with q tags over payloads of ℓ blocks of AES, a forgery in v attempts succeeds with a probability of at
+//! The bound is for q tags over payloads of ℓ blocks of AES. A forgery in v attempts succeeds with a probability of at
 //! most about 5·(ℓ + 1)·q²/2^128 + v/2^128, plus the advantage of telling AES from a random permutation. That is 2^-29
 //! after 2^47 accesses with 64 bytes. The paper's tags have 80 bits.
 //!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses shows n·H paths one after the other, with H =
 //! [`paths_per_access`](FreecursiveParameters::paths_per_access). All pending steps of the tree are done before the
-//! next path is read. Path ORAM writes the path back, RAW ORAM its headers. In RAW and Ring ORAM, evictions follow the
-//! count of paths. In Ring ORAM, reshuffles follow the count of reads of a bucket. So what else shows follows from the
-//! paths. All are independent and uniform, if [every path is read](TrustedHits::ReadThePath); with the other options
-//! they are not. Computed positions are as good as the PRF. If a caller drives it line by line, the number of paths
-//! shows what the PLB held and which groups have stragglers. The caller must hide that, with paths at a fixed rate.
-//! Evictions because the stash is too full show, as with the tree alone.
+//! next path is read. Path ORAM writes the path back; RAW ORAM writes only its headers back. In RAW and Ring ORAM,
+//! evictions follow the count of paths. In Ring ORAM, reshuffles follow the count of reads of a bucket. So what else
+//! shows follows from the paths. All are independent and uniform, if [every path is read](TrustedHits::ReadThePath);
+//! with the other options they are not. Computed positions are as good as the PRF. If a caller drives it line by line,
+//! the number of paths shows what the PLB held and which groups have stragglers. The caller must hide that, with paths
+//! at a fixed rate. Evictions because the stash is too full show, as with the tree alone.
 //!
 //! **Costs** of an access: H times those of a batch of one access over the tree. The last one is off-line to the same
 //! extent. Over Path ORAM that is H round trips of a path each, and as many for writing them back. RAW ORAM writes only

@@ -231,8 +231,8 @@ impl FreecursiveParameters {
         AddressSpace::new(capacity, labels, trusted_positions).blocks()
     }
 
-    /// Returns the number of paths that an access shows: one for each level of PosMap blocks, that of the block, and
-    /// one for group remaps if there are counters in PosMap blocks.
+    /// Returns the number of paths that an access shows: one for each level of PosMap blocks, and one for the block.
+    /// Counters in PosMap blocks need one more, for group remaps.
     pub fn paths_per_access(&self) -> u32 {
         let maps = self.address_space().maps();
         let has_turn = maps > 0 && matches!(self.positions, PositionStorage::Counters { .. });

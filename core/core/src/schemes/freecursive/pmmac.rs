@@ -1,5 +1,5 @@
 //! PMMAC, PosMap MAC: Freecursive ORAM, section 6. A tag over a block, its counter and its payload detects a block that
-//! was changed, exchanged or replayed: the counter on the trusted side says which version was written last.
+//! was changed, exchanged or replayed. The counter on the trusted side says which version was written last.
 
 use super::counters::NEVER;
 use crate::types::BlockId;

@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// All groups are brought to the verge, and then one of each after the other over it.
+    /// The counters of all groups are nearly used up. Then one block of each group after the other uses them up.
     #[test]
     fn groups_that_are_remapped_all_at_the_same_time_get_their_turns() {
         let oram = oram(9);

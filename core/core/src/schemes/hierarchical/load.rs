@@ -1,13 +1,13 @@
-//! The load of hash tables: how many blocks come together in a bucket.
+//! The load of hash tables: how many blocks are in one bucket.
 
 use core::f64::consts::LN_2;
 
 /// The probability that a table cannot be built is below 2 to the power of minus this.
 pub(super) const SAFETY_BITS: f64 = 80.0;
 
-/// The log2 of a bound on the probability that more than `slots` of n blocks come into one of this many buckets. The
-/// bound is Chernoff's and Hoeffding's for a bucket, times the number of buckets: `e^(-n D(k/n, p))` for k blocks or
-/// more of chance p each, where D is the relative entropy.
+/// The log2 of a bound on the probability that any of these buckets gets more than `slots` of these blocks. The bound
+/// is Chernoff's and Hoeffding's for a bucket, times the number of buckets. It is `e^(-n D(k/n, p))` for k or more of n
+/// blocks with chance p each, where D is the relative entropy.
 pub fn overflow_exponent(blocks: u64, buckets: u64, slots: u32) -> f64 {
     if u64::from(slots) >= blocks {
         return f64::NEG_INFINITY;

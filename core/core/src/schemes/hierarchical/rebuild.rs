@@ -92,7 +92,7 @@ impl<S: Store> Rebuild<'_, S> {
         Ok(())
     }
 
-    /// Returns the number of levels whose blocks come to this one: those above it, and for the last one its own.
+    /// Returns the number of levels whose blocks this level gets: those above it, and for the last level its own too.
     fn sources(&self) -> usize {
         self.level + usize::from(self.level + 1 == self.levels.len())
     }

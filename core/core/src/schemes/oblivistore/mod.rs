@@ -45,8 +45,8 @@ use rand_core::RngCore;
 /// An ObliviStore over a store.
 pub type ObliviStore<S, R> = Partitions<Levels<S, R>, R>;
 
-/// Builds an ObliviStore over a store that was never written. Its buckets are numbered from `first_bucket`. `random`
-/// gives the randomness of the partitions, then that of each one.
+/// Builds an ObliviStore over a store that was never written. Its buckets are numbered from `first_bucket`. `random` is
+/// called for the randomness of the partitions first, and then for the randomness of each partition.
 ///
 /// # Errors
 /// [`OutOfRange`] for parameters that are not valid.

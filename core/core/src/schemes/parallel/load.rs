@@ -1,11 +1,11 @@
-//! The load of messages: how many of the blocks that are routed come together in one of them.
+//! The load of messages: how many of the routed blocks are in one message.
 
 /// The probability that any message of a round is too short lies below 2 to the power of minus this.
 const SAFETY_BITS: f64 = 80.0;
 
-/// The log2 of a bound on the probability that more than `slots` of n blocks come, if each comes independently with a
-/// chance of `2^-chance_bits`. The bound is the number of sets of `slots + 1` blocks, times the chance that all blocks
-/// of a set come.
+/// The log2 of a bound on the probability that a message has more than `slots` of this many blocks, if each is in it
+/// independently with a chance of `2^-chance_bits`. The bound is the number of sets of `slots + 1` blocks, times the
+/// chance that all blocks of a set are in the message.
 fn overflow_exponent(blocks: u64, chance_bits: u32, slots: u64) -> f64 {
     if slots >= blocks {
         return f64::NEG_INFINITY;

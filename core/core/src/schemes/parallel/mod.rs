@@ -40,9 +40,10 @@
 //! ORAM's bound, an extrapolation of simulations, holds for all stashes together, and for each.
 //!
 //! **Costs** of a round, K = L + 1 - top buckets of one slot a path. Memory: on line, at most m K slots are read in one
-//! round trip. Off line, at most 2 m K are read in one round trip, and 3 m K written in another. Messages, in steps: lg
-//! m (lg m + 1) / 2 for each of the two sorts, with at most m messages each; 1 with the neighbours; 3 lg m for position
-//! map, passing on and routing; 2 for the blocks. [`MessageBytes`] has their lengths.
+//! round trip. Off line, at most 2 m K are read in one round trip, and 3 m K written in another. Messages are sent in
+//! steps. Each of the two sorts takes lg m (lg m + 1) / 2 steps, with at most m messages each. The neighbours take 1,
+//! position map, passing on and routing together take 3 lg m, and the blocks take 2. [`MessageBytes`] has their
+//! lengths.
 //!
 //! **Errors**: those of [`OramError`], never `StashFull`. Errors of the network are errors of the store. After any but
 //! a refusal, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.

@@ -1,10 +1,10 @@
-//! The record of a request on its way between processors. Records go in the order of blocks, to the other processors
-//! that request the same block, and back to the processor that asked.
+//! The record of a request on its way between processors. Records are sorted by block, passed on to the other
+//! processors that request the same block, and returned to the processor that made the request.
 
 use crate::types::{BlockId, Leaf};
 
-/// The number of bytes before the payload: the block, its new leaf, the place where it was asked, and whether the
-/// payload is one.
+/// The number of bytes before the payload: the block, its new leaf, the index of the requesting processor, and whether
+/// there is a payload.
 pub(super) const HEADER: usize = 32;
 
 const BLOCK: usize = 0;
@@ -32,7 +32,7 @@ pub(super) fn word_of(block: Option<BlockId>) -> u64 {
     block.map_or(0, |block| block.0 + 1)
 }
 
-/// Writes the record of a request: its block, where it was asked, and what it writes.
+/// Writes the record of a request: its block, the processor that made it, and what it writes.
 pub(super) fn write(record: &mut [u8], block: Option<BlockId>, origin: usize, written: Option<&[u8]>) {
     record.fill(0);
     set_word(record, BLOCK, word_of(block));
@@ -47,12 +47,12 @@ pub(super) fn block(record: &[u8]) -> Option<BlockId> {
     block_of(word(record, BLOCK))
 }
 
-/// The place of the processor that asked.
+/// The index of the processor that made the request.
 pub(super) fn origin(record: &[u8]) -> u64 {
     word(record, ORIGIN)
 }
 
-/// The order by blocks, requests for one block in the order asked and dummies last.
+/// The order by blocks. Requests for one block are in the order of their processors, and dummies are last.
 pub(super) fn by_block(record: &[u8]) -> (u64, u64) {
     (block(record).map_or(u64::MAX, |block| block.0), origin(record))
 }

@@ -68,8 +68,8 @@ impl Places {
         &mut self.bytes[place * self.record_bytes..][..self.record_bytes]
     }
 
-    /// Sorts the records by a key that no two have in common. The two of a comparator send each other what they have;
-    /// one keeps the smaller record, the other one the greater.
+    /// Sorts the records by a key that no two have in common. The two processors of a comparator send each other their
+    /// records. One keeps the smaller record, and the other keeps the greater.
     pub(super) async fn sort<N: Network, K: Ord>(
         &mut self,
         network: &N,

@@ -94,7 +94,7 @@ impl SubOram {
         Ok(())
     }
 
-    /// Returns whether a round fits the stash in which all blocks come here.
+    /// Returns whether the stash has room for a round in which all blocks are routed here.
     pub(super) fn has_room(&self, parameters: &ParallelParameters) -> bool {
         self.stash.len() + parameters.processors as usize <= parameters.stash_bound as usize
     }

@@ -1,4 +1,4 @@
-//! The trusted state of a Path ORAM, written as changes: positions are its words, the paths that it holds the rest.
+//! The trusted state of a Path ORAM, written as changes. Its words are the positions; the rest is the held paths.
 
 use super::snapshot::PathSnapshotError;
 use super::{PathOram, PathParameters};

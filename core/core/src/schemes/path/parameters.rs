@@ -11,8 +11,8 @@ use borsh::{BorshDeserialize, BorshSerialize};
 /// The parameters of a Path ORAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct PathParameters {
-    /// N, blocks that the user can address: at least 1, no more than Z · 2^L (half of the tree), and no more than three
-    /// quarters of the tree's slots (of the smallest trees, half is more).
+    /// N, blocks that the user can address: at least 1, and at most Z · 2^L (half of the tree). In the smallest trees,
+    /// at most three quarters of the slots, which is less.
     pub capacity: u64,
     /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,

@@ -1,5 +1,5 @@
-//! The trusted state of a RAW ORAM, written as changes: positions are its words, the headers that it holds and the
-//! schedule the rest.
+//! The trusted state of a RAW ORAM, written as changes. Its words are the positions. The rest is the headers that it
+//! holds, and the schedule.
 
 use super::snapshot::{Progress, RawSnapshotError};
 use super::{RawOram, RawParameters};

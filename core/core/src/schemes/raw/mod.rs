@@ -15,9 +15,9 @@
 //! ```
 //!
 //! An AO takes one block and leaves the others where they are, so a controller decrypts L + 1 headers and a block. Each
-//! bucket of the tree is two buckets in untrusted memory: the **header**, one slot with the block and the leaf of each
-//! place, and the **body**, Z slots with a payload each. So a block can be taken out without a writing of its body. An
-//! AO replaces headers only. A stale payload is none that a header names.
+//! bucket of the tree is two buckets in untrusted memory. The **header** is one slot with the block and the leaf of
+//! each place. The **body** is Z slots with a payload each. So a block can be taken out without a writing of its body.
+//! An AO replaces headers only. No header names a stale payload.
 //!
 //! AO up to its last line is the on-line work ([`access`](Oram::access)). The writing of headers, and EO, are the
 //! off-line work ([`step`](Oram::step)). Between reading and writing headers are **held** on the trusted side. The

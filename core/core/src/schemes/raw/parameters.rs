@@ -77,9 +77,9 @@ impl RawParameters {
 
     /// The number of blocks that wait on the trusted side when no eviction is due, exceeded with a probability below
     /// 2^-80. It is for Z = A = 5 and at most [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks for each leaf. It
-    /// extrapolates the measurements of `tests/all/raw/stash.rs`: 2.0 blocks with one subtree and 2.3 to 2.7 a subtree
-    /// with more, with a deviation of at most 1.5 times the square root of the subtrees. Beyond that, each further
-    /// block at least halves the probability while subtrees are few.
+    /// extrapolates the measurements of `tests/all/raw/stash.rs`. These are 2.0 blocks with one subtree, and 2.3 to 2.7
+    /// a subtree with more. The deviation is at most 1.5 times the square root of the subtrees. Beyond that, each
+    /// further block at least halves the probability while subtrees are few.
     pub fn waiting_bound(&self) -> u32 {
         let subtrees = libm::exp2(self.top.0.into());
         let waiting = libm::ceil(self.waiting() + 12.0 * libm::sqrt(subtrees)) as u32;

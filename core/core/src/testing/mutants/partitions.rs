@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 use rand_core::RngCore;
 
-/// Partitions that look for a cached block in a fresh random partition, and leave it in the cache as it is.
+/// Partitions that take from a fresh random partition when the requested block is in the cache. The block stays in the
+/// cache as it is.
 pub struct ReadsRandomPartition<P, R> {
     oram: Partitions<P, R>,
     /// The contents of every block that was requested.

@@ -79,7 +79,7 @@ pub enum Edit {
     EvictsOnlyReal,
     /// A bucket is not written if it was empty and stays empty.
     SkipsEmptyBuckets,
-    /// Buckets are not permuted: blocks come first.
+    /// Buckets are not permuted: real blocks are in the first slots.
     RealFirst,
     /// A bucket is rewritten as soon as a block was read from it.
     RewritesWhereReal,

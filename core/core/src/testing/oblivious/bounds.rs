@@ -25,9 +25,9 @@ pub(super) fn log2_of_many(n: u64, mean: f64, observed: u64) -> f64 {
     -(observed * libm::log(observed / mean) + misses) / LN_2
 }
 
-/// The log2 of a bound on the probability that one sample succeeds at least this often and another at most this often,
-/// if the first has at most e^ε times the probability of the second. It is twice the tails at the p at which both are
-/// equal.
+/// The log2 of a bound on the probability that one sample succeeds at least this often and another at most this often.
+/// The first has at most e^ε times the probability of the second. The bound is twice the tails at the p at which both
+/// are equal.
 pub(super) fn log2_of_likelier(
     epsilon: f64,
     (observed, n): (u64, u64),

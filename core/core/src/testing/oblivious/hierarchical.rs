@@ -63,7 +63,7 @@ struct Epoch {
     last_rebuilt: u64,
 }
 
-// Wide: an account of its own of all that the scheme keeps.
+// Wide: it keeps everything that the scheme keeps.
 struct HierarchicalObserver {
     parameters: HierarchicalParameters,
     levels: Vec<LevelShape>,

@@ -3,9 +3,9 @@
 //! It is given many independently seeded runs of two access sequences that could hardly differ more, with the same
 //! batch sizes and the same driver. Two things are asked of every run, and both must hold for every adversary:
 //!
-//! 1. **Shape.** Every operation, its size, its order and its time follow from public facts: the parameters, the batch
-//!    sizes, the random choices shown before, and the order in which the store finished. A [`Observer`] knows the
-//!    public schedule by an account of its own and refuses every deviation. This is certain: it has no false alarms.
+//! 1. **Shape.** Every operation, its size, its order and its time follow from public facts. These are the parameters,
+//!    the batch sizes, the random choices shown before, and the order in which the store finished. An [`Observer`]
+//!    computes the public schedule independently and refuses every deviation. This is certain: it has no false alarms.
 //! 2. **Choices.** The leaves and the slots are left. Each must be uniform and independent of everything else: of
 //!    its predecessors, of the block's own earlier leaf, of what was asked. Statistical tests, each with a bound on its
 //!    false alarms that is proven at every sample size (see [`statistics`]).

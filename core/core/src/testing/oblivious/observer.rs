@@ -17,10 +17,10 @@ pub enum Adversary {
     Snapshot,
 }
 
-/// Follows the events of one run with an independent account of the public schedule.
+/// Follows the events of one run, and computes the public schedule independently of the scheme.
 ///
-/// The observer checks all that follows from what was shown before (counts, batches, paths shown, the order in which
-/// the store was done). The random choices are left; they are collected as [`Observations`].
+/// The observer checks everything that follows from the events before: counts, batches, paths, and the order in which
+/// the store finished. The random choices follow from nothing; they are collected as [`Observations`].
 pub trait Observer {
     /// Looks at the next event.
     ///

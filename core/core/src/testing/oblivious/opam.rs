@@ -1,5 +1,5 @@
-//! The trace that OPAM would have to show to be oblivious. Each access would read a uniform path, with one uniform slot
-//! of each of its buckets, and write the same slots. It does not: the slots reveal it.
+//! The trace that OPAM would show if it were oblivious. Each access would read a uniform path, with one uniform slot of
+//! each of its buckets, and write the same slots. OPAM does not: its slots are not uniform.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;

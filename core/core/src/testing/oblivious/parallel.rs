@@ -1,5 +1,5 @@
-//! The public schedule of a parallel ORAM, accounted for a second time: from the parameters and the traces of all
-//! processors alone, messages included.
+//! Computes the public schedule of a parallel ORAM independently: from the parameters and the traces of all processors
+//! alone, messages included.
 
 use super::super::array_model::Operation;
 use super::super::driver::{Event, Work};

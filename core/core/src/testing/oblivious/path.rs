@@ -1,5 +1,5 @@
-//! Path ORAM's public schedule, and that of its recursive position map, accounted for a second time: from the
-//! parameters and the trace alone.
+//! Computes the public schedules of Path ORAM and of its recursive position map independently: from the parameters and
+//! the trace alone.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
@@ -112,7 +112,7 @@ pub(super) struct OnLine {
     pub(super) accesses: usize,
     pub(super) requested: bool,
     pub(super) is_waiting_for_store: bool,
-    /// The paths that were being written when it should have read: it waited for them.
+    /// The paths that were being written when this batch should have read. The batch waited for them.
     pub(super) waited_for: Vec<u64>,
 }
 
@@ -128,9 +128,9 @@ enum OffLine {
 pub(super) struct FullObserver {
     pub(super) tree: Tree,
     random: ChaCha8Rng,
-    /// The paths that were read and are not yet written back, each once; and how many accesses came to one of them
-    /// again.
+    /// The paths that were read and are not yet written back, each once.
     pub(super) held: Vec<u64>,
+    /// The number of accesses since the last write-back whose path was held already.
     pub(super) repeats: usize,
     pub(super) accesses_held: usize,
     writing: Vec<u64>,

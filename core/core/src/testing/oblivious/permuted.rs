@@ -84,7 +84,7 @@ enum Due {
     Exactly(TraceEntry),
 }
 
-// Wide: an account of its own of all that the scheme keeps.
+// Wide: it keeps everything that the scheme keeps.
 struct PermutedObserver {
     memory: Memory,
     adversary: Adversary,

@@ -1,4 +1,4 @@
-//! Ring ORAM's public schedule, accounted for a second time: from the parameters and the trace alone.
+//! Computes Ring ORAM's public schedule independently: from the parameters and the trace alone.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;

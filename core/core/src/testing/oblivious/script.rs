@@ -16,7 +16,7 @@ pub enum Sequence {
     Sweep,
     /// Reads blocks at random.
     Random,
-    /// Reads blocks at random, the nth with a weight of 1/n.
+    /// Reads blocks at random. The nth block has a weight of 1/n.
     Zipf,
     /// Writes all blocks in turn.
     SweepingWrites,

@@ -12,8 +12,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// Judges pairs of runs, the nth of `one` with the nth of `other`. They have the same batch sizes and trees of `leaves`
-/// leaves. `observer` makes the observer for the nth run. Each is for [`judge`](super::judge()) by itself; here they
-/// are held against each other.
+/// leaves. `observer` makes the observer for the nth run. [`judge`](super::judge()) judges each run by itself; this
+/// function compares the two runs of a pair.
 pub fn judge_side_by_side(
     leaves: u64,
     observer: impl Fn(u64) -> Box<dyn Observer>,

@@ -65,8 +65,8 @@ fn alone(run_set: &RunSet) -> Vec<(String, Vec<u64>)> {
     reasons.chain(levels).chain([(String::from("steps between slots of one bucket"), steps)]).collect()
 }
 
-/// The counts of slots together with another slot: another one of the same access or eviction, the one on the same
-/// level in the access before, or the one in the block's access before.
+/// The counts of slots together with another slot. This is another slot of the same access or eviction, the slot on the
+/// same level in the access before, or the slot in the block's access before.
 fn jointly(run_set: &RunSet) -> Vec<(String, Vec<u64>)> {
     let mut counted = Vec::new();
     for (whose, is_access) in [("access", true), ("eviction", false)] {

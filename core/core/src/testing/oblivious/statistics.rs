@@ -29,9 +29,9 @@ impl fmt::Display for Finding {
 }
 
 /// Counts of independent draws that should be uniform over the cells. The likelihood ratio G is compared with the bound
-/// of Agrawal ("Finite-Sample Concentration of the Multinomial in Relative Entropy", 2020): n times the relative
-/// entropy has a moment generating function below that of a Gamma variable of shape k - 1. So `P(G/2 >= x) <= e^(d - x)
-/// (x/d)^d` for `x > d = k - 1`, at every n.
+/// of Agrawal ("Finite-Sample Concentration of the Multinomial in Relative Entropy", 2020). For k cells, n times the
+/// relative entropy has a moment generating function below that of a Gamma variable of shape k - 1. So `P(G/2 >= x) <=
+/// e^(d - x) (x/d)^d` for `x > d = k - 1`, at every n.
 ///
 /// The figure shows the asymptotic chi-square probability, for information only.
 pub fn uniform(name: String, counts: &[u64]) -> Finding {
@@ -127,8 +127,8 @@ pub fn fair_signs(name: String, pairs: impl Iterator<Item = (f64, f64)>) -> Find
 
 /// Two samples of independent trials, each as a number of successes and a number of trials. The first should succeed
 /// with at most e^ε times the probability of the second. If it does, one of two bounds holds for every p (Clopper and
-/// Pearson). The first succeeds at least this often with a probability of at most its tail at e^ε p; or the second
-/// succeeds at most this often with a probability of at most its tail at p.
+/// Pearson). Either the first succeeds at least this often with a probability of at most its tail at e^ε p. Or the
+/// second succeeds at most this often with a probability of at most its tail at p.
 pub fn at_most_so_much_likelier(
     name: String,
     epsilon: f64,

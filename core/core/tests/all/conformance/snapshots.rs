@@ -54,7 +54,7 @@ pub(crate) fn assert_contradicting_parts_refused<P: BorshSerialize, O>(
     let mut model = ArrayModel::new(4, 0);
     finish_now(model.batch(oram, &[0, 1, 2, 3].map(|block| Operation::Read(BlockId(block)))));
     assert!(oram.pending_steps() > 0, "all blocks are in the stash");
-    // Found by their place: the parameters, then the positions; at the end the schedule.
+    // The parts are found by their places: the parameters are first, then the positions, and the schedule is last.
     let positions = borsh::to_vec(parameters).expect("bytes").len() + 4;
     let last = bytes(oram).len() - 1;
     let changes: [Change<'_>; 4] = [

@@ -1,4 +1,4 @@
-//! OPAM against an array. No more can be said for it than that it answers rightly.
+//! Tests OPAM against an array. Right answers are all that it promises.
 
 use super::setup::*;
 use ameles_core::check_refusals;

@@ -1,5 +1,5 @@
-//! The promises of Path ORAM other than right answers: it refuses before it changes, continues from a snapshot,
-//! overlaps write-backs, and never answers from a poisoned state or a store that lies.
+//! The promises of Path ORAM other than right answers. It refuses before it changes anything, continues from a
+//! snapshot, and overlaps write-backs. It never answers from a poisoned state or a store that lies.
 
 use super::setup::*;
 use crate::conformance::runs::{assert_alike, run, written};

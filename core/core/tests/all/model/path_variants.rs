@@ -139,7 +139,7 @@ fn blocks_that_were_reserved_are_served_in_any_order() {
             if reserved.iter().any(|known: &Reservation| known.block() == block) {
                 continue;
             }
-            // The PosMap blocks of those that wait may leave the buffer meanwhile.
+            // The PosMap blocks of the reserved blocks may leave the buffer meanwhile.
             while let NextPath::PosMap(missing) = oram.next(block).unwrap() {
                 assert!(oram.missing(block).unwrap().contains(&missing));
                 access(&oram.reserve(missing).unwrap(), &mut contents);

@@ -3,7 +3,7 @@
 use ameles_core::schemes::write_schedule::WriteSchedule;
 use proptest::prelude::*;
 
-/// Main slots that a write refreshes, by some account of the order.
+/// A function from a write to the main slots that it refreshes.
 type Account<'a> = &'a dyn Fn(u64) -> Vec<u64>;
 
 /// Checks the properties that a write-only ORAM needs, for `writes` writes from `first` on. It computes everything in

@@ -287,8 +287,8 @@ fn an_eviction_that_waits_until_the_stash_is_full_is_caught() {
     assert_raw_caught(run, Adversary::Full, (OneBlock, Sweep), "shape");
 }
 
-/// Checks that a scheme whose memory is rebuilt is caught in three cases: it skips hits; it serves a block of a batch
-/// once, which this adversary sees; or a rebuild of the first `$rebuilt` buckets leaves blocks that are already in
+/// Checks that a scheme whose memory is rebuilt is caught in three cases. It skips hits. It serves a block of a batch
+/// once, which this adversary sees. Or a rebuild of the first `$rebuilt` buckets leaves blocks that are already in
 /// place.
 macro_rules! assert_rebuilds_caught {
     ($new:expr, $parameters:expr, $subject:expr, $adversary:expr, $rebuilt:expr) => {

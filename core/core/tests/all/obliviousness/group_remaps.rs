@@ -14,8 +14,8 @@ use ameles_core::testing::oblivious::{Adversary, Sequence};
 use ameles_core::types::Bucket;
 use rand_chacha::ChaCha8Rng;
 
-/// A single level of PosMap blocks, whose counters are used up after three accesses, so that a group is being
-/// remapped most of the time; and tags.
+/// A single level of PosMap blocks, with tags. Its counters are used up after three accesses, so that a group is being
+/// remapped most of the time.
 fn parameters() -> FreecursiveParameters {
     let base = freecursive_parameters(TrustedHits::ReadThePath);
     let trusted_positions = base.capacity.div_ceil(base.labels.into());

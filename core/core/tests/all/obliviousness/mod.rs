@@ -1,5 +1,5 @@
-//! The judgement of all that the store's adversary sees of every scheme; and schemes that are broken on purpose, each
-//! of which the same judge must catch. `--nocapture` prints the statistics.
+//! Judges everything that the store's adversary sees of every scheme. The same judge must catch each of the schemes
+//! that are broken on purpose. `--nocapture` prints the statistics.
 
 #![allow(clippy::print_stdout, reason = "the statistics are there to be looked at")]
 

@@ -1,5 +1,5 @@
-//! The parallel ORAM before an adversary that sees the traces of all processors and their messages; and broken ones,
-//! each of which the same judge must catch.
+//! Tests the parallel ORAM against an adversary that sees the traces of all processors and their messages. The same
+//! judge must catch each of the broken ones.
 
 use super::setup::*;
 use Sequence::*;

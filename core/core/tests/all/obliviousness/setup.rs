@@ -193,8 +193,8 @@ impl Subject<'_> {
         judge(self.leaves, |seed| (self.observer)(adversary, seed), one, other)
     }
 
-    /// All pairs of sequences pass, under both adversaries, who look at the same runs; and so do the draws of all of
-    /// them together.
+    /// Checks that all pairs of sequences pass, under both adversaries, who look at the same runs. The draws of all
+    /// runs together must pass too.
     pub(crate) fn must_pass(&self, name: &str, pace_kind: &[PaceKind]) {
         let mut pool = self.pool();
         for pace_kind in pace_kind {

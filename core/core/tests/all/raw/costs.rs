@@ -9,8 +9,8 @@ use ameles_core::testing::{ArrayModel, TraceEntry, TraceStore, finish_now};
 use ameles_core::tree::layout::{Extent, Layout};
 use ameles_core::types::{BlockId, Bucket, Slot};
 
-/// The slots of the path to a leaf, bucket by bucket, and its buckets in the same order: with 2^L leaves and Z = 5,
-/// headers are numbered level by level, and bodies after them.
+/// The slots of the path to a leaf, bucket by bucket, and its buckets in the same order. There are 2^L leaves, and Z =
+/// 5. Headers are numbered level by level, and bodies after them.
 fn path(parameters: &RawParameters, leaf: u64) -> (Vec<Slot>, Vec<Bucket>) {
     let (leaf_level, top) = (parameters.leaf_level.0, parameters.top.0);
     let headers = (2 << leaf_level) - (1 << top);

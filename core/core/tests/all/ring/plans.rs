@@ -1,5 +1,5 @@
-//! The plans of Ring ORAM, over all that a user can request, by computation alone. `examples/ring_plans.rs` has a finer
-//! grid, `stash.rs` the simulations.
+//! The plans of Ring ORAM for everything that a user can request, tested by computation alone. `examples/ring_plans.rs`
+//! has a finer grid, and `stash.rs` has the simulations.
 
 use ameles_core::schemes::ring::{RingObjective, RingParameters};
 use ameles_core::testing::ring_plans::{PlanRequest, adjusted, grid};

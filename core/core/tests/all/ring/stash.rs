@@ -1,5 +1,5 @@
 //! The number of blocks in the stash, compared with the room that planned parameters leave.
-//! `docs/how-it-works/stash.md` has the distribution, `examples/stash_sweep.rs` the long comparison.
+//! `docs/how-it-works/stash.md` has the distribution, and `examples/stash_sweep.rs` has the long comparison.
 
 use super::setup::*;
 use ameles_core::oram::{Access, Oram};

@@ -1,4 +1,4 @@
-//! The cycles of 4 KiB: by 64 accesses in a row, and as a block of that size.
+//! The cycles to access 4 KiB, with 64 accesses in a row and as one block of that size.
 
 use super::measure::{Length, means, one_at_a_time, random_reads, run};
 use ameles_hardware_bench::{Configuration, DesignBuilder, Scheme};

@@ -36,7 +36,7 @@ pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
 }
 
 /// Memories by their layout and the levels of a subtree whose buckets are contiguous. The first is a heap on the
-/// paper's board, the second the paper's own layout.
+/// paper's board, and the second is the paper's own layout.
 fn memories() -> [(&'static str, Specification, u32); 4] {
     let (mut two_ranks, mut spread) = (board_specification(), board_specification());
     two_ranks.geometry.ranks = 2;

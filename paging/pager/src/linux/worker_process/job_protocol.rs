@@ -7,7 +7,7 @@ use ameles_seal::pages::{JobStatus, PageJob, Ticket};
 use std::sync::atomic::Ordering;
 
 /// The number of polls of a job of the other side before this side checks whether the other has ended. A poll takes
-/// about forty nanoseconds, a job a microsecond.
+/// about forty nanoseconds, and a job takes a microsecond.
 const POLLS_BEFORE_DOUBT: u32 = 1 << 14;
 
 /// A counter that both sides read and write.

@@ -44,9 +44,9 @@ const ASLEEP: u32 = 1;
 /// to the caller.
 const BACKED_OFF: u32 = 2;
 
-/// Three limits of a waiting caller's polls of one job: before it runs a job itself, because the process has lost its
-/// processor; before it yields its own processor; and before it checks whether the process is alive. A poll takes about
-/// forty nanoseconds, a job a microsecond.
+/// Limits of a waiting caller's polls of one job. After the first it runs a job itself, because the process has lost
+/// its processor. After the second it yields its own processor. After the third it checks whether the process is alive.
+/// A poll takes about forty nanoseconds; a job takes a microsecond.
 const POLLS_BEFORE_HELP: u32 = 1 << 7;
 const POLLS_BEFORE_YIELD: u32 = 1 << 10;
 const POLLS_BEFORE_DOUBT: u32 = 1 << 16;

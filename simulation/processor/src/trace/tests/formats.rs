@@ -156,7 +156,7 @@ fn gem5_s_own_files_are_read_as_its_scripts_would_print_them() {
     ];
     assert_eq!((format, misses), (Format::Gem5, expected.into()));
     let (format, misses) = read(&hex(GEM5_ELASTIC), None).unwrap();
-    // The second store stands for two instructions, the first one for three; one instruction hits.
+    // The first store stands for three instructions, and the second store stands for two. One instruction hits.
     assert_eq!((format, misses), (Format::Gem5, vec![load(1, 1_748_752), store(4, 1_748_734)]));
 }
 

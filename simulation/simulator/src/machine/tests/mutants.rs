@@ -1,10 +1,10 @@
-//! Machines with injected faults: each is detected by its paths and their cycles, and the correct machine is not, by
-//! the same test.
+//! Machines with injected bugs. One test detects each of them by its paths and their cycles, and passes the correct
+//! machine.
 
 use super::super::fault::Fault;
 use super::*;
 
-/// The paths that a program shows on a machine with a fault, or without.
+/// The paths that a program shows on a machine with a bug, or without.
 fn shown_by(configuration: &Configuration, fault: Option<Fault>, program_of: Program) -> Vec<VisiblePath> {
     let mut observed = Vec::new();
     let mut machine = machine(configuration);
@@ -13,8 +13,7 @@ fn shown_by(configuration: &Configuration, fault: Option<Fault>, program_of: Pro
     observed
 }
 
-/// The programs for which the second account detects the fault. It knows the configuration, the leaves and nothing of
-/// the program.
+/// The programs for which the bug is detected, from the configuration and the leaves alone.
 fn detecting_programs(configuration: &Configuration, fault: Option<Fault>) -> Vec<Program> {
     let programs = [Program::Few, Program::Sweep, Program::Random, Program::Writes];
     programs

@@ -17,8 +17,8 @@ fn a_rate_of_instructions_has_a_dummy_per_number_of_fetched_ones() {
     }
 }
 
-/// A dummy comes for every T of the instructions between two requests, however long a path takes; and while a request
-/// waits, none comes.
+/// Every T instructions between two requests a dummy is sent, however long a path takes. While a request waits, no
+/// dummy is sent.
 #[test]
 fn a_rate_of_fetches_has_a_dummy_per_number_of_instructions_even_if_paths_are_slow() {
     for (scheme, mhz) in

@@ -1,4 +1,4 @@
-//! A second account of the evictions and reshuffles that the schedules of RAW and Ring ORAM ask for.
+//! Computes a second time which evictions and reshuffles the schedules of RAW and Ring ORAM require.
 
 use super::*;
 use crate::tree::store::MovedSlots;

@@ -65,7 +65,8 @@ impl<'a> Draft<'a> {
         edited.chain(stored).find(|object| object.version.id() == id)
     }
 
-    /// Returns an order larger than that of all present versions, and of those that this draft has removed.
+    /// Returns an order larger than the orders of all present versions, and of all versions that this draft has
+    /// removed.
     fn next_order(&self, now: UnixMillis) -> u64 {
         let stored = self.container.versions(&self.object_name.key).next().map(|object| object.version.order);
         let edited = self.edits.last_key_value().map(|(&order, _)| order);

@@ -1,6 +1,6 @@
 //! A body in chunks (`aws-chunked`): the decoder checks the signature of each chunk, and the trailer after them.
 //!
-//! Bytes are passed on before the signature of their chunk has arrived, so that a chunk of any size takes no memory. A
+//! Bytes are passed on before the signature of their chunk is checked, so that no chunk must be kept in memory. A
 //! reader must not use them before the end was reached without an error.
 
 use super::payload_error::PayloadError;

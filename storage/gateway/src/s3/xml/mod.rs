@@ -1,5 +1,5 @@
-//! The XML bodies of requests: parsed by one strict parser, compared with the parts that each document may have, and
-//! passed to s3s in a form that both parsers read in the same way.
+//! The XML bodies of requests. One strict parser reads them, and compares them with the parts that each document may
+//! have. They are passed to s3s in a form that both parsers read in the same way.
 //!
 //! s3s 0.14.1 skips what it does not know: text in CDATA sections, text outside of values, and elements of other names.
 //! A rule whose prefix was skipped is a rule for everything, so nothing may be skipped silently.

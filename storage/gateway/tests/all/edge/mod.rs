@@ -1,4 +1,4 @@
-//! The server under too many clients, slow clients and clients that disconnect; its shutdown; and TLS.
+//! Tests the server under too many clients, slow clients and clients that disconnect. Also tests its shutdown and TLS.
 
 mod answer_check;
 mod load_shedding;

@@ -1,11 +1,12 @@
 //! Does a crash tell an observer of the store anything about the requests?
 //!
-//! A small vault over a network is killed at chosen requests, under two very different workloads: one block is written
-//! over and over, or all blocks are read in a scan. Four things are tested in the traces:
+//! A small vault over a network is killed at chosen requests. There are two very different workloads: one block is
+//! written over and over, or all blocks are read in a scan. Four things are tested in the traces:
 //!
-//! 1. **Shape.** Where no early reshuffle can happen, everything but leaves and slots is fixed: kind, time and step of
-//!    each request, the slots of each level, the versions written and deleted, names and sizes of objects. Lifecycles
-//!    with the same public facts must have the same shape, for any requests and random numbers. No false alarms.
+//! 1. **Shape.** Where no early reshuffle can happen, everything but leaves and slots is fixed. This is kind, time and
+//!    step of each request, the number of slots of each level, the versions written and deleted, names and sizes of
+//!    objects. Lifecycles with the same public facts must have the same shape, for any requests and random numbers. No
+//!    false alarms.
 //! 2. **Repetition.** A recovery repeats the reads since the last checkpoint, all of them, the same slots of the same
 //!    versions in the same order, and nothing before that. No false alarms.
 //! 3. **Choices.** With repetitions removed, leaves and slots are given to the core's obliviousness tests. These
@@ -16,8 +17,8 @@
 //!    polled since its store last answered. Where off-line work overlaps accesses, the steps depend on leaves, too.
 //!    There, one workload of two must not have more of them than the other in nearly all lifecycles.
 //!
-//! Each test alarms falsely with a probability below 2^-32; there are at most 2^8 of them here, so all together alarm
-//! falsely with one below 2^-24. Seeds are fixed: a test that passed passes again.
+//! Each test alarms falsely with a probability below 2^-32. There are at most 2^8 of them here, so the probability of
+//! any false alarm is below 2^-24. Seeds are fixed: a test that passed passes again.
 //!
 //! Deliberately broken vaults must be caught by the same tests.
 

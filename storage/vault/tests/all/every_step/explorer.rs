@@ -9,7 +9,7 @@ use ameles_vault::{JournalPlace, VaultHeader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::runtime::Runtime;
 
-/// The number of crashes to one whose recovery crashes again, at each of its steps. If all did, a lifecycle would take
+/// One crash in this many has a recovery that crashes again, at each of its steps. If all did, a lifecycle would take
 /// over an hour.
 const CRASHES_TO_ONE_AGAIN: usize = 50;
 

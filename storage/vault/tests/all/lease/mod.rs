@@ -1,4 +1,4 @@
-//! The lease: a displaced gateway answers nothing after it expires, a successor waits for it, and the checks for a
+//! The lease. A displaced gateway answers nothing after its lease expires. A successor waits for that. The checks for a
 //! newer claim come at public times.
 
 mod displaced;

@@ -143,7 +143,7 @@ async fn a_takeover_that_is_repeated_waits_for_the_gateway_that_it_displaces_and
     }
 }
 
-/// The epoch that it claims answers nobody, and it knows whether the one before may still answer.
+/// A change of the key claims an epoch in which nobody is answered. It knows whether the epoch before may still answer.
 #[tokio::test(start_paused = true)]
 async fn a_takeover_after_a_change_of_the_key_waits_if_the_gateway_before_the_change_may_still_answer() {
     for (has_ended, waited) in [(true, Duration::ZERO), (false, LEASE)] {

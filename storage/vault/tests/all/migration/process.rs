@@ -1,5 +1,5 @@
-//! A machine with the trusted disks of a vault and its successor, each with a store over a network; and how it is
-//! killed: both vaults at once.
+//! A machine with the trusted disks of a vault and its successor, each with a store over a network. When it is killed,
+//! both vaults are killed at once.
 
 use crate::support::fragile_disk::{Crash, FragileDisk};
 use crate::support::network::{Network, NetworkLink};

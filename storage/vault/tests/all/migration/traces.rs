@@ -1,6 +1,6 @@
-//! The traces that observers of both stores see: kind, size and **time** of every request, in virtual time, are the
-//! same for all requests of clients, as long as they ask as often. Levels are compared as well; leaves and slots are
-//! tested with the schemes. Deliberately broken ways to serve must be caught.
+//! The traces that observers of both stores see. Kind, size and **time** of every request, in virtual time, do not
+//! depend on what the clients ask, but only on when they ask. Levels are compared as well; leaves and slots are tested
+//! with the schemes. Deliberately broken ways to serve must be caught.
 
 use super::serving::{ClientApi, Serving};
 use crate::support::over_ring;
@@ -166,7 +166,8 @@ fn by_turns(serving: Serving, mix: Mix, seed: u64) -> [Seen; 2] {
 fn both_stores_see_the_same_requests_at_the_same_times_whatever_is_asked() {
     let expected = by_turns(Serving::Sound, Mix::Reads, 1);
     let calls: u64 = (0..STEPS).map(|step| 1 + step % 3).sum();
-    // Filled before, and filled from the old one: a block each; and as many calls as the client made.
+    // An access for each block to fill the old vault, one to copy it to the new one, and one for each call of the
+    // client.
     assert_eq!(expected.each_ref().map(|seen| seen.1), [BLOCKS + calls + BLOCKS; 2]);
     for (nth, mix) in MIXES.into_iter().enumerate() {
         let seen = by_turns(Serving::Sound, mix, 100 + 10 * nth as u64);

@@ -1,4 +1,4 @@
-//! The end of a key change: the new key opens everything that is left, and the old one nothing.
+//! The end of a key change: the new key opens everything that is left, and the old key opens nothing.
 
 use super::openable_objects::opened_by;
 use super::owner::{Owner, check, compare, new_key, old_key, touch, wait};

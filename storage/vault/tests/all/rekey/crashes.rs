@@ -1,10 +1,10 @@
-//! A key change that is cut off at every step: before and after each change and sync of the trusted disk and each
-//! request to the store, by a kill and by a loss of power. The next run continues it, and nothing is lost.
+//! A key change that is cut off at every step, by a kill and by a loss of power. A step is before or after a change or
+//! sync of the trusted disk, or a request to the store. The next run continues it, and nothing is lost.
 //!
 //! The log begins while the vault is served with the old key, and ends after it was served with the new one for a while
 //! after the change. Blocks are written all the time, each time with new contents.
 //!
-//! If a lifecycle has more than 250 effects, one of several consecutive ones is tested; the seed chooses which. If
+//! If a lifecycle has more than 250 effects, one of every few consecutive effects is tested; the seed chooses which. If
 //! `AMELES_SIM_SEEDS` is above the usual number, all are.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 

@@ -1,6 +1,5 @@
-//! A key change of a vault whose journal is in the store: the ends of journals are resealed, records that a crash has
-//! left only on the disk still get to the store, and a restore in the middle of the change has the objects of both
-//! keys.
+//! A key change of a vault whose journal is in the store. The ends of journals are resealed. Records that a crash has
+//! left only on the disk still get to the store. A restore in the middle of the change has the objects of both keys.
 
 use super::completion::{SECRET, assert_complete, assert_nothing_is_left_of, sealed_on};
 use super::openable_objects::opened_by;

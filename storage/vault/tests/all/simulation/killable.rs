@@ -4,9 +4,10 @@ use crate::support::fragile_disk::FragileDisk;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Polls a future until it ends, has waited a number of times, or the power has failed. `None` if it did not end.
+/// Polls a future until it ends, until it has waited a number of times, or until the power fails. The result is `None`
+/// if the future did not end.
 ///
-/// When it is killed the disk is unplugged first: the dropped future's later changes to it have no effect.
+/// The disk is unplugged before the future is dropped, so that the drop cannot change the disk.
 pub struct KillableFuture<F> {
     future: Option<Pin<Box<F>>>,
     disk: FragileDisk,

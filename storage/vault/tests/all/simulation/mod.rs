@@ -1,7 +1,7 @@
 //! Deterministic simulation: one number determines the vault, its callers and their requests, how long every request
 //! takes, what fails, and when the power does.
 //!
-//! `AMELES_SIM_SEEDS=100000` runs more seeds, `AMELES_SIM_SEED=…` one of them.
+//! `AMELES_SIM_SEEDS=100000` runs more seeds, and `AMELES_SIM_SEED=…` runs one of them.
 
 mod callers;
 mod checked_store;

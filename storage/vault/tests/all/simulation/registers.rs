@@ -1,7 +1,7 @@
 //! The contents that a block may hold: those of every write that is not known to be overwritten.
 //!
 //! Each write has a number in its payload, so a read shows which write it saw. A write happens at some time between its
-//! request and its acknowledgement; a write that was never acknowledged happens at some time before the vault is open
+//! request and its acknowledgement. A write that was never acknowledged happens at some time before the vault is open
 //! again, or not at all.
 
 use std::collections::BTreeMap;

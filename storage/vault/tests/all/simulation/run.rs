@@ -394,7 +394,7 @@ impl Run {
         self.scenario.has_journal_in_store()
     }
 
-    /// Restores after the machine is lost: from the key and a copy of the store, its owner gets back the state of the
+    /// Restores after the machine is lost, from the key and a copy of the store. The owner gets back the state of the
     /// last receipt, or everything acknowledged if the journal is in the store.
     async fn restore_a_copy(&mut self) {
         let model = self.model.0.borrow().receipt;

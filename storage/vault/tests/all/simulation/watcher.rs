@@ -1,11 +1,11 @@
-//! An observer of the store that remembers everything: each request as the vault makes it, across all openings.
+//! An observer of the store that remembers every request of the vault, across all openings.
 //!
-//! It is between the vault and the layer that retries, so each request is seen once. It has no key. It checks what a
-//! crash must not reveal to it:
-//! - a slot of a bucket version is read once, and again only when a recovery repeats the very requests since the last
-//!   checkpoint, in their order, from the first on;
+//! It is between the vault and the layer that retries, so it sees each request once. It has no key. It checks that
+//! crashes reveal nothing to it:
+//! - a slot of a bucket version is read a second time only in a recovery, which repeats the requests since the last
+//!   checkpoint exactly, in their order, from the first on;
 //! - a bucket version is written once;
-//! - a read names a version that is there.
+//! - a read names a version that exists.
 
 use super::checked_store::CheckedStore;
 use super::run_log;

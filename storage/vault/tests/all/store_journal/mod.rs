@@ -1,8 +1,8 @@
-//! The journal in the store: a lost machine loses nothing that was acknowledged, a displaced gateway acknowledges
-//! nothing that its successor lacks, altered objects are detected, and only the batches' lengths are visible.
+//! The journal in the store. A lost machine loses nothing that was acknowledged. A displaced gateway acknowledges
+//! nothing that its successor lacks. Altered objects are detected. Only the batches' lengths are visible.
 //!
-//! Losing a machine at every step is tested in `every_step`, what crashes reveal in `crash_traces`, and what a paced
-//! vault reveals in `pace`.
+//! `every_step` tests the loss of a machine at every step, `crash_traces` tests what crashes reveal, and `pace` tests
+//! what a paced vault reveals.
 
 mod copies;
 mod displaced;

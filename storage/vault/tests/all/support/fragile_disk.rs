@@ -1,6 +1,6 @@
 //! A trusted disk in memory that can lose power, fill up, and lie about syncs.
 //!
-//! It stands in for the disk under redb: written bytes are in a cache until they are synced, and a power loss keeps any
+//! It stands in for the disk under redb. Written bytes are in a cache until they are synced. A power loss keeps any
 //! part of the cache, sector by sector, in any order.
 
 use super::effect_log::{Effect, EffectLog};

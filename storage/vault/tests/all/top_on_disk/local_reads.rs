@@ -1,5 +1,5 @@
-//! The local reads of a vault whose tree top is on the trusted disk: how many there are, and when requests leave after
-//! them, follows from what the store is asked.
+//! The local reads of a vault whose tree top is on the trusted disk. Their number, and when requests leave after them,
+//! follow from what the store is asked.
 
 use super::vaults;
 use crate::promises::fixture::{BLOCK_BYTES, CAPACITY, block};

@@ -9,11 +9,11 @@
 //! - what the newer one answers is right.
 //!
 //! The newer one serves when the older one answers nothing any more. But what the older one sends right after a check
-//! may arrive when the newer one has claimed: of some thousand copies of a folder in service, a few miss a bucket that
+//! may arrive when the newer one has claimed. Of some thousand copies of a folder in service, a few miss a bucket that
 //! was deleted in this way ([`raced_with_deletion`]). Then both stop, and the vault can be restored from the store
 //! alone.
 //!
-//! `AMELES_SIM_SEEDS` runs more seeds, `AMELES_RIVALS_SEED` one of them.
+//! `AMELES_SIM_SEEDS` runs more seeds, and `AMELES_RIVALS_SEED` runs one of them.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
 mod gateway;

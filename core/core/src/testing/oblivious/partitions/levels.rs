@@ -48,7 +48,7 @@ impl Partitions {
         at as u64 * self.slots() + self.rooms[..level].iter().map(|room| 2 * room).sum::<u64>()
     }
 
-    /// The level that the next put fills, and the number of those that it empties.
+    /// The level that the next put fills, and the number of levels that it empties.
     fn merged(&self, at: usize) -> (usize, usize) {
         let unfilled = self.partitions[at].unread.iter().position(Option::is_none);
         (unfilled.unwrap_or(self.rooms.len() - 1), unfilled.unwrap_or(self.rooms.len()))

@@ -1,4 +1,4 @@
-//! The public schedule of partitions, accounted for a second time: from the parameters and the trace alone.
+//! Computes the public schedule of partitions independently: from the parameters and the trace alone.
 
 mod levels;
 mod sub_orams;
@@ -307,7 +307,7 @@ impl<K: SubOrams> FullObserver<K> {
             let mut left = on_line.takes.clone();
             let mut order: Vec<(usize, u64)> = Vec::new();
             while !left.is_empty() {
-                // Any of those that are left, with the takes of its partition in their order.
+                // Any take that is left, if the takes of its partition stay in their order.
                 let at = left[draw_below(&mut self.random, left.len())].0;
                 let next = left.iter().position(|(of, _)| *of == at).unwrap_or(0);
                 order.push(left.remove(next));

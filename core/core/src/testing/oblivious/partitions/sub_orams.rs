@@ -19,8 +19,8 @@ pub(super) trait SubOrams {
     /// Looks at the read of a put.
     fn drain(&mut self, at: usize, read: &[u64], shown: &mut Shown<'_>) -> Result<(), String>;
 
-    /// Looks at the write of a put, and returns a leaf that an adversary learns from it who sees writes only, if it
-    /// does.
+    /// Looks at the write of a put. Returns the leaf that it shows to an adversary who sees writes only, if it shows
+    /// one.
     fn fill(&mut self, at: usize, written: &[u64], sees_reads: bool) -> Result<Option<u64>, String>;
 }
 

@@ -31,7 +31,7 @@ const NEXT_BATCH: usize = 7;
 const WRITES: usize = 8;
 const PLACES: usize = 9;
 
-/// The first class of the accesses that showed a draw, of those that made it, and of sequences.
+/// The first class of each kind: accesses that showed a draw, accesses that made it, and sequences.
 const SHOWN: usize = 1;
 const DRAWN: usize = SHOWN + OF_ACCESS.len();
 const SEQUENCES: usize = DRAWN + OF_ACCESS.len();
@@ -80,7 +80,7 @@ fn of_access(run: &ObservedRun, access: usize) -> Vec<usize> {
 }
 
 impl OfRun {
-    /// The classes of a draw by the access that showed it, if one is known, and by that which made it.
+    /// The classes of a draw by the access that showed it, if this is known, and by the access that made it.
     pub(super) fn of(
         &self,
         shown_by: Option<usize>,

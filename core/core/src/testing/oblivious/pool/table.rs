@@ -166,7 +166,8 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
     use rand_core::SeedableRng;
 
-    /// Counts of this many draws, a part of which falls into the first cell or, if it is negative, not into it.
+    /// Counts of this many draws. This share of the draws falls into the first cell or, if the share is negative, into
+    /// another cell.
     fn table(random: &mut ChaCha8Rng, n: usize, cells: usize, share: f64) -> Table {
         let mut table = Table::new("draws", Rows::Drawn);
         for _ in 0..n {
