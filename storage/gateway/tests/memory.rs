@@ -136,7 +136,7 @@ async fn slow_clients_hold_bounded_memory_and_those_beyond_it_are_refused() {
         waiting: watch::Sender::new(0),
         allowed: Semaphore::new(1),
     });
-    let options = Options { memory: MEMORY as u64, ..Options::default() };
+    let options = Options { transfer_memory_bytes: MEMORY as u64, ..Options::default() };
     let gateway = Gateway::open(Arc::clone(&device), options).await.expect("opened");
     let account = gateway.account(FIRST_ACCOUNT);
     account.create_container("bucket", ContainerSettings::default()).await.expect("made");

@@ -109,7 +109,7 @@ pub(super) async fn demonstrate(
 async fn gateway(settings: &Settings, device: CountingDevice<ServedDevice>) -> Result<Gateway> {
     let options = Options {
         padding: padding(&settings.serve.padding),
-        memory: settings.serve.transfer_memory.0,
+        transfer_memory_bytes: settings.serve.transfer_memory.0,
         counters: shows_page(settings).then(|| device.counters()),
         region: settings.serve.region.as_deref().map(Into::into),
         ..Options::default()

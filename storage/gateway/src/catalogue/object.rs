@@ -4,7 +4,7 @@ use super::grant::Grant;
 use super::unix_millis::UnixMillis;
 use super::upload_id::UploadId;
 use super::version::Version;
-use crate::objects::allocate::{Lease, Run};
+use crate::objects::allocate::{Allocation, Run};
 use crate::objects::checksums::{self, Checksum};
 use crate::objects::packing::Fragment;
 use minicbor::{Decode, Encode};
@@ -130,7 +130,7 @@ pub struct Segment {
 #[derive(Debug)]
 pub(crate) enum SegmentPlace {
     /// Blocks of its own.
-    Blocks(Vec<Arc<Lease>>),
+    Blocks(Vec<Arc<Allocation>>),
     /// A part of a block.
     Fragment(Arc<Fragment>),
 }
@@ -138,7 +138,7 @@ pub(crate) enum SegmentPlace {
 impl Segment {
     /// Returns the number of blocks of its own, padding included: 0 if it shares a block.
     pub fn blocks(&self) -> u64 {
-        self.leases().iter().map(|lease| lease.len()).sum()
+        self.allocations().iter().map(|allocation| allocation.len()).sum()
     }
 
     /// Returns the number of accesses of a complete read.
@@ -161,19 +161,19 @@ impl Segment {
         }
     }
 
-    fn leases(&self) -> &[Arc<Lease>] {
+    fn allocations(&self) -> &[Arc<Allocation>] {
         match &self.place {
-            SegmentPlace::Blocks(leases) => leases,
+            SegmentPlace::Blocks(allocations) => allocations,
             SegmentPlace::Fragment(_) => &[],
         }
     }
 
     pub(crate) fn block_numbers(&self) -> impl Iterator<Item = u64> + '_ {
-        self.leases().iter().flat_map(|lease| lease.blocks())
+        self.allocations().iter().flat_map(|allocation| allocation.blocks())
     }
 
     pub(crate) fn runs(&self) -> impl Iterator<Item = Run> + '_ {
-        self.leases().iter().flat_map(|lease| lease.runs().iter().copied())
+        self.allocations().iter().flat_map(|allocation| allocation.runs().iter().copied())
     }
 }
 

@@ -32,7 +32,7 @@ struct Free {
 
 /// Blocks of an object, a part, or a write in progress. They are free again when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Lease {
+pub(crate) struct Allocation {
     allocator: Arc<Allocator>,
     runs: Vec<Run>,
 }
@@ -54,7 +54,7 @@ impl Allocator {
         self.free.lock().blocks
     }
 
-    pub(crate) fn allocate(self: &Arc<Self>, needed: u64) -> Result<Lease, TooFew> {
+    pub(crate) fn allocate(self: &Arc<Self>, needed: u64) -> Result<Allocation, TooFew> {
         let mut free = self.free.lock();
         if free.blocks < needed {
             return Err(TooFew { needed, free: free.blocks });
@@ -76,12 +76,12 @@ impl Allocator {
             missing -= taken;
         }
         debug_assert_eq!(missing, 0, "the count of free blocks agrees with the runs");
-        Ok(Lease { allocator: Arc::clone(self), runs })
+        Ok(Allocation { allocator: Arc::clone(self), runs })
     }
 
     /// Takes exactly these runs; `None` if any of their blocks is not free. Used to load a catalogue.
-    pub(crate) fn claim(self: &Arc<Self>, runs: Vec<Run>) -> Option<Lease> {
-        let mut lease = Lease { allocator: Arc::clone(self), runs: Vec::with_capacity(runs.len()) };
+    pub(crate) fn claim(self: &Arc<Self>, runs: Vec<Run>) -> Option<Allocation> {
+        let mut allocation = Allocation { allocator: Arc::clone(self), runs: Vec::with_capacity(runs.len()) };
         for run in runs {
             if run.blocks == 0 {
                 return None;
@@ -94,9 +94,9 @@ impl Allocator {
             }
             free.take(start, run.start, run.blocks);
             drop(free);
-            lease.runs.push(run);
+            allocation.runs.push(run);
         }
-        Some(lease)
+        Some(allocation)
     }
 }
 
@@ -133,7 +133,7 @@ impl Free {
     }
 }
 
-impl Lease {
+impl Allocation {
     pub(crate) fn runs(&self) -> &[Run] {
         &self.runs
     }
@@ -147,7 +147,7 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for Allocation {
     fn drop(&mut self) {
         let mut free = self.allocator.free.lock();
         for &run in &self.runs {
@@ -166,27 +166,27 @@ mod tests {
         #[test]
         fn no_block_has_two_holders_and_none_is_lost(steps in prop::collection::vec((any::<bool>(), 0u64..12), 1..80)) {
             let allocator = Allocator::new(40);
-            let mut leases: Vec<Lease> = Vec::new();
+            let mut allocations: Vec<Allocation> = Vec::new();
             for (take, size) in steps {
                 if take {
-                    let held: u64 = leases.iter().map(Lease::len).sum();
+                    let held: u64 = allocations.iter().map(Allocation::len).sum();
                     match allocator.allocate(size) {
-                        Ok(lease) => {
-                            prop_assert_eq!(lease.len(), size);
-                            leases.push(lease);
+                        Ok(allocation) => {
+                            prop_assert_eq!(allocation.len(), size);
+                            allocations.push(allocation);
                         }
                         Err(few) => prop_assert_eq!(few, TooFew { needed: size, free: 40 - held }),
                     }
-                } else if !leases.is_empty() {
-                    leases.swap_remove(size as usize % leases.len());
+                } else if !allocations.is_empty() {
+                    allocations.swap_remove(size as usize % allocations.len());
                 }
-                let held: Vec<u64> = leases.iter().flat_map(Lease::blocks).collect();
+                let held: Vec<u64> = allocations.iter().flat_map(Allocation::blocks).collect();
                 let distinct: BTreeSet<u64> = held.iter().copied().collect();
                 prop_assert_eq!(distinct.len(), held.len());
                 prop_assert!(distinct.iter().all(|&block| block < 40));
                 prop_assert_eq!(allocator.free_blocks(), 40 - held.len() as u64);
             }
-            leases.clear();
+            allocations.clear();
             prop_assert_eq!(&allocator.free.lock().runs, &BTreeMap::from([(0, 40)]));
         }
     }

@@ -23,7 +23,7 @@ pub struct Options {
     pub padding: Padding,
     /// The number of batches that one reader or writer has in flight, at least 1. A transfer holds at most one batch
     /// more than that in memory. A batch has [`Device::max_batch`] blocks.
-    pub window: usize,
+    pub batches_in_flight: usize,
     /// True if small objects share blocks. With padding they never do: each takes its class. They also do not if the
     /// table of rows is too small ([`Device::rows_bytes`]).
     pub pack: bool,
@@ -31,7 +31,7 @@ pub struct Options {
     pub clock: Clock,
     /// The number of bytes of blocks that all readers and writers together hold in memory. More is refused with
     /// [`Error::Busy`](crate::Error::Busy). A single transfer always fits.
-    pub memory: u64,
+    pub transfer_memory_bytes: u64,
     /// Counters of the requested objects, if the owner's page shows them.
     pub counters: Option<RequestCounters>,
     /// The region that S3 clients must sign for; without it any region is accepted.
@@ -42,8 +42,8 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             padding: Padding::None,
-            window: 2,
-            memory: 256 << 20,
+            batches_in_flight: 2,
+            transfer_memory_bytes: 256 << 20,
             pack: true,
             clock: Clock::default(),
             counters: None,
@@ -121,8 +121,8 @@ impl Gateway {
         let max_fragment_bytes =
             packs.then(|| packing::max_fragment_bytes(block_bytes, device.rows_bytes())).flatten();
         let next_fragment = AtomicU64::new(catalogue.pack_index.next_id());
-        let max = (options.window.max(1) as u64 + 1).saturating_mul(max_batch as u64);
-        let memory = Arc::new(Memory::new(options.memory, block_bytes, max));
+        let max = (options.batches_in_flight.max(1) as u64 + 1).saturating_mul(max_batch as u64);
+        let memory = Arc::new(Memory::new(options.transfer_memory_bytes, block_bytes, max));
         Ok(Gateway {
             inner: Arc::new(Inner {
                 device,
@@ -163,7 +163,7 @@ impl Gateway {
         }
     }
 
-    /// Returns the bytes of blocks that further transfers may hold: all of [`Options::memory`] when no transfer is
+    /// Returns the bytes of blocks that further transfers may hold: all of [`Options::transfer_memory_bytes`] when no transfer is
     /// running.
     pub fn free_memory(&self) -> u64 {
         self.inner.memory.free()

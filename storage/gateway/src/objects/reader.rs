@@ -167,7 +167,7 @@ impl Inner {
         let mut running_reads = FuturesOrdered::new();
         let mut withheld: Option<Bytes> = None;
         loop {
-            while running_reads.len() < self.options.window.max(1) {
+            while running_reads.len() < self.options.batches_in_flight.max(1) {
                 let batch: Vec<_> = blocks.by_ref().take(self.device.max_batch()).collect();
                 if batch.is_empty() {
                     break;

@@ -3,7 +3,7 @@
 use crate::catalogue::{Segment, SegmentPlace};
 use crate::device::{Device, DeviceError, Flow};
 use crate::error::Error;
-use crate::objects::allocate::Lease;
+use crate::objects::allocate::Allocation;
 use crate::objects::checksums::{Algorithm, Checksum, Digested, Digests};
 use crate::objects::gateway::{Gateway, Inner};
 use crate::objects::memory::Share;
@@ -20,9 +20,9 @@ pub struct Writer {
     /// The share of memory for bytes that were received and not yet written.
     share: Share,
     declared: Option<u64>,
-    /// All leases so far. A write in flight holds the leases too, so that none of its blocks is reused.
-    leases: Vec<Arc<Lease>>,
-    /// The blocks of the leases that are not used yet.
+    /// All allocations so far. A write in flight holds the allocations too, so that none of its blocks is reused.
+    allocations: Vec<Arc<Allocation>>,
+    /// The blocks of the allocations that are not used yet.
     unused: VecDeque<u64>,
     partial: BytesMut,
     full: Vec<Bytes>,
@@ -73,7 +73,7 @@ impl Gateway {
             flow: self.inner.flow(),
             share: self.inner.memory.take(blocks.unwrap_or(u64::MAX))?,
             declared,
-            leases: Vec::new(),
+            allocations: Vec::new(),
             unused: VecDeque::new(),
             partial: BytesMut::new(),
             full: Vec::new(),
@@ -97,7 +97,7 @@ impl Gateway {
 }
 
 impl Writer {
-    /// Takes the next bytes. Waits while the window is full of batches in flight.
+    /// Takes the next bytes. Waits while as many batches are in flight as may be.
     ///
     /// # Errors
     /// [`Error::WrongLength`] as soon as the body is longer than announced; [`Error::Full`]; [`Error::Device`]. After
@@ -172,8 +172,8 @@ impl Writer {
         while let Some(pending_write) = self.pending_writes.pop_front() {
             await_write(pending_write).await?;
         }
-        let leases = std::mem::take(&mut self.leases);
-        Ok(self.into_written(SegmentPlace::Blocks(leases)))
+        let allocations = std::mem::take(&mut self.allocations);
+        Ok(self.into_written(SegmentPlace::Blocks(allocations)))
     }
 
     fn into_written(self, place: SegmentPlace) -> Written {
@@ -208,13 +208,13 @@ impl Writer {
         }
         let batch: Vec<(u64, Bytes)> =
             self.unused.drain(..self.full.len()).zip(self.full.drain(..)).collect();
-        while self.pending_writes.len() >= self.inner.options.window.max(1)
+        while self.pending_writes.len() >= self.inner.options.batches_in_flight.max(1)
             && let Some(pending_write) = self.pending_writes.pop_front()
         {
             await_write(pending_write).await?;
         }
         let inner = Arc::clone(&self.inner);
-        let guards = (self.leases.clone(), self.share.clone());
+        let guards = (self.allocations.clone(), self.share.clone());
         let flow = self.flow;
         self.pending_writes.push_back(self.inner.tasks.spawn(async move {
             let outcome = inner.device.write(flow, batch).await;
@@ -229,9 +229,9 @@ impl Writer {
 
     fn take(&mut self, blocks: u64) -> Result<(), Error> {
         if blocks > 0 {
-            let lease = Arc::new(self.inner.allocator.allocate(blocks)?);
-            self.unused.extend(lease.blocks());
-            self.leases.push(lease);
+            let allocation = Arc::new(self.inner.allocator.allocate(blocks)?);
+            self.unused.extend(allocation.blocks());
+            self.allocations.push(allocation);
         }
         Ok(())
     }

@@ -142,7 +142,7 @@ impl TestServer {
 
     /// Waits until no transfer holds memory and only the blocks of objects are in use.
     pub async fn wait_until_idle(&self, free_blocks: u64) {
-        let memory = Options::default().memory;
+        let memory = Options::default().transfer_memory_bytes;
         let is_at_rest =
             || self.gateway.free_memory() == memory && self.gateway.usage().free_blocks == free_blocks;
         let waiting = async {

@@ -288,11 +288,11 @@ impl Loader<'_> {
             }
             return Ok(Arc::new(Segment { bytes: row.bytes, place: SegmentPlace::Fragment(fragment) }));
         }
-        let lease = self.allocator.claim(row.runs).ok_or(TAKEN)?;
-        if lease.len() < row.bytes.div_ceil(self.block_bytes) {
+        let allocation = self.allocator.claim(row.runs).ok_or(TAKEN)?;
+        if allocation.len() < row.bytes.div_ceil(self.block_bytes) {
             return Err("has more bytes than its blocks hold");
         }
-        Ok(Arc::new(Segment { bytes: row.bytes, place: SegmentPlace::Blocks(vec![Arc::new(lease)]) }))
+        Ok(Arc::new(Segment { bytes: row.bytes, place: SegmentPlace::Blocks(vec![Arc::new(allocation)]) }))
     }
 
     fn fragment(&mut self, id: FragmentId, row: FragmentRow) -> Result<Arc<Fragment>, &'static str> {
@@ -305,8 +305,8 @@ impl Loader<'_> {
         let end = offset.checked_add(bytes).filter(|&end| end <= self.block_bytes);
         let end = end.ok_or("does not lie within a block")?;
         if !self.packs.contains_key(&block) {
-            let lease = self.allocator.claim(vec![Run { start: block, blocks: 1 }]).ok_or(TAKEN)?;
-            self.packs.insert(block, (Pack::new(lease), BTreeMap::new()));
+            let allocation = self.allocator.claim(vec![Run { start: block, blocks: 1 }]).ok_or(TAKEN)?;
+            self.packs.insert(block, (Pack::new(allocation), BTreeMap::new()));
         }
         let (pack, taken) = self.packs.get_mut(&block).ok_or(TAKEN)?;
         if taken.range(..end).next_back().is_some_and(|(_, &taken_end)| taken_end > offset) {

@@ -1,7 +1,7 @@
 //! The index of packs: the place of every fragment, and the contents of every pack.
 
 use super::PackedUsage;
-use crate::objects::allocate::Lease;
+use crate::objects::allocate::Allocation;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,17 +31,17 @@ pub(crate) enum Location {
 /// A block that fragments share. It is free again when no fragment and no reader holds it.
 #[derive(Debug)]
 pub(crate) struct Pack {
-    lease: Lease,
+    allocation: Allocation,
 }
 
 impl Pack {
-    /// Creates a pack; `lease` has one block.
-    pub(crate) fn new(lease: Lease) -> Arc<Self> {
-        Arc::new(Pack { lease })
+    /// Creates a pack; `allocation` has one block.
+    pub(crate) fn new(allocation: Allocation) -> Arc<Self> {
+        Arc::new(Pack { allocation })
     }
 
     pub(crate) fn block(&self) -> u64 {
-        self.lease.blocks().next().expect("a pack holds a block")
+        self.allocation.blocks().next().expect("a pack holds a block")
     }
 }
 

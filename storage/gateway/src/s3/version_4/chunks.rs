@@ -67,12 +67,12 @@ impl Chunks {
         while input.has_remaining() {
             match &mut self.state {
                 State::Head => {
-                    if self.line(input, MAX_HEAD)? {
+                    if self.read_line_end(input, MAX_HEAD)? {
                         self.begin()?;
                     }
                 }
                 State::Chunk(Chunk { remaining: 0, .. }) => {
-                    if self.line(input, 2)? {
+                    if self.read_line_end(input, 2)? {
                         self.finish_chunk()?;
                     }
                 }
@@ -97,7 +97,7 @@ impl Chunks {
     }
 
     /// Reads to the end of a line, and returns whether it was reached.
-    fn line(&mut self, input: &mut Bytes, max: usize) -> Result<bool, PayloadError> {
+    fn read_line_end(&mut self, input: &mut Bytes, max: usize) -> Result<bool, PayloadError> {
         while input.has_remaining() {
             self.line.push(input.get_u8());
             if self.line.ends_with(b"\r\n") {

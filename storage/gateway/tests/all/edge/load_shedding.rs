@@ -77,7 +77,7 @@ async fn a_request_runs_until_its_answer_was_taken() {
 #[tokio::test]
 async fn transfers_beyond_the_memory_for_blocks_are_refused_and_small_ones_go_on() {
     let transfer = (3 * BATCH * BLOCK) as u64;
-    let options = Options { memory: 2 * transfer + BLOCK as u64, ..Options::default() };
+    let options = Options { transfer_memory_bytes: 2 * transfer + BLOCK as u64, ..Options::default() };
     let server = start_with(options, server::Options::default()).await;
     server.put("large", &body(20 << 20)).await;
     server.put("small", &body(BLOCK)).await;
