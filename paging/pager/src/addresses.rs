@@ -6,9 +6,9 @@
 
 use crate::access::Access;
 use crate::extents::ExtentPart;
+use crate::fault_handling::FaultHandling;
 use crate::page::PAGE_BYTES;
 use crate::region::Region;
-use crate::trap::Trap;
 use rustix::io::Errno;
 use std::ops::Range;
 
@@ -64,7 +64,7 @@ impl Region {
     /// # Safety
     /// As `mmap`.
     pub unsafe fn map(&self, wanted: MapRequest) -> Result<*mut u8, MappingError> {
-        if self.options().trap != Trap::HandlerThread {
+        if self.options().fault_handling != FaultHandling::HandlerThread {
             return Err(Errno::NOSYS.into());
         }
         self.paging().with(move |state| state.map(wanted)).map(std::ptr::with_exposed_provenance_mut)

@@ -113,11 +113,11 @@ unsafe fn read(from: &AmelesOptions) -> Result<Options, String> {
         unmapped => Policy::SecondChance { unmapped: unmapped as usize },
     };
     // SAFETY: the caller promises it.
-    let (scheme, cipher, trap) = unsafe {
+    let (scheme, cipher, fault_handling) = unsafe {
         (
             named(from.scheme, defaults.scheme)?,
             named(from.cipher, defaults.cipher)?,
-            named(from.trap, defaults.trap)?,
+            named(from.trap, defaults.fault_handling)?,
         )
     };
     Ok(Options {
@@ -129,7 +129,7 @@ unsafe fn read(from: &AmelesOptions) -> Result<Options, String> {
         threads: (from.threads > 0).then_some(from.threads as usize),
         scheme,
         cipher,
-        trap,
+        fault_handling,
         second_process: from.second_process != 0,
         handler: Handler {
             processor: match from.together {

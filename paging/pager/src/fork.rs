@@ -145,14 +145,14 @@ impl Region {
         fork.stack.run(move || {
             // SAFETY: the caller waits for us.
             let parts = unsafe { &mut *parts.get() };
-            let begun = paging.with_and_retain_state(|state| parts.begin(state));
+            let begun = paging.lock_and_keep(|state| parts.begin(state));
             if let Err(failure) = begun
                 && paging.failed(failure) == FailureAction::Park
             {
                 std::thread::park();
             }
         });
-        if let Some(Registration::HandlerThread(thread)) = &self.trap {
+        if let Some(Registration::HandlerThread(thread)) = &self.registration {
             thread.wake();
         }
     }
@@ -166,7 +166,7 @@ impl Region {
         let paging = Arc::clone(&self.paging);
         // SAFETY: the calling thread has the region locked.
         stack.run(move || unsafe { paging.unshare_resident() });
-        self.paging.release_retained();
+        self.paging.unlock_kept();
         let birth = parts.birth.take().expect("it is taken once");
         let blocked = parts.blocked.take();
         drop((parts, stack));
@@ -212,13 +212,13 @@ impl Region {
         // Another thread may have been using what remains of these.
         let parents = std::mem::replace(&mut self.binding, Arc::new(ThreadBinding::default()));
         std::mem::forget(parents);
-        match self.trap.take() {
+        match self.registration.take() {
             Some(Registration::HandlerThread(mut thread)) => thread.forget_in_child(),
             Some(Registration::InThread(handler)) => handler.forget_in_child(),
             None => {}
         }
         // SAFETY: there is no other thread.
-        let mut state = unsafe { std::ptr::read(self.paging.retained_state()) };
+        let mut state = unsafe { std::ptr::read(self.paging.state_under_kept_lock()) };
         state.pages.hide_from_children();
         if let Some(errno) = parts.refused {
             return Err(refused("what is resident for a child")(errno));
@@ -227,7 +227,7 @@ impl Region {
             return Err(refused("a child whose C library has touched absent pages")(Errno::FAULT));
         }
         self.take_over(&mut state, parts)?;
-        let uffd = Arc::new(Userfaultfd::open(delivery(self.options.trap), self.options.eviction)?);
+        let uffd = Arc::new(Userfaultfd::open(delivery(self.options.fault_handling), self.options.eviction)?);
         state.pages.adopt(Arc::clone(&uffd))?;
         let resident = state.resident_addresses();
         let own_span = self.as_ptr() as usize..self.as_ptr() as usize + self.bytes();
@@ -236,7 +236,8 @@ impl Region {
         let paging = Arc::new(paging.map_err(refused("a stack"))?);
         // The remaining frames were taken out, or belong to another thread.
         std::mem::forget(std::mem::replace(&mut self.paging, paging));
-        self.trap = Some(Registration::new(&self.options, &self.paging, uffd, &self.binding, own_span)?);
+        self.registration =
+            Some(Registration::new(&self.options, &self.paging, uffd, &self.binding, own_span)?);
         resident.into_iter().for_each(unshare_page);
         Ok(())
     }

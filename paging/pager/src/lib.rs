@@ -4,7 +4,7 @@
 //! - [`fault`]: the handling of a page fault, over any scheme and any platform. It needs no operating system.
 //! - [`fault_path_builder::FaultPathBuilder`]: a scheme by its name, over sealing and under a fault path. It needs none either.
 //! - [`region::Region`]: virtual memory on Linux that is used as a slice. Its faults are delivered by userfaultfd(2),
-//!   in one of [two ways](trap::Trap); [`scheme::Scheme`] says what the untrusted memory reveals.
+//!   in one of [two ways](fault_handling::FaultHandling); [`scheme::Scheme`] says what the untrusted memory reveals.
 //! - [`watch`]: observing the untrusted memory of another process at each of its faults.
 //!
 //! ```no_run
@@ -47,6 +47,8 @@ pub mod eviction;
 mod extents;
 #[cfg(feature = "linux")]
 pub mod failure;
+#[cfg(feature = "linux")]
+pub mod fault_handling;
 #[cfg(feature = "schemes")]
 pub mod fault_path_builder;
 #[cfg(feature = "linux")]
@@ -77,7 +79,5 @@ pub mod scheme_error;
 pub mod shared;
 #[cfg(feature = "schemes")]
 mod size;
-#[cfg(feature = "linux")]
-pub mod trap;
 #[cfg(feature = "linux")]
 pub mod watch;

@@ -4,9 +4,9 @@ use crate::after_fault::AfterFault;
 use crate::eviction::Eviction;
 use crate::failure::OnFailure;
 use crate::fault::policy::Policy;
+use crate::fault_handling::FaultHandling;
 use crate::fault_path_builder::FaultPathBuilder;
 use crate::scheme::Scheme;
-use crate::trap::Trap;
 use ameles_seal::pages::{PageCipher, PageMeter, WorkMode};
 
 /// The processor of the handler thread. On a virtual machine, waking a thread on another one may cost several times
@@ -86,8 +86,8 @@ pub struct Options {
     pub cipher: PageCipher,
     /// The eviction policy.
     pub policy: Policy,
-    /// The delivery of faults to the fault path.
-    pub trap: Trap,
+    /// The thread that handles a page fault.
+    pub fault_handling: FaultHandling,
     /// The way in which a page is taken from the application at its eviction.
     pub eviction: Eviction,
     /// The number of threads that seal and open pages in parallel, including the faulting one, under the parallel
@@ -102,7 +102,7 @@ pub struct Options {
     /// The number of pages that an eager scheme moves in one step between two faults: at least 1. A fault may have to
     /// wait for a step. By default 4, or all at once if it is parallel too.
     pub step_pages: Option<u32>,
-    /// The handler thread, under [`Trap::HandlerThread`].
+    /// The handler thread, under [`FaultHandling::HandlerThread`].
     pub handler: Handler,
     /// The listeners to the region's faults.
     pub listeners: Listeners,
@@ -120,7 +120,7 @@ impl Options {
             ratio: 3,
             cipher: PageCipher::default(),
             policy: Policy::default(),
-            trap: Trap::default(),
+            fault_handling: FaultHandling::default(),
             eviction: Eviction::default(),
             threads: None,
             second_process: false,

@@ -5,6 +5,7 @@ use crate::builder::{Built, build, thread_cost};
 use crate::error::Error;
 use crate::extents::Extents;
 use crate::fault::counters::Counters;
+use crate::fault_handling::FaultHandling;
 use crate::linux::handler_thread::HandlerThread;
 use crate::linux::pages::{Pages, extra_slots};
 use crate::linux::paging::Paging;
@@ -16,7 +17,6 @@ use crate::options::Options;
 use crate::page::PAGE_BYTES;
 use crate::private::PrivateMapping;
 use crate::shared::SharedMapping;
-use crate::trap::Trap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use std::sync::Arc;
 /// | MCL_FUTURE | MCL_ONFAULT)` before it makes the region. `ameles page run` has its own heap for it.
 pub struct Region {
     /// The first field: dropping it stops the handler of faults.
-    pub(crate) trap: Option<Registration>,
+    pub(crate) registration: Option<Registration>,
     pub(crate) binding: Arc<ThreadBinding>,
     pub(crate) paging: Arc<Paging>,
     mapping: Arc<PrivateMapping>,
@@ -56,14 +56,14 @@ impl Registration {
         own: Range<usize>,
     ) -> Result<Self, Error> {
         let paging = Arc::clone(paging);
-        Ok(match options.trap {
-            Trap::HandlerThread => Registration::HandlerThread(HandlerThread::start(
+        Ok(match options.fault_handling {
+            FaultHandling::HandlerThread => Registration::HandlerThread(HandlerThread::start(
                 paging,
                 uffd,
                 options.handler,
                 Arc::clone(binding),
             )?),
-            Trap::InThread => {
+            FaultHandling::InThread => {
                 let offline_work = thread_cost::offline_work(options)?;
                 Registration::InThread(SigbusRegistration::register(
                     paging,
@@ -77,10 +77,10 @@ impl Registration {
 }
 
 /// Returns the delivery of faults that a trap needs.
-pub(crate) fn delivery(trap: Trap) -> Delivery {
-    match trap {
-        Trap::HandlerThread => Delivery::Messages,
-        Trap::InThread => Delivery::Sigbus,
+pub(crate) fn delivery(fault_handling: FaultHandling) -> Delivery {
+    match fault_handling {
+        FaultHandling::HandlerThread => Delivery::Messages,
+        FaultHandling::InThread => Delivery::Sigbus,
     }
 }
 
@@ -96,7 +96,7 @@ impl Region {
             return Err(Error::PageBytes(page_bytes));
         }
         let untrusted_bytes = options.fault_path_builder().untrusted_bytes(options.untrusted_bytes)?;
-        let delivery = delivery(options.trap);
+        let delivery = delivery(options.fault_handling);
         let uffd = Arc::new(Userfaultfd::open(delivery, options.eviction)?);
         let shared = Arc::new(SharedMapping::new(untrusted_bytes).map_err(refused("untrusted memory"))?);
         let Built { mut fault_path, trusted_bytes, threads } = build(&options, &shared)?;
@@ -124,9 +124,9 @@ impl Region {
         let paging = Paging::new(fault_path, pages, start..start + bytes, &options);
         let paging = Arc::new(paging.map_err(refused("a stack"))?);
         let binding = Arc::new(ThreadBinding::default());
-        let trap = Registration::new(&options, &paging, uffd, &binding, start..start + bytes)?;
+        let registration = Registration::new(&options, &paging, uffd, &binding, start..start + bytes)?;
         Ok(Region {
-            trap: Some(trap),
+            registration: Some(registration),
             binding,
             paging,
             mapping,
@@ -270,7 +270,8 @@ impl Region {
     }
 
     fn check_trap(&self) {
-        let replaced = self.options.trap == Trap::InThread && !SigbusRegistration::is_installed();
+        let replaced =
+            self.options.fault_handling == FaultHandling::InThread && !SigbusRegistration::is_installed();
         assert!(!replaced, "{}", Error::SigbusReplaced);
     }
 }
@@ -278,7 +279,7 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         // No thread handles faults any more, and there is no slice.
-        drop(self.trap.take());
+        drop(self.registration.take());
         self.paging.with(|state| state.fault_path.wipe(&mut state.pages));
     }
 }

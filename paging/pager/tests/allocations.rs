@@ -2,11 +2,11 @@
 #![allow(unsafe_code, reason = "an allocator that counts")]
 
 use ameles_pager::fault::policy::Policy;
+use ameles_pager::fault_handling::FaultHandling;
 use ameles_pager::options::Options;
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
 use ameles_pager::scheme::Scheme;
-use ameles_pager::trap::Trap;
 use ameles_seal::pages::PageCipher;
 use libtest_mimic::{Arguments, Trial};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -52,14 +52,14 @@ fn serving_faults_allocates_nothing_on_any_thread() {
     let schemes = [Scheme::Plain, Scheme::DetWoOram, Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel];
     let with_worker = [Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel].map(|scheme| (scheme, true));
     for (scheme, second_process) in schemes.map(|scheme| (scheme, false)).into_iter().chain(with_worker) {
-        for trap in Trap::ALL {
+        for fault_handling in FaultHandling::ALL {
             // Each policy with every other cipher.
             let policies = [Policy::Fifo, Policy::SecondChance { unmapped: 2 }].into_iter().cycle();
             for (cipher, policy) in PageCipher::ALL.into_iter().zip(policies) {
                 let options = Options {
                     resident: 5,
                     scheme,
-                    trap,
+                    fault_handling,
                     cipher,
                     policy,
                     ratio: 7,
@@ -75,7 +75,7 @@ fn serving_faults_allocates_nothing_on_any_thread() {
                     slice[touch * 7 % 50 * PAGE_BYTES] += 1;
                 }
                 ENABLED.store(false, Ordering::SeqCst);
-                assert_eq!(ALLOCATIONS.load(Ordering::SeqCst), 0, "{scheme} {trap} {cipher}");
+                assert_eq!(ALLOCATIONS.load(Ordering::SeqCst), 0, "{scheme} {fault_handling} {cipher}");
                 assert!(region.counters().evictions >= 140);
             }
         }

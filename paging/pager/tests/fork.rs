@@ -6,12 +6,12 @@ use ameles_pager::access::Access;
 use ameles_pager::addresses::MapRequest;
 use ameles_pager::eviction::Eviction;
 use ameles_pager::fault::policy::Policy;
+use ameles_pager::fault_handling::FaultHandling;
 use ameles_pager::fork::Forked;
 use ameles_pager::options::Options;
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
 use ameles_pager::scheme::Scheme;
-use ameles_pager::trap::Trap;
 use ameles_seal::pages::{PageCipher, SharedMemory};
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -27,28 +27,28 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn options(scheme: Scheme, trap: Trap) -> Options {
-    Options { resident: 7, scheme, trap, ..Options::new(96) }
+fn options(scheme: Scheme, fault_handling: FaultHandling) -> Options {
+    Options { resident: 7, scheme, fault_handling, ..Options::new(96) }
 }
 
 /// Options of all kinds of regions.
 fn kinds() -> Vec<Options> {
     let mut kinds = Vec::new();
-    for trap in Trap::ALL {
+    for fault_handling in FaultHandling::ALL {
         for scheme in Scheme::ALL {
-            kinds.push(options(scheme, trap));
+            kinds.push(options(scheme, fault_handling));
         }
         for scheme in [Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel] {
-            kinds.push(Options { second_process: true, ..options(scheme, trap) });
+            kinds.push(Options { second_process: true, ..options(scheme, fault_handling) });
         }
-        kinds.push(Options { threads: Some(3), ..options(Scheme::EagerParallel, trap) });
+        kinds.push(Options { threads: Some(3), ..options(Scheme::EagerParallel, fault_handling) });
         for eviction in [Eviction::Move, Eviction::ProtectAndCopy] {
-            kinds.push(Options { eviction, ..options(Scheme::DetWoOram, trap) });
+            kinds.push(Options { eviction, ..options(Scheme::DetWoOram, fault_handling) });
         }
         let policy = Policy::SecondChance { unmapped: 3 };
-        kinds.push(Options { policy, ..options(Scheme::DetWoOram, trap) });
+        kinds.push(Options { policy, ..options(Scheme::DetWoOram, fault_handling) });
         for cipher in PageCipher::ALL {
-            kinds.push(Options { cipher, ..options(Scheme::Eager, trap) });
+            kinds.push(Options { cipher, ..options(Scheme::Eager, fault_handling) });
         }
     }
     kinds
@@ -127,8 +127,8 @@ fn a_child_has_what_its_parent_held_and_neither_sees_what_the_other_writes() {
 #[test]
 fn a_child_of_a_region_that_was_hardly_used_has_it_too() {
     let _alone = alone();
-    for trap in Trap::ALL {
-        let mut region = Region::new(options(Scheme::DetWoOram, trap)).unwrap();
+    for fault_handling in FaultHandling::ALL {
+        let mut region = Region::new(options(Scheme::DetWoOram, fault_handling)).unwrap();
         let child =
             fork_child(&mut region, |region| assert!(region.as_slice().iter().all(|byte| *byte == 0)));
         wait_for(child, "untouched");
@@ -142,7 +142,7 @@ fn a_child_of_a_region_that_was_hardly_used_has_it_too() {
 fn fifty_forks_in_a_row_leave_the_parent_as_it_was() {
     let _alone = alone();
     for second_process in [false, true] {
-        let options = options(Scheme::EagerParallel, Trap::HandlerThread);
+        let options = options(Scheme::EagerParallel, FaultHandling::HandlerThread);
         let mut region = Region::new(Options { second_process, ..options }).unwrap();
         let mut expected = random(2, region.bytes());
         region.as_mut_slice().copy_from_slice(&expected);
@@ -171,9 +171,9 @@ fn generations(region: &mut Region, expected: &mut [u8], left: u64) {
 #[test]
 fn a_child_forks_as_its_parent_does() {
     let _alone = alone();
-    for trap in Trap::ALL {
+    for fault_handling in FaultHandling::ALL {
         for second_process in [false, true] {
-            let options = Options { second_process, ..options(Scheme::Eager, trap) };
+            let options = Options { second_process, ..options(Scheme::Eager, fault_handling) };
             let mut region = Region::new(options).unwrap();
             let mut expected = random(3, region.bytes());
             region.as_mut_slice().copy_from_slice(&expected);
@@ -185,8 +185,8 @@ fn a_child_forks_as_its_parent_does() {
 #[test]
 fn a_child_goes_on_when_its_parent_has_ended() {
     let _alone = alone();
-    for trap in Trap::ALL {
-        let options = Options { second_process: true, ..options(Scheme::EagerParallel, trap) };
+    for fault_handling in FaultHandling::ALL {
+        let options = Options { second_process: true, ..options(Scheme::EagerParallel, fault_handling) };
         let mut region = Region::new(options).unwrap();
         let expected = random(4, region.bytes());
         region.as_mut_slice().copy_from_slice(&expected);
@@ -216,9 +216,9 @@ fn a_child_goes_on_when_its_parent_has_ended() {
 fn a_fork_while_other_threads_fault_loses_nothing_in_either() {
     let _alone = alone();
     const THREADS: usize = 3;
-    for trap in Trap::ALL {
+    for fault_handling in FaultHandling::ALL {
         for scheme in [Scheme::DetWoOram, Scheme::Path, Scheme::EagerParallel] {
-            let options = Options { second_process: scheme.is_parallel(), ..options(scheme, trap) };
+            let options = Options { second_process: scheme.is_parallel(), ..options(scheme, fault_handling) };
             let mut region = Region::new(options).unwrap();
             let (pages, start) = (region.bytes() / PAGE_BYTES, region.as_ptr() as usize);
             // SAFETY: within the region, aligned, and each thread has its own.
@@ -236,7 +236,7 @@ fn a_fork_while_other_threads_fault_loses_nothing_in_either() {
                             // One page after the other: a page is never ahead of one before it.
                             for page in 0..pages {
                                 let before = counter(page, thread).swap(round, Ordering::SeqCst);
-                                assert_eq!(before, round - 1, "{scheme} {trap}");
+                                assert_eq!(before, round - 1, "{scheme} {fault_handling}");
                             }
                         }
                     });
@@ -261,7 +261,7 @@ fn a_fork_while_other_threads_fault_loses_nothing_in_either() {
 #[test]
 fn what_the_program_has_mapped_protected_and_given_up_is_so_in_the_child() {
     let _alone = alone();
-    let mut region = Region::new(options(Scheme::DetWoOram, Trap::HandlerThread)).unwrap();
+    let mut region = Region::new(options(Scheme::DetWoOram, FaultHandling::HandlerThread)).unwrap();
     let own = region.as_ptr() as usize;
     // SAFETY: the test's own memory, which it knows.
     unsafe {
@@ -325,8 +325,8 @@ fn no_sealed_line_of_the_child_is_one_of_the_parents() {
 }
 
 /// Returns whether the parent's memory is unchanged, and the slots that the child has written.
-fn fork_transcript(seed: u64, scheme: Scheme, trap: Trap) -> (bool, Vec<bool>) {
-    let mut region = Region::new(options(scheme, trap)).unwrap();
+fn fork_transcript(seed: u64, scheme: Scheme, fault_handling: FaultHandling) -> (bool, Vec<bool>) {
+    let mut region = Region::new(options(scheme, fault_handling)).unwrap();
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     while region.counters().evictions < 60 {
         let at = rng.next_u64() as usize % region.bytes();
@@ -350,12 +350,12 @@ fn fork_transcript(seed: u64, scheme: Scheme, trap: Trap) -> (bool, Vec<bool>) {
 #[test]
 fn what_a_fork_shows_depends_on_how_many_pages_were_written_and_on_nothing_else() {
     let _alone = alone();
-    for trap in Trap::ALL {
+    for fault_handling in FaultHandling::ALL {
         for scheme in [Scheme::DetWoOram, Scheme::Parallel, Scheme::Eager] {
-            let (still, one) = fork_transcript(1, scheme, trap);
+            let (still, one) = fork_transcript(1, scheme, fault_handling);
             assert!(still, "the parent's own memory does not change");
             assert!(one.iter().filter(|written| **written).count() >= 60);
-            assert_eq!(one, fork_transcript(2, scheme, trap).1);
+            assert_eq!(one, fork_transcript(2, scheme, fault_handling).1);
         }
     }
 }
@@ -363,7 +363,7 @@ fn what_a_fork_shows_depends_on_how_many_pages_were_written_and_on_nothing_else(
 #[test]
 fn a_fork_for_which_there_is_no_memory_fails_and_changes_nothing() {
     let _alone = alone();
-    let mut region = Region::new(options(Scheme::DetWoOram, Trap::HandlerThread)).unwrap();
+    let mut region = Region::new(options(Scheme::DetWoOram, FaultHandling::HandlerThread)).unwrap();
     let mut expected = random(6, region.bytes());
     region.as_mut_slice().copy_from_slice(&expected);
     // In a child of its own, for the limit.

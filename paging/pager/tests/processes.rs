@@ -2,11 +2,11 @@
 #![allow(unsafe_code, reason = "signals, users and forks; each block says why it is sound")]
 
 use ameles_pager::failure::{FailureAction, OnFailure};
+use ameles_pager::fault_handling::FaultHandling;
 use ameles_pager::options::{Listeners, Options};
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
 use ameles_pager::scheme::Scheme;
-use ameles_pager::trap::Trap;
 use rustix::io::{pread, pwrite};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
@@ -37,20 +37,22 @@ fn a_child_with_a_role() {
     let role = std::env::var(ROLE).expect("started with a role");
     let words: Vec<&str> = role.split(' ').collect();
     match words[..] {
-        ["tamper", scheme, trap] => run_tampered(options(scheme, trap), flip_every_slot),
-        ["roll-back", scheme, trap] => run_tampered(options(scheme, trap), |_, old, _| old),
-        ["swap", scheme, trap] => run_tampered(options(scheme, trap), swap_neighbours),
-        ["callback", trap] => callback(trap),
-        ["park", trap] => park(trap),
+        ["tamper", scheme, fault_handling] => run_tampered(options(scheme, fault_handling), flip_every_slot),
+        ["roll-back", scheme, fault_handling] => {
+            run_tampered(options(scheme, fault_handling), |_, old, _| old)
+        }
+        ["swap", scheme, fault_handling] => run_tampered(options(scheme, fault_handling), swap_neighbours),
+        ["callback", fault_handling] => callback(fault_handling),
+        ["park", fault_handling] => park(fault_handling),
         ["foreign-sigbus"] => foreign_sigbus(),
         ["default-sigbus"] => default_sigbus(),
         ["blocked-sigbus"] => blocked_sigbus(),
         ["replaced-sigbus"] => replaced_sigbus(),
-        ["signals", trap] => signals(trap),
-        ["fork", trap] => fork(trap),
-        ["leave", trap] => leave_program(trap),
-        ["kill-worker", scheme, trap] => kill_worker(scheme, trap),
-        ["waits", trap] => waits(trap),
+        ["signals", fault_handling] => signals(fault_handling),
+        ["fork", fault_handling] => fork(fault_handling),
+        ["leave", fault_handling] => leave_program(fault_handling),
+        ["kill-worker", scheme, fault_handling] => kill_worker(scheme, fault_handling),
+        ["waits", fault_handling] => waits(fault_handling),
         ["unprivileged"] => unprivileged(),
         _ => panic!("no such role: {role}"),
     }
@@ -59,13 +61,13 @@ fn a_child_with_a_role() {
 }
 
 /// A scheme's name, followed by `+process` if a second process seals its pages.
-fn options(scheme: &str, trap: &str) -> Options {
+fn options(scheme: &str, fault_handling: &str) -> Options {
     let (scheme, second_process) = match scheme.strip_suffix("+process") {
         Some(scheme) => (scheme, true),
         None => (scheme, false),
     };
-    let (scheme, trap) = (scheme.parse().unwrap(), trap.parse().unwrap());
-    Options { resident: 4, scheme, trap, second_process, ..Options::new(32) }
+    let (scheme, fault_handling) = (scheme.parse().unwrap(), fault_handling.parse().unwrap());
+    Options { resident: 4, scheme, fault_handling, second_process, ..Options::new(32) }
 }
 
 fn schemes() -> Vec<String> {
@@ -119,9 +121,9 @@ fn swap_neighbours(stride: usize, _: Vec<u8>, mut new: Vec<u8>) -> Vec<u8> {
 #[test]
 fn tampering_rollback_and_swaps_end_the_process_at_the_next_touch_with_one_line() {
     for scheme in schemes() {
-        for trap in Trap::ALL {
+        for fault_handling in FaultHandling::ALL {
             for attack in ["tamper", "roll-back", "swap"] {
-                let role = format!("{attack} {scheme} {trap}");
+                let role = format!("{attack} {scheme} {fault_handling}");
                 let output = child(&role);
                 assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{role}: {output:?}");
                 let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -135,7 +137,7 @@ fn tampering_rollback_and_swaps_end_the_process_at_the_next_touch_with_one_line(
     }
 }
 
-fn callback(trap: &str) {
+fn callback(fault_handling: &str) {
     let decide = |failure: &ameles_pager::failure::Failure| {
         assert!(failure.page < 32);
         rustix::io::write(rustix::stdio::stdout(), b"called\n").unwrap();
@@ -144,13 +146,13 @@ fn callback(trap: &str) {
     };
     let on_failure = OnFailure::Call(Arc::new(decide));
     let listeners = Listeners { on_failure, ..Listeners::default() };
-    run_tampered(Options { listeners, ..options("detworam", trap) }, flip_every_slot);
+    run_tampered(Options { listeners, ..options("detworam", fault_handling) }, flip_every_slot);
 }
 
 /// Checks that a child of this name ends with this exit code and prints this, under every trap.
 fn check_children(name: &str, code: i32, printed: &str) {
-    for trap in Trap::ALL {
-        let output = child(&format!("{name} {trap}"));
+    for fault_handling in FaultHandling::ALL {
+        let output = child(&format!("{name} {fault_handling}"));
         assert_eq!(output.status.code(), Some(code), "{output:?}");
         assert!(text(&output.stdout).contains(printed));
     }
@@ -161,7 +163,7 @@ fn a_callback_is_told_of_a_failure_in_place_of_the_abort() {
     check_children("callback", 42, "called");
 }
 
-fn park(trap: &str) {
+fn park(fault_handling: &str) {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     static WENT_ON: AtomicBool = AtomicBool::new(false);
     let decide = |_: &ameles_pager::failure::Failure| {
@@ -170,7 +172,7 @@ fn park(trap: &str) {
     };
     let on_failure = OnFailure::Call(Arc::new(decide));
     let listeners = Listeners { on_failure, ..Listeners::default() };
-    let options = Options { listeners, ..options("detworam", trap) };
+    let options = Options { listeners, ..options("detworam", fault_handling) };
     for _ in 0..2 {
         let options = options.clone();
         std::thread::spawn(move || {
@@ -307,8 +309,8 @@ extern "C" fn on_user(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_v
     HANDLED.store(count + 1, Ordering::SeqCst);
 }
 
-fn signals(trap: &str) {
-    let mut region = Region::new(options("detworam", trap)).unwrap();
+fn signals(fault_handling: &str) {
+    let mut region = Region::new(options("detworam", fault_handling)).unwrap();
     TOUCHED.store(region.as_ptr() as usize, Ordering::SeqCst);
     handle(libc::SIGUSR1, on_user);
     // SAFETY: it names this thread.
@@ -343,13 +345,13 @@ fn signals(trap: &str) {
 
 #[test]
 fn signal_handlers_that_run_between_faults_and_touch_the_region_find_it_whole() {
-    for trap in Trap::ALL {
-        assert_returns(&format!("signals {trap}"));
+    for fault_handling in FaultHandling::ALL {
+        assert_returns(&format!("signals {fault_handling}"));
     }
 }
 
-fn fork(trap: &str) {
-    let mut region = Region::new(options("detworam", trap)).unwrap();
+fn fork(fault_handling: &str) {
+    let mut region = Region::new(options("detworam", fault_handling)).unwrap();
     region.as_mut_slice().fill(3);
     let resident = region.as_ptr().wrapping_add(31 * PAGE_BYTES);
     // SAFETY: the child touches one address, and ends.
@@ -371,9 +373,9 @@ fn fork(trap: &str) {
 
 #[test]
 fn a_forked_child_does_not_have_the_region_and_the_parent_keeps_it() {
-    for trap in Trap::ALL {
-        let output = child(&format!("fork {trap}"));
-        assert!(text(&output.stdout).contains("WENT ON"), "{trap}: {output:?}");
+    for fault_handling in FaultHandling::ALL {
+        let output = child(&format!("fork {fault_handling}"));
+        assert!(text(&output.stdout).contains("WENT ON"), "{fault_handling}: {output:?}");
     }
 }
 
@@ -410,8 +412,8 @@ fn children() -> Vec<libc::pid_t> {
         .collect()
 }
 
-fn kill_worker(scheme: &str, trap: &str) {
-    let mut region = Region::new(options(scheme, trap)).unwrap();
+fn kill_worker(scheme: &str, fault_handling: &str) {
+    let mut region = Region::new(options(scheme, fault_handling)).unwrap();
     let worker = children();
     assert_eq!(worker.len(), 1, "{worker:?}");
     for round in 1..40u8 {
@@ -429,14 +431,14 @@ fn kill_worker(scheme: &str, trap: &str) {
 #[test]
 fn a_region_outlives_its_worker_process_and_none_is_left_behind() {
     for scheme in ["eager+process", "parallel+process", "eager-parallel+process"] {
-        for trap in Trap::ALL {
-            assert_returns(&format!("kill-worker {scheme} {trap}"));
+        for fault_handling in FaultHandling::ALL {
+            assert_returns(&format!("kill-worker {scheme} {fault_handling}"));
         }
     }
 }
 
-fn leave_program(trap: &str) {
-    let mut region = Region::new(options("eager+process", trap)).unwrap();
+fn leave_program(fault_handling: &str) {
+    let mut region = Region::new(options("eager+process", fault_handling)).unwrap();
     region.as_mut_slice().fill(1);
     let line = format!("worker {}\n", children()[0]);
     rustix::io::write(rustix::stdio::stdout(), line.as_bytes()).unwrap();
@@ -445,9 +447,9 @@ fn leave_program(trap: &str) {
 
 #[test]
 fn the_worker_process_holds_nothing_open_and_ends_with_the_program() {
-    for trap in Trap::ALL {
+    for fault_handling in FaultHandling::ALL {
         // This returns when the last descriptor of its output is closed.
-        let output = text(&child(&format!("leave {trap}")).stdout);
+        let output = text(&child(&format!("leave {fault_handling}")).stdout);
         let worker = output.split("worker ").nth(1).and_then(|rest| rest.lines().next());
         let worker = worker.expect("the role has begun");
         while std::path::Path::new(&format!("/proc/{worker}")).exists() {
@@ -456,8 +458,8 @@ fn the_worker_process_holds_nothing_open_and_ends_with_the_program() {
     }
 }
 
-fn waits(trap: &str) {
-    let mut region = Region::new(options("eager+process", trap)).unwrap();
+fn waits(fault_handling: &str) {
+    let mut region = Region::new(options("eager+process", fault_handling)).unwrap();
     region.as_mut_slice().fill(1);
     // SAFETY: nothing is written; there is no child that `wait` answers with.
     let waited = unsafe { libc::wait(std::ptr::null_mut()) };
@@ -466,7 +468,7 @@ fn waits(trap: &str) {
 
 #[test]
 fn a_program_that_waits_for_its_children_does_not_see_the_worker_process() {
-    for trap in Trap::ALL {
-        assert_returns(&format!("waits {trap}"));
+    for fault_handling in FaultHandling::ALL {
+        assert_returns(&format!("waits {fault_handling}"));
     }
 }

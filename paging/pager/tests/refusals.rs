@@ -2,11 +2,11 @@
 
 use ameles_pager::error::Error;
 use ameles_pager::fault::policy::Policy;
+use ameles_pager::fault_handling::{FaultHandling, UnknownFaultHandling};
 use ameles_pager::options::{Handler, HandlerProcessor, Options};
 use ameles_pager::region::Region;
 use ameles_pager::scheme::{Scheme, UnknownScheme};
 use ameles_pager::scheme_error::SchemeError;
-use ameles_pager::trap::{Trap, UnknownTrap};
 use ameles_seal::pages::PageCipher;
 
 fn refusal(options: Options) -> String {
@@ -65,9 +65,9 @@ fn schemes_and_traps_are_found_by_their_names() {
     for scheme in Scheme::ALL {
         assert_eq!(scheme.to_string().to_uppercase().parse(), Ok(scheme));
     }
-    for trap in Trap::ALL {
-        assert_eq!(trap.to_string().parse(), Ok(trap));
+    for fault_handling in FaultHandling::ALL {
+        assert_eq!(fault_handling.to_string().parse(), Ok(fault_handling));
     }
     assert_eq!("ring".parse::<Scheme>(), Err(UnknownScheme));
-    assert_eq!("signal".parse::<Trap>(), Err(UnknownTrap));
+    assert_eq!("signal".parse::<FaultHandling>(), Err(UnknownFaultHandling));
 }

@@ -7,11 +7,11 @@ use ameles_pager::after_fault::AfterFault;
 use ameles_pager::eviction::Eviction;
 use ameles_pager::fault::counters::Counters;
 use ameles_pager::fault::policy::Policy;
+use ameles_pager::fault_handling::FaultHandling;
 use ameles_pager::options::{Listeners, Options, ResidentSizing};
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
 use ameles_pager::scheme::Scheme;
-use ameles_pager::trap::Trap;
 use ameles_seal::pages::PageCipher;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -19,8 +19,8 @@ use std::ops::Range;
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
-fn options(scheme: Scheme, trap: Trap) -> Options {
-    Options { resident: 7, scheme, trap, ..Options::new(96) }
+fn options(scheme: Scheme, fault_handling: FaultHandling) -> Options {
+    Options { resident: 7, scheme, fault_handling, ..Options::new(96) }
 }
 
 /// Stores and loads of random lengths at random places, compared with a plain array.
@@ -53,8 +53,8 @@ fn behaves_like_memory(options: Options, steps: u64) {
 #[test]
 fn a_region_is_memory_under_every_scheme_and_trap() {
     for scheme in Scheme::ALL {
-        for trap in Trap::ALL {
-            behaves_like_memory(options(scheme, trap), 600);
+        for fault_handling in FaultHandling::ALL {
+            behaves_like_memory(options(scheme, fault_handling), 600);
         }
     }
 }
@@ -64,11 +64,14 @@ const WITH_WORKER: [Scheme; 3] = [Scheme::Eager, Scheme::Parallel, Scheme::Eager
 #[test]
 fn a_region_is_memory_when_a_second_process_seals_its_pages() {
     for scheme in WITH_WORKER {
-        for trap in Trap::ALL {
+        for fault_handling in FaultHandling::ALL {
             for (ratio, cipher) in PageCipher::ALL.into_iter().enumerate() {
                 let ratio = [3, 7, 15][ratio % 3];
                 let second_process = true;
-                behaves_like_memory(Options { ratio, cipher, second_process, ..options(scheme, trap) }, 300);
+                behaves_like_memory(
+                    Options { ratio, cipher, second_process, ..options(scheme, fault_handling) },
+                    300,
+                );
             }
         }
     }
@@ -78,17 +81,17 @@ fn a_region_is_memory_when_a_second_process_seals_its_pages() {
 fn parallel_schemes_share_their_work_over_the_threads_that_are_asked_for() {
     for threads in [1, 2, 5] {
         for scheme in [Scheme::Parallel, Scheme::EagerParallel] {
-            for trap in Trap::ALL {
-                let options = Options { threads: Some(threads), ratio: 7, ..options(scheme, trap) };
+            for fault_handling in FaultHandling::ALL {
+                let options = Options { threads: Some(threads), ratio: 7, ..options(scheme, fault_handling) };
                 assert_eq!(Region::new(options.clone()).unwrap().threads(), threads);
                 behaves_like_memory(options, 200);
             }
         }
     }
-    let chosen = Region::new(options(Scheme::Parallel, Trap::InThread)).unwrap().threads();
+    let chosen = Region::new(options(Scheme::Parallel, FaultHandling::InThread)).unwrap().threads();
     let processors = thread::available_parallelism().unwrap().get();
     assert!(chosen == 1 || chosen == processors.min(4));
-    assert_eq!(Region::new(options(Scheme::DetWoOram, Trap::InThread)).unwrap().threads(), 1);
+    assert_eq!(Region::new(options(Scheme::DetWoOram, FaultHandling::InThread)).unwrap().threads(), 1);
 }
 
 #[test]
@@ -96,7 +99,7 @@ fn a_region_is_memory_under_every_cipher_ratio_and_policy() {
     for cipher in PageCipher::ALL {
         for ratio in [1, 7, 15] {
             behaves_like_memory(
-                Options { cipher, ratio, ..options(Scheme::EagerParallel, Trap::HandlerThread) },
+                Options { cipher, ratio, ..options(Scheme::EagerParallel, FaultHandling::HandlerThread) },
                 200,
             );
             behaves_like_memory(
@@ -104,7 +107,7 @@ fn a_region_is_memory_under_every_cipher_ratio_and_policy() {
                     cipher,
                     ratio,
                     policy: Policy::SecondChance { unmapped: 3 },
-                    ..options(Scheme::DetWoOram, Trap::InThread)
+                    ..options(Scheme::DetWoOram, FaultHandling::InThread)
                 },
                 200,
             );
@@ -115,9 +118,9 @@ fn a_region_is_memory_under_every_cipher_ratio_and_policy() {
 #[test]
 fn a_region_is_memory_also_where_the_kernel_cannot_move_pages() {
     for eviction in [Eviction::Move, Eviction::ProtectAndCopy] {
-        for trap in Trap::ALL {
-            behaves_like_memory(Options { eviction, ..options(Scheme::DetWoOram, trap) }, 300);
-            behaves_like_memory(Options { eviction, ..options(Scheme::Eager, trap) }, 300);
+        for fault_handling in FaultHandling::ALL {
+            behaves_like_memory(Options { eviction, ..options(Scheme::DetWoOram, fault_handling) }, 300);
+            behaves_like_memory(Options { eviction, ..options(Scheme::Eager, fault_handling) }, 300);
         }
     }
 }
@@ -127,7 +130,7 @@ fn a_region_whose_resident_pages_follow_its_size_is_memory() {
     let resident_sizing = ResidentSizing { grows: true, estimates: true };
     for scheme in [Scheme::Plain, Scheme::DetWoOram, Scheme::EagerParallel, Scheme::Path, Scheme::Opam] {
         for policy in [Policy::Fifo, Policy::SecondChance { unmapped: 2 }] {
-            let options = options(scheme, Trap::HandlerThread);
+            let options = options(scheme, FaultHandling::HandlerThread);
             behaves_like_memory(Options { resident_sizing, policy, second_process: true, ..options }, 300);
         }
     }
@@ -174,23 +177,23 @@ fn loses_no_store(options: Options, rounds: u64) {
 
 #[test]
 fn no_store_of_any_thread_is_lost_under_heavy_paging() {
-    for trap in Trap::ALL {
+    for fault_handling in FaultHandling::ALL {
         for scheme in [Scheme::Plain, Scheme::DetWoOram, Scheme::Eager, Scheme::EagerParallel] {
             for eviction in [Eviction::Auto, Eviction::ProtectAndCopy] {
-                loses_no_store(Options { resident: 3, eviction, ..options(scheme, trap) }, 400);
+                loses_no_store(Options { resident: 3, eviction, ..options(scheme, fault_handling) }, 400);
             }
         }
         let policy = Policy::SecondChance { unmapped: 2 };
-        loses_no_store(Options { resident: 4, policy, ..options(Scheme::DetWoOram, trap) }, 400);
+        loses_no_store(Options { resident: 4, policy, ..options(Scheme::DetWoOram, fault_handling) }, 400);
     }
 }
 
 #[test]
 fn several_regions_exist_at_once_and_one_after_the_other() {
-    for trap in Trap::ALL {
+    for fault_handling in FaultHandling::ALL {
         for _ in 0..3 {
-            let mut one = Region::new(options(Scheme::DetWoOram, trap)).unwrap();
-            let mut other = Region::new(options(Scheme::Plain, trap)).unwrap();
+            let mut one = Region::new(options(Scheme::DetWoOram, fault_handling)).unwrap();
+            let mut other = Region::new(options(Scheme::Plain, fault_handling)).unwrap();
             for page in 0..96 {
                 one.as_mut_slice()[page * PAGE_BYTES] = page as u8;
                 other.as_mut_slice()[page * PAGE_BYTES] = !page as u8;
@@ -205,9 +208,10 @@ fn several_regions_exist_at_once_and_one_after_the_other() {
 
 #[test]
 fn memory_that_is_given_back_to_the_system_becomes_zeros() {
-    for trap in Trap::ALL {
+    for fault_handling in FaultHandling::ALL {
         for eviction in [Eviction::Auto, Eviction::ProtectAndCopy] {
-            let mut region = Region::new(Options { eviction, ..options(Scheme::DetWoOram, trap) }).unwrap();
+            let mut region =
+                Region::new(Options { eviction, ..options(Scheme::DetWoOram, fault_handling) }).unwrap();
             region.as_mut_slice()[..3 * PAGE_BYTES].fill(7);
             let advice = if region.is_locked() { libc::MADV_DONTNEED_LOCKED } else { libc::MADV_DONTNEED };
             // SAFETY: nobody has the slice.
@@ -302,7 +306,7 @@ fn memory_at_any_address_keeps_what_it_holds_and_its_changes_show_nothing() {
     let policies = [Policy::Fifo, Policy::SecondChance { unmapped: 3 }];
     for (eviction, policy) in [Eviction::Auto, Eviction::ProtectAndCopy].into_iter().zip(policies) {
         let scheme = Scheme::DetWoOram;
-        let options = Options { eviction, policy, ..options(scheme, Trap::HandlerThread) };
+        let options = Options { eviction, policy, ..options(scheme, FaultHandling::HandlerThread) };
         let mut memory = Reserved::new(options);
         let mut rng = ChaCha12Rng::seed_from_u64(11);
         for step in 0..1500_u32 {
@@ -334,7 +338,7 @@ fn memory_at_any_address_keeps_what_it_holds_and_its_changes_show_nothing() {
 #[test]
 fn trusted_memory_is_what_the_scheme_needs_and_not_the_region() {
     for scheme in Scheme::ALL {
-        let region = Region::new(options(scheme, Trap::HandlerThread)).unwrap();
+        let region = Region::new(options(scheme, FaultHandling::HandlerThread)).unwrap();
         let resident = 7 * PAGE_BYTES;
         let trusted = region.trusted_bytes();
         assert!(trusted > resident, "{scheme}");
@@ -351,19 +355,19 @@ fn trusted_memory_is_what_the_scheme_needs_and_not_the_region() {
 
 #[test]
 fn the_listener_is_called_after_every_fault_before_the_next_is_handled() {
-    for trap in Trap::ALL {
+    for fault_handling in FaultHandling::ALL {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&seen);
         let after_fault = AfterFault::Call(Arc::new(move |counters: &Counters| {
             log.lock().unwrap().push((counters.faults, counters.evictions));
         }));
         let listeners = Listeners { after_fault, ..Listeners::default() };
-        let options = Options { resident: 2, trap, listeners, ..Options::new(8) };
+        let options = Options { resident: 2, fault_handling, listeners, ..Options::new(8) };
         let mut region = Region::new(options).unwrap();
         for page in [0, 1, 1, 2, 0] {
             region.as_mut_slice()[page * PAGE_BYTES] = 1;
         }
         drop(region);
-        assert_eq!(*seen.lock().unwrap(), [(1, 0), (2, 0), (3, 1), (4, 2)], "{trap}");
+        assert_eq!(*seen.lock().unwrap(), [(1, 0), (2, 0), (3, 1), (4, 2)], "{fault_handling}");
     }
 }

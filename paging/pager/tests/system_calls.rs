@@ -3,19 +3,19 @@
 
 use ameles_pager::eviction::Eviction;
 use ameles_pager::fault::policy::Policy;
+use ameles_pager::fault_handling::FaultHandling;
 use ameles_pager::options::Options;
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
 use ameles_pager::scheme::Scheme;
-use ameles_pager::trap::Trap;
 use std::io::{PipeWriter, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 
 const PAGES: usize = 60;
 
-fn region(scheme: Scheme, trap: Trap) -> Region {
+fn region(scheme: Scheme, fault_handling: FaultHandling) -> Region {
     let mut region =
-        Region::new(Options { resident: 4, scheme, trap, ..Options::new(PAGES as u64) }).unwrap();
+        Region::new(Options { resident: 4, scheme, fault_handling, ..Options::new(PAGES as u64) }).unwrap();
     for (nth, byte) in region.as_mut_slice().iter_mut().enumerate() {
         *byte = (nth / 7) as u8;
     }
@@ -25,7 +25,7 @@ fn region(scheme: Scheme, trap: Trap) -> Region {
 #[test]
 fn the_handler_thread_serves_reads_and_writes_of_a_file_far_larger_than_what_is_resident() {
     for scheme in [Scheme::Plain, Scheme::DetWoOram, Scheme::Eager] {
-        let mut region = region(scheme, Trap::HandlerThread);
+        let mut region = region(scheme, FaultHandling::HandlerThread);
         let expected = region.as_slice().to_vec();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(region.as_slice()).unwrap();
@@ -38,7 +38,7 @@ fn the_handler_thread_serves_reads_and_writes_of_a_file_far_larger_than_what_is_
 
 #[test]
 fn the_handler_thread_serves_both_ends_of_a_pipe() {
-    let mut region = region(Scheme::DetWoOram, Trap::HandlerThread);
+    let mut region = region(Scheme::DetWoOram, FaultHandling::HandlerThread);
     let (mut reader, mut writer) = std::io::pipe().unwrap();
     let (from, to) = region.as_mut_slice().split_at_mut(PAGES / 2 * PAGE_BYTES);
     std::thread::scope(|scope| {
@@ -51,7 +51,7 @@ fn the_handler_thread_serves_both_ends_of_a_pipe() {
 
 #[test]
 fn under_the_in_thread_trap_a_system_call_fails_and_harms_nothing() {
-    let region = region(Scheme::DetWoOram, Trap::InThread);
+    let region = region(Scheme::DetWoOram, FaultHandling::InThread);
     let mut file = tempfile::tempfile().unwrap();
     let refused = file.write(&region.as_slice()[..PAGE_BYTES]).unwrap_err();
     assert_eq!(refused.raw_os_error(), Some(libc::EFAULT));
@@ -71,13 +71,14 @@ fn lend(pipe: &PipeWriter, page: &[u8]) {
 #[test]
 fn memory_that_the_kernel_still_holds_never_shows_another_page() {
     let second_chance = Policy::SecondChance { unmapped: 2 };
-    for trap in Trap::ALL {
+    for fault_handling in FaultHandling::ALL {
         for (policy, eviction) in [
             (Policy::Fifo, Eviction::Auto),
             (second_chance, Eviction::Auto),
             (Policy::Fifo, Eviction::ProtectAndCopy),
         ] {
-            let options = Options { resident: 4, trap, policy, eviction, ..Options::new(PAGES as u64) };
+            let options =
+                Options { resident: 4, fault_handling, policy, eviction, ..Options::new(PAGES as u64) };
             let mut region = Region::new(options).unwrap();
             let (mut reader, writer) = std::io::pipe().unwrap();
             for round in 0..40 {
@@ -94,7 +95,10 @@ fn memory_that_the_kernel_still_holds_never_shows_another_page() {
                 }
                 let mut got = [0; PAGE_BYTES];
                 reader.read_exact(&mut got).unwrap();
-                assert!(got == [b'a'; PAGE_BYTES], "{trap}, {policy:?}, {eviction:?}, round {round}");
+                assert!(
+                    got == [b'a'; PAGE_BYTES],
+                    "{fault_handling}, {policy:?}, {eviction:?}, round {round}"
+                );
             }
         }
     }

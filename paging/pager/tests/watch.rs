@@ -3,11 +3,11 @@
 use ameles_core::schemes::write_schedule::WriteSchedule;
 use ameles_pager::after_fault::AfterFault;
 use ameles_pager::fault::counters::Counters;
+use ameles_pager::fault_handling::FaultHandling;
 use ameles_pager::options::{Listeners, Options};
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
 use ameles_pager::scheme::Scheme;
-use ameles_pager::trap::Trap;
 use ameles_pager::watch::{Changes, FaultCounts, FaultReporter, WatchError, Watcher};
 use rustix::fd::OwnedFd;
 use rustix::net::{SendFlags, send};
@@ -26,13 +26,18 @@ const IMMEDIATE: [(Scheme, bool); 5] = [
 ];
 
 /// A region whose faults are reported on the socket.
-fn reporting_region((scheme, second_process): (Scheme, bool), trap: Trap, socket: OwnedFd) -> Region {
+fn reporting_region(
+    (scheme, second_process): (Scheme, bool),
+    fault_handling: FaultHandling,
+    socket: OwnedFd,
+) -> Region {
     let reporter = Arc::new(FaultReporter::new(socket));
     let handle = Arc::clone(&reporter);
     let after_fault =
         AfterFault::CallWhenQuiescent(Arc::new(move |counters: &Counters| handle.report(counters)));
     let listeners = Listeners { after_fault, ..Listeners::default() };
-    let options = Options { resident: 3, scheme, second_process, trap, listeners, ..Options::new(PAGES) };
+    let options =
+        Options { resident: 3, scheme, second_process, fault_handling, listeners, ..Options::new(PAGES) };
     let region = Region::new(options).unwrap();
     reporter.on_region_ready(&region).unwrap();
     region
@@ -47,9 +52,14 @@ fn sweep(mut region: Region, faults: u64) {
 }
 
 /// The reported faults of a sweep over this many faults, if watching stops after `looks` of them.
-fn watched(scheme: (Scheme, bool), trap: Trap, faults: u64, looks: u64) -> Vec<(FaultCounts, Vec<u64>)> {
+fn watched(
+    scheme: (Scheme, bool),
+    fault_handling: FaultHandling,
+    faults: u64,
+    looks: u64,
+) -> Vec<(FaultCounts, Vec<u64>)> {
     let (watcher, theirs) = Watcher::new().unwrap();
-    let program = thread::spawn(move || sweep(reporting_region(scheme, trap, theirs), faults));
+    let program = thread::spawn(move || sweep(reporting_region(scheme, fault_handling, theirs), faults));
     let (memory, geometry) = watcher.memory().unwrap().unwrap();
     assert_eq!(geometry.areas, scheme.0.has_ratio().then_some((PAGES, PAGES.div_ceil(3))));
     let mut changes = Changes::new(memory, &geometry);
@@ -69,9 +79,9 @@ fn watched(scheme: (Scheme, bool), trap: Trap, faults: u64, looks: u64) -> Vec<(
 #[test]
 fn the_watcher_sees_at_each_fault_what_that_fault_has_changed() {
     let schedule = WriteSchedule::new(PAGES, PAGES.div_ceil(3)).unwrap();
-    for trap in Trap::ALL {
+    for fault_handling in FaultHandling::ALL {
         for scheme in IMMEDIATE {
-            let seen = watched(scheme, trap, 100, 200);
+            let seen = watched(scheme, fault_handling, 100, 200);
             assert_eq!(seen.len(), 100);
             for (at, (counts, changed)) in (1u64..).zip(seen) {
                 let evictions = at.saturating_sub(3);
@@ -81,10 +91,10 @@ fn the_watcher_sees_at_each_fault_what_that_fault_has_changed() {
                 });
                 let mut due: Vec<u64> = due.unwrap_or_default();
                 due.sort_unstable();
-                assert_eq!(changed, due, "{scheme:?} {trap} fault {at}");
+                assert_eq!(changed, due, "{scheme:?} {fault_handling} fault {at}");
             }
         }
-        let plain = watched((Scheme::Plain, false), trap, 100, 200);
+        let plain = watched((Scheme::Plain, false), fault_handling, 100, 200);
         assert_eq!(plain.len(), 100);
         assert!(plain[3..].iter().zip(0..).all(|((_, changed), page)| *changed == [page % PAGES]));
     }
@@ -92,16 +102,16 @@ fn the_watcher_sees_at_each_fault_what_that_fault_has_changed() {
 
 #[test]
 fn a_watcher_that_has_seen_enough_lets_the_program_run_on() {
-    for trap in Trap::ALL {
-        assert_eq!(watched((Scheme::Eager, true), trap, 100, 10).len(), 10);
+    for fault_handling in FaultHandling::ALL {
+        assert_eq!(watched((Scheme::Eager, true), fault_handling, 100, 10).len(), 10);
     }
 }
 
 #[test]
 fn a_watcher_that_goes_away_lets_the_program_run_on() {
-    for trap in Trap::ALL {
+    for fault_handling in FaultHandling::ALL {
         let (watcher, theirs) = Watcher::new().unwrap();
-        let region = reporting_region((Scheme::DetWoOram, false), trap, theirs);
+        let region = reporting_region((Scheme::DetWoOram, false), fault_handling, theirs);
         drop(watcher);
         sweep(region, 50);
     }

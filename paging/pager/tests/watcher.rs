@@ -2,11 +2,11 @@
 
 use ameles_core::schemes::write_schedule::WriteSchedule;
 use ameles_pager::fault::policy::Policy;
+use ameles_pager::fault_handling::FaultHandling;
 use ameles_pager::options::{Options, ResidentSizing};
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
 use ameles_pager::scheme::Scheme;
-use ameles_pager::trap::Trap;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rustix::io::pread;
@@ -56,8 +56,8 @@ fn program(region: &mut Region, seed: u64, mut look: impl FnMut(&Region)) {
     }
 }
 
-fn options(scheme: Scheme, ratio: u64, trap: Trap) -> Options {
-    Options { resident: RESIDENT, scheme, ratio, trap, ..Options::new(PAGES) }
+fn options(scheme: Scheme, ratio: u64, fault_handling: FaultHandling) -> Options {
+    Options { resident: RESIDENT, scheme, ratio, fault_handling, ..Options::new(PAGES) }
 }
 
 /// The holding slot, then the main slots, of one write after the other.
@@ -71,10 +71,13 @@ fn scheduled(ratio: u64) -> impl Iterator<Item = u64> {
 #[test]
 fn every_program_changes_the_slots_of_the_schedule_at_its_faults_and_nothing_between() {
     for scheme in [Scheme::DetWoOram, Scheme::Parallel] {
-        for (trap, ratio) in [(Trap::InThread, 3), (Trap::HandlerThread, 3), (Trap::InThread, 7)] {
+        for (fault_handling, ratio) in
+            [(FaultHandling::InThread, 3), (FaultHandling::HandlerThread, 3), (FaultHandling::InThread, 7)]
+        {
             for seed in [0, 1, 17, 39] {
                 let policy = if seed == 17 { Policy::SecondChance { unmapped: 2 } } else { Policy::Fifo };
-                let region = Region::new(Options { policy, ..options(scheme, ratio, trap) }).unwrap();
+                let region =
+                    Region::new(Options { policy, ..options(scheme, ratio, fault_handling) }).unwrap();
                 changes_the_slots_of_the_schedule(region, seed);
             }
         }
@@ -104,7 +107,8 @@ fn resident_pages_whose_number_follows_the_program_show_in_no_slot() {
     for scheme in [Scheme::DetWoOram, Scheme::Parallel] {
         for policy in [Policy::Fifo, Policy::SecondChance { unmapped: 2 }] {
             let resident_sizing = ResidentSizing { grows: true, estimates: true };
-            let options = Options { policy, resident_sizing, ..options(scheme, 3, Trap::HandlerThread) };
+            let options =
+                Options { policy, resident_sizing, ..options(scheme, 3, FaultHandling::HandlerThread) };
             let region = changes_the_slots_of_the_schedule(Region::new(options).unwrap(), 39);
             assert_eq!(region.counters().max_resident, 2 * RESIDENT as u64);
             assert!(region.resident_for_half_the_faults().is_some_and(|pages| (6..=PAGES).contains(&pages)));
@@ -118,9 +122,9 @@ fn eager_schemes_change_the_slots_in_the_same_order_when_the_offline_work_is_don
     for (scheme, second_process) in
         with_worker.into_iter().chain([(Scheme::Eager, false), (Scheme::EagerParallel, false)])
     {
-        for trap in Trap::ALL {
+        for fault_handling in FaultHandling::ALL {
             for seed in [0, 1, 17, 39] {
-                let options = Options { second_process, ..options(scheme, 3, trap) };
+                let options = Options { second_process, ..options(scheme, 3, fault_handling) };
                 let mut region = Region::new(options).unwrap();
                 let mut watcher = Watcher::new(&region);
                 let mut order = scheduled(3);
@@ -131,7 +135,7 @@ fn eager_schemes_change_the_slots_in_the_same_order_when_the_offline_work_is_don
                     let changed = watcher.changed(region);
                     let mut expected: Vec<u64> = order.by_ref().take(changed.len()).collect();
                     expected.sort_unstable();
-                    assert_eq!(changed, expected, "{scheme} {trap} seed {seed}");
+                    assert_eq!(changed, expected, "{scheme} {fault_handling} seed {seed}");
                     seen += changed.len();
                 });
                 assert!(seen > 40, "the program pages");
@@ -142,7 +146,7 @@ fn eager_schemes_change_the_slots_in_the_same_order_when_the_offline_work_is_don
 
 #[test]
 fn under_plain_the_watcher_sees_which_page_was_evicted() {
-    let mut region = Region::new(options(Scheme::Plain, 3, Trap::InThread)).unwrap();
+    let mut region = Region::new(options(Scheme::Plain, 3, FaultHandling::InThread)).unwrap();
     let mut watcher = Watcher::new(&region);
     let mut seen = Vec::new();
     for page in [9, 3, 30, 7, 12, 1, 2, 4, 5] {
@@ -155,7 +159,7 @@ fn under_plain_the_watcher_sees_which_page_was_evicted() {
 #[test]
 fn nothing_readable_stands_in_untrusted_memory() {
     for scheme in Scheme::ALL {
-        let mut region = Region::new(options(scheme, 3, Trap::HandlerThread)).unwrap();
+        let mut region = Region::new(options(scheme, 3, FaultHandling::HandlerThread)).unwrap();
         let text = b"a secret of thirty-two bytes, so";
         for chunk in region.as_mut_slice().chunks_exact_mut(32) {
             chunk.copy_from_slice(text);

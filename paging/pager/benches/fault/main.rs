@@ -12,11 +12,11 @@
 mod bare_trap;
 mod parts;
 
+use ameles_pager::fault_handling::FaultHandling;
 use ameles_pager::options::{Handler, HandlerProcessor, Options};
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
 use ameles_pager::scheme::Scheme;
-use ameles_pager::trap::Trap;
 use ameles_seal::pages::PageCipher;
 use parts::{Parts, Statistic};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -36,7 +36,7 @@ struct Row {
     scheme: Scheme,
     ratio: u64,
     cipher: PageCipher,
-    trap: Trap,
+    fault_handling: FaultHandling,
     helper: Helper,
     /// The number of threads in the last round.
     threads_used: usize,
@@ -74,12 +74,12 @@ impl Helper {
 
 impl Row {
     fn options(&self) -> Options {
-        let Row { scheme, ratio, cipher, trap, helper, .. } = *self;
+        let Row { scheme, ratio, cipher, fault_handling, helper, .. } = *self;
         Options {
             scheme,
             ratio,
             cipher,
-            trap,
+            fault_handling,
             threads: (helper == Helper::Thread).then_some(2),
             second_process: helper == Helper::Process,
             handler: Handler {
@@ -132,7 +132,7 @@ impl Row {
             Scheme::Path => 2.0 * 4.0 * (open + seal) * levels(layout.slots()),
             Scheme::Opam => 2.0 * (open + seal) * levels(layout.slots() / 4),
         };
-        parts.trap(of, self.trap) + work
+        parts.trap(of, self.fault_handling) + work
     }
 }
 
@@ -174,7 +174,7 @@ fn rows() -> Vec<Row> {
     // An argument that does not begin with a dash selects rows that contain it.
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
     let mut rows = Vec::new();
-    for trap in [Trap::InThread, Trap::HandlerThread] {
+    for fault_handling in [FaultHandling::InThread, FaultHandling::HandlerThread] {
         for cipher in PageCipher::ALL {
             for scheme in Scheme::ALL {
                 let ratios: &[u64] = if scheme.has_ratio() { &[3, 7, 15] } else { &[1] };
@@ -182,12 +182,12 @@ fn rows() -> Vec<Row> {
                 for (helper, ratio) in
                     helper.flat_map(|helper| ratios.iter().map(move |ratio| (helper, *ratio)))
                 {
-                    if format!("{trap} {cipher} {scheme}").contains(&filter) {
+                    if format!("{fault_handling} {cipher} {scheme}").contains(&filter) {
                         rows.push(Row {
                             scheme,
                             ratio,
                             cipher,
-                            trap,
+                            fault_handling,
                             helper,
                             threads_used: 1,
                             micros: Vec::new(),
@@ -217,9 +217,10 @@ fn main() {
     );
     let of: [Statistic; 2] = [median, min];
     for row in &rows {
-        let plain = rows
-            .iter()
-            .find(|other| (other.scheme, other.cipher, other.trap) == (Scheme::Plain, row.cipher, row.trap));
+        let plain = rows.iter().find(|other| {
+            (other.scheme, other.cipher, other.fault_handling)
+                == (Scheme::Plain, row.cipher, row.fault_handling)
+        });
         let micros = of.map(|of| of(&row.micros));
         let floor = of.map(|of| row.floor(&parts, of));
         let to_plain = of.map(|of| plain.map_or(f64::NAN, |plain| of(&row.micros) / of(&plain.micros)));
@@ -228,7 +229,7 @@ fn main() {
         let pair = |[median, min]: [f64; 2]| format!("{median:>9.2} {min:>8.2}");
         println!(
             "{:15} {:21} {:15} {ratio:>3} {:>7} {} {} {} {}",
-            row.trap.name(),
+            row.fault_handling.name(),
             row.cipher.name(),
             row.scheme.name(),
             row.helper.name(),

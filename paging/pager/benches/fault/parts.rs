@@ -2,8 +2,8 @@
 
 use super::bare_trap;
 use super::{Bound, PAGES, PROCESSOR, median, min};
+use ameles_pager::fault_handling::FaultHandling;
 use ameles_pager::page::PAGE_BYTES;
-use ameles_pager::trap::Trap;
 use ameles_seal::pages::{MAX_TAG_BYTES, PageCipher, PageId, PageKey};
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -67,10 +67,10 @@ impl Parts {
         of(&self.seal[index(cipher)])
     }
 
-    pub(super) fn trap(&self, of: Statistic, trap: Trap) -> f64 {
-        of(match trap {
-            Trap::InThread => &self.in_thread,
-            Trap::HandlerThread => &self.handler_thread,
+    pub(super) fn trap(&self, of: Statistic, fault_handling: FaultHandling) -> f64 {
+        of(match fault_handling {
+            FaultHandling::InThread => &self.in_thread,
+            FaultHandling::HandlerThread => &self.handler_thread,
         })
     }
 

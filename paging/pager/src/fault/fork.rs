@@ -100,7 +100,7 @@ impl<O: Oram> FaultPath<O> {
         self.resident.mapped()
     }
 
-    /// Exchanges its state for that of another fault path.
+    /// Exchanges its state for the state of another fault path.
     pub(crate) fn exchange(&mut self, state: ResidentState) -> ResidentState {
         let held_pages = core::mem::replace(&mut self.counters.held_pages, state.held_pages);
         self.counters.max_held_pages = self.counters.held_pages;

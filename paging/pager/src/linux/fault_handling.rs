@@ -22,7 +22,7 @@ impl Paging {
             return self.handle_forking_fault(address).map(|()| FaultStatus::Done);
         }
         self.activity_count.fetch_add(1, Ordering::Relaxed);
-        let handled = self.state.with_unless_retained(|state| self.handle_fault_locked(state, address));
+        let handled = self.state.with_unless_kept(|state| self.handle_fault_locked(state, address));
         self.outcome(handled)
     }
 

@@ -9,10 +9,10 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 impl Paging {
-    /// Runs `act` with the lock, and keeps it afterwards. The faults of the calling thread are still handled, without
-    /// an eviction.
-    pub(crate) fn with_and_retain_state<R>(&self, act: impl FnOnce(&mut PagingState) -> R) -> R {
-        self.state.with_and_retain(|state| {
+    /// Locks the region, runs `act`, and keeps the region locked. The faults of the calling thread are still handled,
+    /// without an eviction.
+    pub(crate) fn lock_and_keep<R>(&self, act: impl FnOnce(&mut PagingState) -> R) -> R {
+        self.state.lock_and_keep(|state| {
             let outcome = act(state);
             state.faults_before_fork = 0;
             self.forking_thread.store(this_thread(), Ordering::Release);
@@ -21,8 +21,8 @@ impl Paging {
     }
 
     /// Returns whether a thread has the region locked.
-    pub(crate) fn is_retained(&self) -> bool {
-        self.state.is_retained()
+    pub(crate) fn is_lock_kept(&self) -> bool {
+        self.state.is_kept()
     }
 
     /// The state of a locked region.
@@ -31,21 +31,21 @@ impl Paging {
     /// The caller has locked the region, or is in a child without other threads. It accesses no page of the region
     /// while it has this reference.
     #[expect(clippy::mut_from_ref, reason = "the caller promises to be alone")]
-    pub(crate) unsafe fn retained_state(&self) -> &mut PagingState {
+    pub(crate) unsafe fn state_under_kept_lock(&self) -> &mut PagingState {
         // SAFETY: the caller promises it.
-        unsafe { self.state.retained_state() }
+        unsafe { self.state.value_while_kept() }
     }
 
     /// Unlocks the region.
-    pub(crate) fn release_retained(&self) {
+    pub(crate) fn unlock_kept(&self) {
         self.forking_thread.store(0, Ordering::Release);
-        self.state.release_retained();
+        self.state.unlock_kept();
     }
 
     /// Handles a fault of the thread that forks.
     pub(super) fn handle_forking_fault(&self, address: usize) -> Result<(), FailureAction> {
         // SAFETY: the keeper waits for this fault.
-        let state = unsafe { self.retained_state() };
+        let state = unsafe { self.state_under_kept_lock() };
         let handled = state.fault_before_fork(address);
         let handled = handled.unwrap_or_else(|| self.on_missing_page(state, address).map(|_| ()));
         if let Err(failure) = handled {
@@ -67,10 +67,10 @@ impl Paging {
     /// The caller has the region locked.
     pub(crate) unsafe fn unshare_resident(&self) {
         // SAFETY: as the caller promises.
-        let resident = unsafe { self.retained_state() }.resident_addresses();
+        let resident = unsafe { self.state_under_kept_lock() }.resident_addresses();
         // First: a child that another thread forks meanwhile would share the pages again.
         // SAFETY: as the caller promises.
-        unsafe { self.retained_state() }.pages.hide_from_children();
+        unsafe { self.state_under_kept_lock() }.pages.hide_from_children();
         // A page that the program has discarded faults: there is no borrow of ours meanwhile.
         resident.into_iter().for_each(unshare_page);
     }

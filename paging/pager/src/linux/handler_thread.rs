@@ -132,11 +132,11 @@ fn run_handler(
     let mut waits = false;
     let mut deferred = Deferred::default();
     loop {
-        let is_retained = paging.is_retained();
-        if !is_retained {
+        let is_lock_kept = paging.is_lock_kept();
+        if !is_lock_kept {
             deferred.polls = 0;
         }
-        let busy = is_retained || deferred.is_any() || paging.has_pending_steps();
+        let busy = is_lock_kept || deferred.is_any() || paging.has_pending_steps();
         if waits == busy {
             waits = !busy;
             uffd.wait_for_faults(waits).unwrap_or_else(|errno| closed(errno));
@@ -161,7 +161,7 @@ fn run_handler(
         if !quiet || !busy {
             continue;
         }
-        if paging.is_retained() {
+        if paging.is_lock_kept() {
             deferred.wait(uffd);
         } else if let Some(addresses) = deferred.take() {
             paging.wake(addresses);

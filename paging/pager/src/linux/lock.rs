@@ -12,7 +12,7 @@ const LOCKED: u32 = 1;
 /// The state of a lock that is held while a thread sleeps until it is free.
 const CONTENDED: u32 = 2;
 /// The state of a lock that is held beyond the call that took it, by a thread that is about to fork.
-const RETAINED: u32 = 3;
+const KEPT: u32 = 3;
 
 /// The number of polls before a waiter sleeps: about as long as a fault.
 const SPINS: u32 = 200;
@@ -41,8 +41,8 @@ impl<T> Lock<T> {
         act(unsafe { &mut *self.value.get() })
     }
 
-    /// Does the same as [`with`](Self::with), or returns `None` if the lock is retained.
-    pub(crate) fn with_unless_retained<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
+    /// Does the same as [`with`](Self::with), or returns `None` if the lock is kept.
+    pub(crate) fn with_unless_kept<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         if !self.lock(true) {
             return None;
         }
@@ -51,38 +51,38 @@ impl<T> Lock<T> {
         Some(act(unsafe { &mut *self.value.get() }))
     }
 
-    /// Does the same as [`with`](Self::with), and retains the lock: other threads wait until
-    /// [`release_retained`](Self::release_retained).
-    pub(crate) fn with_and_retain<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
+    /// Does the same as [`with`](Self::with), and keeps the lock locked: other threads wait until
+    /// [`unlock_kept`](Self::unlock_kept).
+    pub(crate) fn lock_and_keep<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
         self.lock(false);
         let held = LockGuard(&self.state);
         // SAFETY: as in `with`.
         let outcome = act(unsafe { &mut *self.value.get() });
         std::mem::forget(held);
-        if self.state.swap(RETAINED, Ordering::Release) == CONTENDED {
+        if self.state.swap(KEPT, Ordering::Release) == CONTENDED {
             // Wakes those who must not wait until it is released.
             self.wake(u32::MAX);
         }
         outcome
     }
 
-    /// The contents of a lock that is retained.
+    /// The value of a lock that is kept.
     ///
     /// # Safety
-    /// No other thread is in it: the thread that retains the lock waits, or is the caller.
+    /// No other thread uses the value: the thread that keeps the lock waits, or is the caller.
     #[expect(clippy::mut_from_ref, reason = "it lies in an UnsafeCell, and the caller promises to be alone")]
-    pub(crate) unsafe fn retained_state(&self) -> &mut T {
+    pub(crate) unsafe fn value_while_kept(&self) -> &mut T {
         // SAFETY: the caller promises it.
         unsafe { &mut *self.value.get() }
     }
 
-    /// Returns whether it is retained now.
-    pub(crate) fn is_retained(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == RETAINED
+    /// Returns whether a thread keeps the lock now.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == KEPT
     }
 
-    /// Releases a retained lock.
-    pub(crate) fn release_retained(&self) {
+    /// Unlocks a kept lock.
+    pub(crate) fn unlock_kept(&self) {
         self.state.store(UNLOCKED, Ordering::Release);
         self.wake(u32::MAX);
     }
@@ -98,10 +98,10 @@ impl<T> Lock<T> {
         Some(act(unsafe { &mut *self.value.get() }))
     }
 
-    /// Waits for the lock. Returns whether it was taken: always, or unless it is retained.
-    fn lock(&self, unless_retained: bool) -> bool {
+    /// Waits for the lock. Returns whether it was taken: always, except if `unless_kept` and another thread keeps it.
+    fn lock(&self, unless_kept: bool) -> bool {
         self.faults.fetch_add(1, Ordering::Relaxed);
-        let locked = self.spin() || self.wait(unless_retained);
+        let locked = self.spin() || self.wait(unless_kept);
         self.faults.fetch_sub(1, Ordering::Relaxed);
         locked
     }
@@ -115,7 +115,7 @@ impl<T> Lock<T> {
             {
                 return true;
             }
-            if self.is_retained() {
+            if self.is_kept() {
                 return false;
             }
             spin_loop();
@@ -123,11 +123,11 @@ impl<T> Lock<T> {
         false
     }
 
-    fn wait(&self, unless_retained: bool) -> bool {
+    fn wait(&self, unless_kept: bool) -> bool {
         loop {
             let now = self.state.load(Ordering::Relaxed);
             match now {
-                RETAINED if unless_retained => return false,
+                KEPT if unless_kept => return false,
                 // Other threads may sleep as well.
                 UNLOCKED | LOCKED => {
                     let order = if now == UNLOCKED { Ordering::Acquire } else { Ordering::Relaxed };

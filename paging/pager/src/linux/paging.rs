@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 /// A region, with the parts that its faults use.
 pub(crate) struct Paging {
     pub(super) state: Lock<PagingState>,
-    /// The thread that retains the lock while it forks; 0 if none does.
+    /// The thread that keeps the lock while it forks; 0 if none does.
     pub(super) forking_thread: AtomicU32,
     #[cfg(target_env = "gnu")]
     stack: OwnStack,

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct PagingState {
     pub(crate) fault_path: Box<dyn DynFaultPath>,
     pub(crate) pages: Pages,
-    /// The number of faults of the thread that forks, since it retains the lock.
+    /// The number of faults of the thread that forks, since it keeps the lock.
     pub(super) faults_before_fork: usize,
     /// Offline work failed with this: it is reported at the next access to an absent page.
     step_error: Option<PagingError>,

@@ -17,8 +17,8 @@ mod victim;
 use ameles_core::testing::oblivious::ALARM_LOG2;
 use ameles_core::testing::oblivious::statistics::{Finding, fair_signs};
 use ameles_pager::fault::policy::Policy;
+use ameles_pager::fault_handling::FaultHandling;
 use ameles_pager::scheme::Scheme;
-use ameles_pager::trap::Trap;
 use guessing::{NaiveBayes, first_evicted};
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -41,11 +41,18 @@ const RANDOM_TRAINING_RUNS: usize = 512;
 
 /// Each policy with the trap under which it reveals the secret. With a handler thread, a page may be used again before
 /// it is unmapped, and then that use does not count.
-const POLICIES: [(Policy, Trap); 2] =
-    [(Policy::SecondChance { unmapped: 1 }, Trap::InThread), (Policy::Fifo, Trap::HandlerThread)];
+const POLICIES: [(Policy, FaultHandling); 2] = [
+    (Policy::SecondChance { unmapped: 1 }, FaultHandling::InThread),
+    (Policy::Fifo, FaultHandling::HandlerThread),
+];
 
 fn paged(scheme: Scheme, second_process: bool) -> impl Iterator<Item = PagingSetup> {
-    POLICIES.into_iter().map(move |(policy, trap)| PagingSetup { scheme, second_process, policy, trap })
+    POLICIES.into_iter().map(move |(policy, fault_handling)| PagingSetup {
+        scheme,
+        second_process,
+        policy,
+        fault_handling,
+    })
 }
 
 /// Runs with random secrets.

@@ -4,11 +4,11 @@ use ameles_core::testing::oblivious::programs::pseudocode_1;
 use ameles_pager::after_fault::AfterFault;
 use ameles_pager::fault::counters::Counters;
 use ameles_pager::fault::policy::Policy;
+use ameles_pager::fault_handling::FaultHandling;
 use ameles_pager::options::{Listeners, Options};
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
 use ameles_pager::scheme::Scheme;
-use ameles_pager::trap::Trap;
 use ameles_seal::pages::SharedMemory;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::pread;
@@ -31,7 +31,7 @@ pub(crate) struct PagingSetup {
     pub(crate) scheme: Scheme,
     pub(crate) second_process: bool,
     pub(crate) policy: Policy,
-    pub(crate) trap: Trap,
+    pub(crate) fault_handling: FaultHandling,
 }
 
 /// The slots that changed at each fault.
@@ -60,7 +60,7 @@ impl Snapshots {
 impl PagingSetup {
     /// Runs the program of Pseudocode 1 once, in a region of its own.
     pub(crate) fn run(self, secret: u64) -> Transcript {
-        let PagingSetup { scheme, second_process, policy, trap } = self;
+        let PagingSetup { scheme, second_process, policy, fault_handling } = self;
         let snapshots = Arc::new(Mutex::new(Snapshots::default()));
         let watched = Arc::clone(&snapshots);
         let look = move |_: &Counters| watched.lock().unwrap().take();
@@ -69,7 +69,7 @@ impl PagingSetup {
             scheme,
             second_process,
             policy,
-            trap,
+            fault_handling,
             threads: Some(2),
             listeners: Listeners {
                 after_fault: AfterFault::CallWhenQuiescent(Arc::new(look)),

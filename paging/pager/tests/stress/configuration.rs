@@ -2,9 +2,9 @@
 
 use ameles_pager::eviction::Eviction;
 use ameles_pager::fault::policy::Policy;
+use ameles_pager::fault_handling::FaultHandling;
 use ameles_pager::options::{Handler, HandlerProcessor, Options};
 use ameles_pager::scheme::Scheme;
-use ameles_pager::trap::Trap;
 use ameles_seal::pages::PageCipher;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -29,7 +29,7 @@ impl Configuration {
     pub(crate) fn all(seed: u64) -> Vec<Configuration> {
         let mut rng = ChaCha12Rng::seed_from_u64(seed);
         let mut all = Vec::new();
-        for trap in Trap::ALL {
+        for fault_handling in FaultHandling::ALL {
             for scheme in Scheme::ALL {
                 // With as many as there are pages, every write refreshes all: also the page that is written.
                 let ratios: &[u64] = if scheme.has_ratio() { &[1, 5, MAX_PAGES] } else { &[1] };
@@ -38,7 +38,7 @@ impl Configuration {
                     .flat_map(|ratio| helpers(scheme).iter().map(move |helper| (*ratio, *helper)))
                 {
                     all.push(random_configuration(
-                        Options { scheme, trap, ratio, ..helper.options() },
+                        Options { scheme, fault_handling, ratio, ..helper.options() },
                         &mut rng,
                     ));
                 }
@@ -101,8 +101,9 @@ fn random_configuration(options: Options, rng: &mut ChaCha12Rng) -> Configuratio
 
 impl fmt::Display for Configuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Options { scheme, trap, ratio, pages, cipher, resident, policy, eviction, handler, .. } =
-            &self.options;
+        let Options {
+            scheme, fault_handling, ratio, pages, cipher, resident, policy, eviction, handler, ..
+        } = &self.options;
         let helper = match self.options {
             Options { second_process: true, .. } => "process",
             Options { threads: Some(2), .. } => "thread",
@@ -110,7 +111,7 @@ impl fmt::Display for Configuration {
         };
         write!(
             f,
-            "{trap} {scheme}, K {ratio}, helper {helper}, {cipher}, {resident} of {pages}, {policy:?}, "
+            "{fault_handling} {scheme}, K {ratio}, helper {helper}, {cipher}, {resident} of {pages}, {policy:?}, "
         )?;
         write!(f, "{eviction:?}, {:?}, {} touching", handler.processor, self.touching)?;
         write!(
