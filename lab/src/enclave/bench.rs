@@ -136,7 +136,7 @@ fn run(machine: &dyn Machine, task: &Task, clock: Clock) -> Result<Measurement, 
         RunOutcome::TooLarge(reason) => Err(EnclaveError::TooLarge { run, configuration, reason }),
         RunOutcome::Counted(counted) => Ok(Measurement::Counted(counted)),
         RunOutcome::Ended => {
-            Err(EnclaveError::FewFaults { run, configuration, last: window.warm + window.faults })
+            Err(EnclaveError::FewFaults { run, configuration, last: window.warm_up_faults + window.faults })
         }
     }
 }
@@ -165,7 +165,7 @@ mod tests {
                 return Ok(RunOutcome::TooLarge("it is too large".into()));
             }
             let faults = task.window.faults;
-            if task.window.warm + faults > self.last {
+            if task.window.warm_up_faults + faults > self.last {
                 return Ok(RunOutcome::Ended);
             }
             let per_fault = if task.configuration == Configuration::PLAIN { 10 } else { 30 };
@@ -180,7 +180,7 @@ mod tests {
     fn plan(small: bool) -> Plan {
         Plan {
             setting: Setting { cipher: PageCipher::default(), resident: 15, untrusted_bytes: 1000, small },
-            window: Window { warm: 5, faults: 7 },
+            window: Window { warm_up_faults: 5, faults: 7 },
             programs: PROGRAMS.iter().collect(),
             configurations: vec![
                 Configuration::PLAIN,

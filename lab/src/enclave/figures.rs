@@ -157,7 +157,7 @@ mod tests {
     fn plan(configurations: Vec<Configuration>) -> Plan {
         Plan {
             setting: Setting { cipher: PageCipher::default(), resident: 15, untrusted_bytes: 0, small: true },
-            window: Window { warm: 0, faults: 1 },
+            window: Window { warm_up_faults: 0, faults: 1 },
             programs: PROGRAMS[..2].iter().collect(),
             configurations,
             rounds: 0,

@@ -23,7 +23,7 @@ pub struct Setting {
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     /// The number of faults before the counted ones.
-    pub warm: u64,
+    pub warm_up_faults: u64,
     /// The number of faults that are counted.
     pub faults: u64,
 }

@@ -144,7 +144,7 @@ mod tests {
             schemes: Vec::new(),
             left_out: vec!["picosat"],
             faults: None,
-            warm: None,
+            warm_up_faults: None,
             rounds: 0,
             machines: 1,
         };

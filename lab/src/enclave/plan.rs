@@ -17,7 +17,7 @@ const SWEPT_MEBIBYTES: [u64; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 const SWEPT_FAULTS: u64 = 100;
 
 /// The maximum of faults of a run by the wall clock, and before them: such runs are sequential.
-const TIMED: Window = Window { warm: 200, faults: 100 };
+const TIMED: Window = Window { warm_up_faults: 200, faults: 100 };
 
 /// The user's choices.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub struct Options {
     pub faults: Option<u64>,
     /// The number of faults before the counted ones. The default is 1500, or 40 with `quick`: the programs have created
     /// their data by then.
-    pub warm: Option<u64>,
+    pub warm_up_faults: Option<u64>,
     /// The number of rounds by the wall clock: 0 for none.
     pub rounds: u64,
     /// The number of machines that count at the same time: at least 1.
@@ -60,7 +60,10 @@ pub(super) struct Plan {
 impl Plan {
     /// The window of the runs by the wall clock.
     pub(super) fn timed_window(&self) -> Window {
-        Window { warm: self.window.warm.min(TIMED.warm), faults: self.window.faults.min(TIMED.faults) }
+        Window {
+            warm_up_faults: self.window.warm_up_faults.min(TIMED.warm_up_faults),
+            faults: self.window.faults.min(TIMED.faults),
+        }
     }
 
     /// The number of runs.
@@ -86,8 +89,11 @@ impl Options {
     }
 
     fn window(&self) -> Window {
-        let (warm, faults) = if self.quick { (40, 40) } else { (1500, 500) };
-        Window { warm: self.warm.unwrap_or(warm), faults: self.faults.unwrap_or(faults) }
+        let (warm_up_faults, faults) = if self.quick { (40, 40) } else { (1500, 500) };
+        Window {
+            warm_up_faults: self.warm_up_faults.unwrap_or(warm_up_faults),
+            faults: self.faults.unwrap_or(faults),
+        }
     }
 
     /// The programs that are not left out.
@@ -120,10 +126,13 @@ impl Options {
     }
 
     fn swept_plan(&self, setting: Setting) -> Plan {
-        let Window { warm, faults } = self.window();
+        let Window { warm_up_faults, faults } = self.window();
         Plan {
             setting,
-            window: Window { warm: warm.min(SWEPT_FAULTS), faults: faults.min(SWEPT_FAULTS) },
+            window: Window {
+                warm_up_faults: warm_up_faults.min(SWEPT_FAULTS),
+                faults: faults.min(SWEPT_FAULTS),
+            },
             programs: self.programs().filter(|program| program.name == SWEPT_PROGRAM).collect(),
             configurations: self.selected(Configuration::sweep_configurations()),
             rounds: 0,

@@ -41,7 +41,7 @@ fn counted_how(figures: &Figures) -> String {
         "{cipher}, {resident} pages resident, {} MiB untrusted, every slot written before; instructions of {} faults after {}.",
         untrusted_bytes >> 20,
         figures.window.faults,
-        figures.window.warm
+        figures.window.warm_up_faults
     )
 }
 
@@ -238,7 +238,7 @@ fn sweep(what: &str, all: &[Figures], name: impl Fn(&Setting) -> String) -> Opti
          {program}{}; {} faults after {}. An empty cell: the program does not fit.\n\n{}",
         if first.setting.small { " in its small size" } else { "" },
         window.faults,
-        window.warm,
+        window.warm_up_faults,
         render(&table)
     ))
 }

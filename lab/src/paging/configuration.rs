@@ -54,7 +54,7 @@ pub(super) struct Setting {
     pub(super) resident: u64,
     /// The number of faults before the measured ones. So many that every slot has been written once: DetWoORAM opens no
     /// slot that never was, which would flatter it.
-    pub(super) warm: u64,
+    pub(super) warm_up_faults: u64,
     /// The number of faults that are measured.
     pub(super) faults: u64,
 }

@@ -44,7 +44,9 @@ pub enum PagingError {
         status: ExitStatus,
     },
     /// A program ended with fewer faults than are measured.
-    #[error("{paged} ended ({status}) after {found} of {faults} faults, not counting the first {warm}")]
+    #[error(
+        "{paged} ended ({status}) after {found} of {faults} faults, not counting the first {warm_up_faults}"
+    )]
     FewFaults {
         /// The run, and how it was paged.
         paged: PagedRun,
@@ -55,7 +57,7 @@ pub enum PagingError {
         /// The faults that were to be measured.
         faults: u64,
         /// The faults before the counted ones.
-        warm: u64,
+        warm_up_faults: u64,
     },
     /// A program failed while its faults were measured.
     #[error("{paged} failed: {status}")]

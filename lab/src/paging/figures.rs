@@ -170,7 +170,8 @@ mod tests {
     #[test]
     fn a_slowdown_is_that_of_each_round_against_plain_of_the_same() {
         let path = Configuration::new(Scheme::Path, None);
-        let setting = Setting { cipher: PageCipher::default(), resident: 15, warm: 0, faults: 1000 };
+        let setting =
+            Setting { cipher: PageCipher::default(), resident: 15, warm_up_faults: 0, faults: 1000 };
         let plan =
             Plan { setting, configurations: vec![Configuration::PLAIN, path], rounds: 3, metered_rounds: 0 };
         // The machine gets slower and slower; path takes twice as long as plain, and once three times as long.

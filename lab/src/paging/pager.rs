@@ -26,7 +26,7 @@ pub struct Paging {
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     /// The number of faults before the measured ones.
-    pub warm: u64,
+    pub warm_up_faults: u64,
     /// The number of faults that are measured.
     pub faults: u64,
     /// True if ciphers and copies are timed one by one.

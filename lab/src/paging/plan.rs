@@ -23,7 +23,7 @@ pub struct Options {
     /// The number of faults that are measured in each run. The default is 5000, or 1000 with `quick`.
     pub faults: Option<u64>,
     /// The faults before the measured ones. The default is the number of measured faults.
-    pub warm: Option<u64>,
+    pub warm_up_faults: Option<u64>,
 }
 
 /// The measurements to make.
@@ -46,7 +46,12 @@ impl Plan {
 impl Options {
     fn setting(&self, cipher: PageCipher, resident: u64) -> Setting {
         let usual = if self.quick { 1000 } else { 5000 };
-        Setting { cipher, resident, warm: self.warm.unwrap_or(usual), faults: self.faults.unwrap_or(usual) }
+        Setting {
+            cipher,
+            resident,
+            warm_up_faults: self.warm_up_faults.unwrap_or(usual),
+            faults: self.faults.unwrap_or(usual),
+        }
     }
 
     /// The plan of the paper.

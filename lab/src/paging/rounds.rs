@@ -73,14 +73,20 @@ impl Bench<'_> {
         setting: &Setting,
         metered: bool,
     ) -> Result<FaultTimes, PagingError> {
-        let Setting { warm, faults, resident, cipher } = *setting;
-        let (command, window) = (self.programs.command(run), Window { warm, faults, metered });
+        let Setting { warm_up_faults, faults, resident, cipher } = *setting;
+        let (command, window) = (self.programs.command(run), Window { warm_up_faults, faults, metered });
         let ended = self.pager.run_paged(command, setting.paging(configuration), Some(window));
         let RunEnd { status, measured } = ended.map_err(PagingError::Run)?;
         let paged = PagedRun { run: run.name, configuration, cipher, resident };
         let measured = measured.ok_or(PagingError::NoWindow { paged, status })?;
         if measured.faults != faults {
-            return Err(PagingError::FewFaults { paged, status, found: measured.faults, faults, warm });
+            return Err(PagingError::FewFaults {
+                paged,
+                status,
+                found: measured.faults,
+                faults,
+                warm_up_faults,
+            });
         }
         if !status.success() {
             return Err(PagingError::FailedInWindow { paged, status });

@@ -39,7 +39,7 @@ pub(super) fn slowdowns(figures: &Figures) -> String {
         setting.cipher,
         setting.resident,
         setting.faults,
-        setting.warm,
+        setting.warm_up_faults,
         figures.rounds,
         render(&table)
     )

@@ -111,7 +111,7 @@ pub struct Instrumentation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct FaultWindow {
     /// The number of faults of the program before it.
-    pub warm: u64,
+    pub warm_up_faults: u64,
     /// The number of counted faults: at least 1.
     pub faults: u64,
 }

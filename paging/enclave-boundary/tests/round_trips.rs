@@ -44,7 +44,7 @@ prop_compose! {
         arguments in vec(text(), 1..5),
         environment in vec(text(), 0..5),
     ) -> LaunchOptions {
-        let window = window.map(|(warm, faults)| FaultWindow { warm, faults });
+        let window = window.map(|(warm_up_faults, faults)| FaultWindow { warm_up_faults, faults });
         let (allowed, instrumentation) = (AllowedCalls { clock }, Instrumentation { after_fault, meters, sequential_shares, window });
         LaunchOptions { paging, allowed, instrumentation, seed: Seed(seed), arguments, environment }
     }

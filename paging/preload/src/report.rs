@@ -88,7 +88,7 @@ impl Snapshot {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct FaultWindow {
     /// The number of faults before counting begins.
-    pub(crate) warm: u64,
+    pub(crate) warm_up_faults: u64,
     /// The number of counted faults. After the last of them the program is ended.
     pub(crate) faults: Option<u64>,
 }
@@ -96,11 +96,11 @@ pub(crate) struct FaultWindow {
 impl FaultWindow {
     /// Returns the function to call after every fault, if there is anything to do then.
     pub(crate) fn after_fault(self) -> Option<FaultListener> {
-        let FaultWindow { warm, faults } = self;
-        let last = faults.map(|faults| warm.saturating_add(faults));
+        let FaultWindow { warm_up_faults, faults } = self;
+        let last = faults.map(|faults| warm_up_faults.saturating_add(faults));
         REPORT_PAGE.get()?;
         Some(Arc::new(move |counters| {
-            if counters.faults == warm {
+            if counters.faults == warm_up_faults {
                 begin_counting(*counters);
             } else if Some(counters.faults) == last {
                 finish(*counters);
@@ -184,7 +184,7 @@ pub(crate) fn on_region_ready(region: &Region, window: FaultWindow) {
         threads: region.threads(),
         resident: region.options().resident as u64,
     });
-    if window.warm == 0 {
+    if window.warm_up_faults == 0 {
         begin_counting(Counters::default());
     }
 }

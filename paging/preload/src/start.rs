@@ -108,7 +108,7 @@ fn options(text: &str, extras: &mut Extras) -> Result<Options, String> {
             "second-chance" => options.policy = Policy::SecondChance { unmapped: number()? as usize },
             "threads" => options.threads = Some(number()? as usize),
             "second-process" => options.second_process = number()? != 0,
-            "warm" => extras.window.warm = number()?,
+            "warm" => extras.window.warm_up_faults = number()?,
             "faults" => extras.window.faults = Some(number()?.max(1)),
             "meter" => options.listeners.meters = Some(meters::make().map_err(|error| wrong(&error))?),
             "report" => report::map_report_page(value.parse().map_err(|error| wrong(&error))?),

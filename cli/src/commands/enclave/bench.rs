@@ -130,7 +130,7 @@ impl Arguments {
             schemes,
             left_out: programs.missing(),
             faults,
-            warm,
+            warm_up_faults: warm,
             rounds,
             machines,
         })
@@ -193,7 +193,7 @@ impl EmulatedMachines {
         let instrumentation = Instrumentation {
             meters: counts,
             sequential_shares: counts,
-            window: Some(FaultWindow { warm: window.warm, faults: window.faults }),
+            window: Some(FaultWindow { warm_up_faults: window.warm_up_faults, faults: window.faults }),
             ..Instrumentation::default()
         };
         let launchable =

@@ -96,8 +96,15 @@ pub(in crate::commands) fn quick_report(
 ) -> Result<Report> {
     library::check(None)?;
     let programs = Programs::new(find(None)?)?;
-    let options =
-        Options { quick: true, sweep: false, cipher, resident, rounds: None, faults: None, warm: None };
+    let options = Options {
+        quick: true,
+        sweep: false,
+        cipher,
+        resident,
+        rounds: None,
+        faults: None,
+        warm_up_faults: None,
+    };
     let display = BenchProgress { bar, print: |_: &str| () };
     Ok(paging::run(&options, &programs, &Preloaded { library: None }, &display)?)
 }
@@ -105,7 +112,7 @@ pub(in crate::commands) fn quick_report(
 impl Arguments {
     fn options(&self) -> Options {
         let Arguments { quick, sweep, cipher, resident, rounds, faults, warm, .. } = *self;
-        Options { quick, sweep, cipher, resident, rounds, faults, warm }
+        Options { quick, sweep, cipher, resident, rounds, faults, warm_up_faults: warm }
     }
 }
 
@@ -139,8 +146,8 @@ impl Pager for Preloaded {
             library: self.library.clone(),
         };
         let mut extra_options = Vec::new();
-        if let Some(Window { warm, faults, metered }) = window {
-            extra_options.extend([format!("warm={warm}"), format!("faults={faults}")]);
+        if let Some(Window { warm_up_faults, faults, metered }) = window {
+            extra_options.extend([format!("warm={warm_up_faults}"), format!("faults={faults}")]);
             extra_options.extend(metered.then(|| "meter=1".to_owned()));
         }
         let report = paging.start(command, &extra_options)?.wait()?;

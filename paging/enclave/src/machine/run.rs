@@ -117,7 +117,7 @@ struct Run {
     /// The number of the last fault, as counted by the listener.
     last: Rc<Cell<u64>>,
     /// The number of the fault after which counting begins, until it has begun.
-    warm: Option<u64>,
+    warm_up_faults: Option<u64>,
 }
 
 /// The kind of work at which a run ends, and its ending. Boxed: otherwise every fault would pay for moving it.
@@ -184,7 +184,7 @@ fn begin(launch: &LaunchOptions, image: &[u8]) -> Result<Run, Ending> {
         memory: measured,
         instrumentation,
         last,
-        warm: instrumentation.window.map(|window| loading + window.warm),
+        warm_up_faults: instrumentation.window.map(|window| loading + window.warm_up_faults),
     })
 }
 
@@ -229,11 +229,11 @@ impl Run {
     /// Begins to count if the window begins here, and returns whether it does.
     fn begin_window(&mut self) -> bool {
         let faults = self.program.memory.counters().faults;
-        let begins = self.warm.is_some_and(|warm| faults >= warm);
+        let begins = self.warm_up_faults.is_some_and(|warm_up_faults| faults >= warm_up_faults);
         let Some(window) = self.instrumentation.window.filter(|_| begins) else {
             return false;
         };
-        self.warm = None;
+        self.warm_up_faults = None;
         self.last.set(faults.saturating_add(window.faults));
         self.counters.begin(&mut self.program);
         true

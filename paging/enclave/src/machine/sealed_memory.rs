@@ -37,7 +37,7 @@ impl SharedMemory for SealedMemory {
     }
 }
 
-/// Memory of the host, by its own account. The host is called for each copy.
+/// Memory that the host claims to have. The host is called for each copy.
 pub(super) struct HostPart {
     pub(super) bytes: usize,
 }
