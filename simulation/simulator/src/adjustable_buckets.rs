@@ -131,7 +131,7 @@ pub struct AdjustableOram {
     timer: Timer,
     random: ChaCha8Rng,
     #[cfg(test)]
-    fault: Option<tests::Fault>,
+    bug: Option<tests::InjectedBug>,
 }
 
 impl AdjustableOram {
@@ -162,7 +162,7 @@ impl AdjustableOram {
             timer: Timer { memory: Memory::new(specification)?, layout, blocks: Vec::new() },
             random,
             #[cfg(test)]
-            fault: None,
+            bug: None,
         };
         oram.fill();
         Ok(oram)
@@ -233,7 +233,7 @@ impl AdjustableOram {
             let read = level.read(bucket, block, &mut self.random);
             is_found |= read.is_real;
             #[cfg(test)]
-            let lends = !(read.is_real && self.fault == Some(tests::Fault::PlacesOfBlocksAreNotLent));
+            let lends = !(read.is_real && self.bug == Some(tests::InjectedBug::PlacesOfBlocksAreNotLent));
             #[cfg(not(test))]
             let lends = true;
             if lends {
@@ -322,7 +322,7 @@ impl AdjustableOram {
             }
         }
         #[cfg(test)]
-        let in_own = self.fault == Some(tests::Fault::BlocksAreInOwnPlaces);
+        let in_own = self.bug == Some(tests::InjectedBug::BlocksAreInOwnPlaces);
         #[cfg(not(test))]
         let in_own = false;
         let written = self.levels[nth].write(bucket, &blocks, &mut self.random, in_own);

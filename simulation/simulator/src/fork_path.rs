@@ -117,7 +117,8 @@ impl<W> LabelQueue<W> {
         }
     }
 
-    /// Line 2: takes the next leaf out of a queue that has one. `prefers` is a fault of tests: it puts some work first.
+    /// Line 2: takes the next leaf out of a queue that has one. Tests inject a bug by `prefers`, which puts some work
+    /// first.
     pub(crate) fn take(&mut self, held: Option<Leaf>, prefers: impl Fn(&Label<W>) -> bool) -> Label<W> {
         let shared =
             |label: &Label<W>| held.map_or(0, |held| shared_levels(held, label.leaf, self.leaf_bits));

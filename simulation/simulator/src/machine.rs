@@ -1,7 +1,7 @@
 //! The machine: the processor, the controller and the memory, at work on a trace.
 
-mod fault;
 mod fork;
+mod injected_bug;
 mod outcome;
 mod run;
 mod state;

@@ -68,7 +68,7 @@ pub struct Palermo {
     trees: [VisitedTree; TREES],
     memory: Memory,
     #[cfg(test)]
-    fault: Option<tests::Fault>,
+    bug: Option<tests::InjectedBug>,
     #[cfg(test)]
     last: [Option<ameles_core::schemes::freecursive::Reservation>; TREES],
 }
@@ -96,7 +96,7 @@ impl Palermo {
             trees,
             memory,
             #[cfg(test)]
-            fault: None,
+            bug: None,
             #[cfg(test)]
             last: [None, None, None],
         })
@@ -149,7 +149,7 @@ impl Palermo {
             let below = LABELS.pow((TREES - 1 - nth) as u32);
             let block = block.map(|block| BlockId(block / below));
             #[cfg(test)]
-            let visit = tree.faulty_visit(block, self.fault, &mut self.last[nth])?;
+            let visit = tree.faulty_visit(block, self.bug, &mut self.last[nth])?;
             #[cfg(not(test))]
             let visit = tree.visit(block)?;
             visits.push(visit);

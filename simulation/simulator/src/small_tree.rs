@@ -24,11 +24,11 @@ pub struct SmallTreeConfiguration {
     /// Paths of the small tree for one of the main tree. With 0, the path of either tree comes when it is needed: the
     /// watcher sees which blocks are in the small tree.
     pub paths: u32,
-    /// The time at which blocks come into the small tree.
+    /// The time at which a block is moved into the small tree.
     pub admission: Admission,
 }
 
-/// The time at which blocks come into the small tree.
+/// The time at which a block is moved into the small tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// The access to a block. A block that loses its tag to it moves back to the main tree. Both take their paths, with

@@ -61,7 +61,7 @@ fn addresses(bytes: &[u8]) -> impl Iterator<Item = Line> {
 
 /// Returns whether the first bytes of a file are such records. In these, the flags are 0 or 1, an instruction that is
 /// no branch is not taken, and each instruction has an address.
-pub(super) fn claims(first: &[u8]) -> bool {
+pub(super) fn can_begin_with(first: &[u8]) -> bool {
     let (records, _) = first.as_chunks::<RECORD>();
     let is_record =
         |record: &[u8; RECORD]| record[..8] != [0; 8] && record[FLAGS].iter().all(|flag| *flag <= 1);

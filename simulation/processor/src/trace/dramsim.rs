@@ -43,7 +43,7 @@ pub(super) fn read(
 
 /// Returns whether a first line is of that simulator's trace. `READ` and `WRITE` mean the same to both, and count as
 /// DRAMsim3's; other words but `read` and `write` are DRAMSim2's own.
-pub(super) fn claims(text: &str, simulator: Simulator) -> bool {
+pub(super) fn can_begin_with(text: &str, simulator: Simulator) -> bool {
     let is_its_own = match (simulator, text.split_whitespace().nth(1)) {
         (_, Some("read" | "write")) => true,
         (Simulator::DramSim3, command) => matches!(command, Some("READ" | "WRITE")),

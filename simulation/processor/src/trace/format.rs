@@ -101,13 +101,13 @@ impl Format {
     }
 
     /// Returns whether a line of text can begin a trace of this format.
-    fn claims(self, line: &str) -> bool {
+    fn can_begin_with(self, line: &str) -> bool {
         match self {
             Format::Packed | Format::ChampSim | Format::Gem5 => false,
             Format::Usimm => text::parse(line).is_ok(),
             Format::Gem5Text => gem5_text::Reader::new().parse(line).is_ok(),
-            Format::DramSim3 => dramsim::claims(line, Simulator::DramSim3),
-            Format::DramSim2 => dramsim::claims(line, Simulator::DramSim2),
+            Format::DramSim3 => dramsim::can_begin_with(line, Simulator::DramSim3),
+            Format::DramSim2 => dramsim::can_begin_with(line, Simulator::DramSim2),
             Format::RamulatorCpu => ramulator::parse_cpu(line).is_ok(),
             // A word alone is an address too, but may be any other word.
             Format::RamulatorMemory => {
@@ -138,7 +138,7 @@ pub(super) fn detect(first: &[u8]) -> Result<Format, TraceError> {
         return Ok(Format::Gem5);
     }
     if let Some(byte) = first.iter().take(TEXT_BYTES).position(|byte| !is_text(byte)) {
-        return if champsim::claims(first) {
+        return if champsim::can_begin_with(first) {
             Ok(Format::ChampSim)
         } else {
             Err(TraceError::Binary { byte, names: names() })
@@ -149,7 +149,7 @@ pub(super) fn detect(first: &[u8]) -> Result<Format, TraceError> {
         return Err(TraceError::NoMisses);
     };
     let claimed: Vec<Format> =
-        NAMES.map(|(_, format)| format).into_iter().filter(|format| format.claims(words)).collect();
+        NAMES.map(|(_, format)| format).into_iter().filter(|format| format.can_begin_with(words)).collect();
     match *claimed.as_slice() {
         [format] => Ok(format),
         [] => Err(TraceError::Unknown { line, text: quoted(words), names: names() }),

@@ -141,7 +141,7 @@ impl LevelState {
     }
 
     /// Writes a bucket from which all was taken out, with blocks at random places; the places.
-    /// `in_own` is a fault of tests: the blocks are at its own places.
+    /// `in_own` is a bug that tests inject: the blocks are at its own places.
     pub(super) fn write(
         &mut self,
         bucket: u32,

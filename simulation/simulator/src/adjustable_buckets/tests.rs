@@ -1,9 +1,9 @@
 use super::*;
 use std::collections::{BTreeSet, VecDeque};
 
-/// A fault.
+/// A bug that tests inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum InjectedBug {
     /// A place from which the block of an access was read is not lent.
     PlacesOfBlocksAreNotLent,
     /// The blocks of a bucket are at places of its own.
@@ -31,19 +31,19 @@ fn accesses(blocks: u64, count: usize) -> impl Iterator<Item = u64> {
 fn observed(
     configuration: AdjustableConfiguration,
     (blocks, count): (u64, usize),
-    fault: Option<Fault>,
+    bug: Option<InjectedBug>,
 ) -> Vec<VisiblePlaces> {
     let mut oram = oram(configuration);
-    oram.fault = fault;
+    oram.bug = bug;
     let mut observed = Vec::new();
     oram.access(accesses(blocks, count), false, |step| observed.push(step)).expect("no time is taken");
     observed
 }
 
 /// Computes the places a second time, from what is visible alone.
-struct Account {
+struct ReferencePlaces {
     configuration: AdjustableConfiguration,
-    levels: Vec<AccountedLevel>,
+    levels: Vec<ReferenceLevel>,
     accesses: u64,
     evictions: u64,
     /// Buckets that are to be written now, in their order.
@@ -54,7 +54,7 @@ struct Account {
     variance: f64,
 }
 
-struct AccountedLevel {
+struct ReferenceLevel {
     own: u32,
     /// The places of each bucket that were not read, its reads, and the maximum of them.
     buckets: Vec<(BTreeSet<u32>, usize, usize)>,
@@ -64,7 +64,7 @@ struct AccountedLevel {
     queue: VecDeque<u32>,
 }
 
-impl AccountedLevel {
+impl ReferenceLevel {
     fn lend(&mut self, place: u32, configuration: &AdjustableConfiguration) {
         let (own, owner) = (self.own, (place / self.own) as usize);
         let is_small = own < configuration.blocks_per_bucket + configuration.reads;
@@ -82,13 +82,13 @@ impl AccountedLevel {
     }
 }
 
-impl Account {
+impl ReferencePlaces {
     fn new(configuration: AdjustableConfiguration) -> Self {
         let z = configuration.blocks_per_bucket;
         let level = |level: u32| {
             let own = configuration.slots(level);
             let bucket = |nth: u32| ((nth * own..(nth + 1) * own).collect(), 0, (own - z) as usize);
-            AccountedLevel {
+            ReferenceLevel {
                 own,
                 buckets: (0..1 << level).map(bucket).collect(),
                 live: (0..own << level).collect(),
@@ -96,7 +96,7 @@ impl Account {
                 queue: VecDeque::new(),
             }
         };
-        Account {
+        ReferencePlaces {
             configuration,
             levels: (configuration.top_levels..configuration.levels).map(level).collect(),
             accesses: 0,
@@ -199,11 +199,15 @@ fn places_are_lent_and_borrowed_as_the_visible_steps_say_and_each_is_read_as_oft
     for (slots, queue) in [(7, 64), (9, 64), (10, 64), (10, 3), (12, 64), (8, 0)] {
         let configuration = AdjustableConfiguration { queue, ..configuration(slots) };
         for blocks in [1, configuration.blocks()] {
-            let mut account = Account::new(configuration);
+            let mut reference = ReferencePlaces::new(configuration);
             let steps = observed(configuration, (blocks, 6000), None);
-            let wrong = steps.iter().position(|step| !account.follow(step));
+            let wrong = steps.iter().position(|step| !reference.follow(step));
             assert_eq!(wrong, None, "{slots} slots, a queue of {queue}, {blocks} blocks");
-            assert!(account.variance == 0.0 || account.deviation().abs() < 5.0, "{}", account.deviation());
+            assert!(
+                reference.variance == 0.0 || reference.deviation().abs() < 5.0,
+                "{}",
+                reference.deviation()
+            );
         }
     }
 }
@@ -211,19 +215,20 @@ fn places_are_lent_and_borrowed_as_the_visible_steps_say_and_each_is_read_as_oft
 #[test]
 fn places_that_are_lent_by_what_was_in_them_are_found() {
     let configuration = configuration(10);
-    let mut account = Account::new(configuration);
+    let mut reference = ReferencePlaces::new(configuration);
     let steps =
-        observed(configuration, (configuration.blocks(), 6000), Some(Fault::PlacesOfBlocksAreNotLent));
-    assert!(!steps.iter().all(|step| account.follow(step)));
+        observed(configuration, (configuration.blocks(), 6000), Some(InjectedBug::PlacesOfBlocksAreNotLent));
+    assert!(!steps.iter().all(|step| reference.follow(step)));
 }
 
 #[test]
 fn blocks_that_are_never_in_borrowed_places_are_found() {
     let configuration = configuration(10);
-    let mut account = Account::new(configuration);
-    let steps = observed(configuration, (configuration.blocks(), 24_000), Some(Fault::BlocksAreInOwnPlaces));
-    assert!(steps.iter().all(|step| account.follow(step)), "the places are sound");
-    assert!(account.deviation() < -7.0, "{}", account.deviation());
+    let mut reference = ReferencePlaces::new(configuration);
+    let steps =
+        observed(configuration, (configuration.blocks(), 24_000), Some(InjectedBug::BlocksAreInOwnPlaces));
+    assert!(steps.iter().all(|step| reference.follow(step)), "the places are sound");
+    assert!(reference.deviation() < -7.0, "{}", reference.deviation());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A machine with Fork Path at work: which of the leaves in its queue is next.
 
-use super::fault::Fault;
+use super::injected_bug::InjectedBug;
 use super::outcome::{RunError, VisiblePath};
 use super::run::{ForkWork, Run};
 use super::state::State;
@@ -21,11 +21,12 @@ impl<T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'_, T, W> {
         if self.fill_labels(start)? || self.machine.memory.must_evict(Tree::Main) {
             return Ok(());
         }
-        let State { memory, faults, .. } = &mut *self.machine;
+        let State { memory, bugs, .. } = &mut *self.machine;
         let Some(labels) = &mut self.labels else { return Ok(()) };
         let main = &mut memory.main;
-        let label = labels
-            .take(main.held_path(), |label| label.work.is_some() && faults.has(Fault::RequestsJumpTheQueue));
+        let label = labels.take(main.held_path(), |label| {
+            label.work.is_some() && bugs.has(InjectedBug::RequestsJumpTheQueue)
+        });
         let (kind, request) = match label.work {
             Some(ForkWork { request, reservation }) => (main.access_reserved(&reservation)?, Some(request)),
             None => {

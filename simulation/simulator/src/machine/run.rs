@@ -1,6 +1,6 @@
 //! A machine at work: which path comes next, and when.
 
-use super::fault::Fault;
+use super::injected_bug::InjectedBug;
 use super::outcome::{Checkpoint, Outcome, RunError, VisiblePath};
 use super::state::State;
 use crate::configuration::Configuration;
@@ -94,7 +94,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
             let State { configuration: Configuration { pace, processor, .. }, last, .. } = &*self.machine;
             let (start, mut dummy) = (pace.next(*last, processor.width), pace.dummy(*last, processor.width));
             let last_fetch = pace.last_fetch(*last, processor.width);
-            if self.machine.faults.has(Fault::EarlyWorkComesEarly) {
+            if self.machine.bugs.has(InjectedBug::EarlyWorkComesEarly) {
                 dummy = self.early_fault(start, dummy);
             }
             // The processor fetches before an eviction, too.
@@ -147,7 +147,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
 
     /// The tree of the next path, by the pattern.
     fn next_tree(&self) -> Tree {
-        let State { memory, pattern, faults, configuration, .. } = &*self.machine;
+        let State { memory, pattern, bugs, configuration, .. } = &*self.machine;
         let is_on_demand = configuration.small_tree.as_ref().is_some_and(|small| small.paths == 0);
         if is_on_demand
             && let Some(tree) = [Tree::Main, Tree::Small].into_iter().find(|tree| memory.must_evict(*tree))
@@ -155,7 +155,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
             return tree;
         }
         let is_faulty =
-            faults.has(Fault::NoPattern) && memory.small.as_ref().is_some_and(SmallOram::has_room);
+            bugs.has(InjectedBug::NoPattern) && memory.small.as_ref().is_some_and(SmallOram::has_room);
         if is_on_demand || is_faulty {
             return self.queue.front().map_or(Tree::Small, |request| self.tree_of(request));
         }
@@ -317,7 +317,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         if let Some(request) = self.queue.remove(nth) {
             self.answer_at_once(&request, start);
         }
-        if self.machine.faults.has(Fault::HitSkipsItsTurn) {
+        if self.machine.bugs.has(InjectedBug::HitSkipsItsTurn) {
             self.machine.last = LastPath { start, read: start, end: start };
         }
         Ok(())
@@ -386,8 +386,8 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
     ) -> Result<(), RunError> {
         let Step::Path { leaf, kind } = step else { return Ok(()) };
         self.fetched = self.processor.counts().instructions;
-        let State { memory, timer, last, pattern, faults, configuration, .. } = &mut *self.machine;
-        let is_late = matches!(kind, PathKind::PosMap(_)) && faults.has(Fault::PosMapComesLater);
+        let State { memory, timer, last, pattern, bugs, configuration, .. } = &mut *self.machine;
+        let is_late = matches!(kind, PathKind::PosMap(_)) && bugs.has(InjectedBug::PosMapComesLater);
         let start = Cycle(start.0 + if is_late { 64 } else { 0 });
         let refusals = memory.main.oram.tree().index_refusals();
         memory.main.counts.add_path(tree, kind);
@@ -404,7 +404,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         // In Path ORAM an eviction is a path like any other.
         let evicts = kind.is_eviction() && configuration.oram.scheme != TreeScheme::Path;
         (self.observer)(VisiblePath { start, end: times.end, tree, leaf, evicts, slots });
-        if faults.has(Fault::FullSetShows) && memory.main.oram.tree().index_refusals() > refusals {
+        if bugs.has(InjectedBug::FullSetShows) && memory.main.oram.tree().index_refusals() > refusals {
             let (start, again) = (last.end, timer.step(last.end, tree, MovedBlocks::Access(leaf))?);
             let end = again.end;
             *last = LastPath { start, read: again.read, end };

@@ -1,6 +1,6 @@
 //! The parts of a machine without a program.
 
-use super::fault::Faults;
+use super::injected_bug::InjectedBugs;
 use super::outcome::RunError;
 use crate::configuration::Configuration;
 use crate::configuration_error::ConfigurationError;
@@ -23,7 +23,7 @@ pub(super) struct State {
     pub(super) random: ChaCha8Rng,
     pub(super) last: LastPath,
     pub(super) pattern: Pattern,
-    pub(super) faults: Faults,
+    pub(super) bugs: InjectedBugs,
 }
 
 impl State {
@@ -45,9 +45,9 @@ impl State {
             PathVariant::Siblings => memory.main.oram.tree().evict_to_siblings(),
         }
         let timer = PathTimer::new(&configuration)?;
-        let (last, faults) = (LastPath::default(), Faults::default());
+        let (last, bugs) = (LastPath::default(), InjectedBugs::default());
         let pattern = Pattern::new(configuration.small_tree.as_ref().map_or(0, |small| small.paths));
-        Ok(State { configuration, memory, timer, random, last, pattern, faults })
+        Ok(State { configuration, memory, timer, random, last, pattern, bugs })
     }
 
     /// Checks that the configuration is valid.

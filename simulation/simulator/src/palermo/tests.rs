@@ -4,9 +4,9 @@ use ameles_core::testing::oblivious::statistics::{ALARM_LOG2, Finding, uniform};
 use rand_core::RngCore;
 use std::collections::BTreeMap;
 
-/// A fault.
+/// A bug that tests inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum InjectedBug {
     /// A request visits the next tree at once if its block of this one is on the trusted side.
     StashAnswersEarly,
     /// A request for the same block as the one before reads the same path, for its block has no new leaf yet.
@@ -36,7 +36,7 @@ fn serve(
     configuration: &PalermoConfiguration,
     program: Program,
     requests: u64,
-    fault: Option<Fault>,
+    bug: Option<InjectedBug>,
 ) -> (PalermoOutcome, Vec<VisibleStep>) {
     let (blocks, mut random) = (configuration.blocks(), ChaCha8Rng::seed_from_u64(7));
     let requests = (0..requests).map(|nth| match program {
@@ -46,7 +46,7 @@ fn serve(
         Program::Dummies => None,
     });
     let mut palermo = Palermo::new(configuration.clone(), 3).expect("sound trees");
-    palermo.fault = fault;
+    palermo.bug = bug;
     let mut steps = Vec::new();
     let outcome = palermo.serve(requests, |step| steps.push(step)).expect("the requests");
     (outcome, steps)
@@ -59,23 +59,23 @@ fn is_followed(configuration: &PalermoConfiguration, steps: &[VisibleStep]) -> b
     for step in steps {
         visits.entry((step.request, step.tree)).or_default().push(step);
     }
-    let mut account = Account::default();
+    let mut reference = ReferenceSchedule::default();
     let requests = visits.len() as u64 / TREES as u64;
     (0..requests).all(|request| {
         let of_trees: Vec<&[&VisibleStep]> = (0..TREES).map(|tree| &visits[&(request, tree)][..]).collect();
-        account.follow(configuration, request, &of_trees)
+        reference.follow(configuration, request, &of_trees)
     })
 }
 
 #[derive(Default)]
-struct Account {
+struct ReferenceSchedule {
     /// The cycle in which each request was finished, and all before it.
     finished: Vec<Cycle>,
     /// The cycle from which on each tree may be visited.
     released: [Cycle; TREES],
 }
 
-impl Account {
+impl ReferenceSchedule {
     fn follow(
         &mut self,
         configuration: &PalermoConfiguration,
@@ -147,7 +147,7 @@ fn each_step_begins_when_the_visible_ones_before_it_allow_whatever_is_asked() {
 fn the_account_finds_a_request_that_its_stash_hurries() {
     for overlap in [Overlap::Requests, Overlap::Trees] {
         let configuration = configuration(overlap, Headers::InMemory);
-        let (_, steps) = serve(&configuration, Program::OneBlock, 300, Some(Fault::StashAnswersEarly));
+        let (_, steps) = serve(&configuration, Program::OneBlock, 300, Some(InjectedBug::StashAnswersEarly));
         assert!(!is_followed(&configuration, &steps), "{overlap:?}");
     }
 }
@@ -187,7 +187,7 @@ fn paths_are_uniform_and_independent_whatever_is_asked() {
 #[test]
 fn a_path_that_a_second_request_of_the_block_reads_again_is_found() {
     let configuration = configuration(Overlap::Trees, Headers::OnChip);
-    let (_, steps) = serve(&configuration, Program::OneBlock, 2000, Some(Fault::PathIsReadAgain));
+    let (_, steps) = serve(&configuration, Program::OneBlock, 2000, Some(InjectedBug::PathIsReadAgain));
     assert!(findings(&steps, TREES - 1).iter().any(|finding| finding.log2_p < ALARM_LOG2));
 }
 

@@ -170,29 +170,29 @@ impl VisitedTree {
 
 #[cfg(test)]
 mod faulty {
-    use super::super::tests::Fault;
+    use super::super::tests::InjectedBug;
     use super::{BlockId, RunError, Visit, VisitedTree};
     use ameles_core::schemes::freecursive::Reservation;
 
     impl VisitedTree {
-        /// Visits the tree with a fault of tests. `last` is the reservation of the request before.
+        /// Visits the tree with a bug that tests inject. `last` is the reservation of the request before.
         pub(in super::super) fn faulty_visit(
             &mut self,
             block: Option<BlockId>,
-            fault: Option<Fault>,
+            bug: Option<InjectedBug>,
             last: &mut Option<Reservation>,
         ) -> Result<Visit, RunError> {
-            let Some((block, fault)) = block.zip(fault) else { return self.visit(block) };
+            let Some((block, bug)) = block.zip(bug) else { return self.visit(block) };
             let is_here = self.oram.oram.trusted_place(block).is_some();
-            match fault {
-                Fault::PathIsReadAgain => {
+            match bug {
+                InjectedBug::PathIsReadAgain => {
                     let again = last.take().filter(|last| is_here && last.block() == block);
                     let reservation = again.map_or_else(|| self.oram.oram.reserve(block), Ok)?;
                     self.oram.access_reserved(&reservation)?;
                     *last = Some(reservation);
                     self.steps()
                 }
-                Fault::StashAnswersEarly => {
+                InjectedBug::StashAnswersEarly => {
                     let mut visit = self.visit(Some(block))?;
                     visit.answers_after *= usize::from(!is_here);
                     Ok(visit)

@@ -224,7 +224,7 @@ impl Subtree<'_> {
             let of_depth = (draw >> 32) as u32;
             let depth = match of_depth > bound.draw {
                 true => leaf_level,
-                false => self.eviction_model.deepest(age, of_depth).min(leaf_level),
+                false => self.eviction_model.deepest_level(age, of_depth).min(leaf_level),
             };
             let is_placed = (top..=depth).rev().any(|level| self.slots.put(level, block, leaf));
             if !is_placed {
@@ -269,7 +269,7 @@ impl EvictionModel {
     /// The number of levels that a path shares at most with any of `age` paths that let blocks sink, drawn with 32
     /// bits. For random paths it is below `l` with a probability of (1 - 2^-l)^age. For e evictions in their order, the
     /// probability is 1 - e·2^-l.
-    fn deepest(self, age: f64, draw: u32) -> u32 {
+    fn deepest_level(self, age: f64, draw: u32) -> u32 {
         let uniform = (f64::from(draw) + 0.5) / 4_294_967_296.0;
         let shared = match self {
             EvictionModel::ByEachPath => -libm::expm1(libm::log(uniform) / age.max(0.5)),
@@ -340,7 +340,10 @@ mod tests {
             for older in [youngest, age, 3.0 * age] {
                 let draws = [draw.saturating_add(1), draw / 2 + (1 << 31), u32::MAX];
                 for draw in draws.into_iter().filter(|above| *above > draw) {
-                    assert!(EvictionModel::ByEachPath.deepest(older, draw) >= leaf_level, "{age}, {draw}");
+                    assert!(
+                        EvictionModel::ByEachPath.deepest_level(older, draw) >= leaf_level,
+                        "{age}, {draw}"
+                    );
                 }
             }
         }
@@ -349,7 +352,7 @@ mod tests {
     #[test]
     fn a_block_of_great_age_is_deep_and_a_young_one_is_not() {
         let mean = |eviction_model: EvictionModel, age: f64| {
-            let draws = (0..1000).map(|nth| f64::from(eviction_model.deepest(age, nth * 4_294_967)));
+            let draws = (0..1000).map(|nth| f64::from(eviction_model.deepest_level(age, nth * 4_294_967)));
             draws.sum::<f64>() / 1000.0
         };
         // The longest of `age` shared beginnings, each one level longer with half the probability.

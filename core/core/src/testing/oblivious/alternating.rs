@@ -24,7 +24,7 @@ enum StepState {
 
 /// The access and the step in flight.
 pub(super) struct InFlight {
-    /// Path ORAM's account of an access.
+    /// Path ORAM's observer, for accesses.
     pub(super) on_line: FullObserver,
     step: Option<StepState>,
 }

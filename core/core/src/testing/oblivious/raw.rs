@@ -22,7 +22,7 @@ pub fn observer(parameters: &RawParameters, adversary: Adversary, seed: u64) -> 
     let bodies = Tree { leaf_level, top, first: headers };
     let schedule = Schedule { rate: parameters.eviction_rate.into(), accesses: 0, evictions: 0 };
     match adversary {
-        // Path ORAM's account is for bodies: no path is held from one batch to the next.
+        // Path ORAM's observer is for bodies: no path is held from one batch to the next.
         Adversary::Full => {
             let in_flight = RawSchedule {
                 headers,

@@ -32,7 +32,7 @@ fn slot(bucket: u64) -> Slot {
 }
 
 #[derive(Clone, Debug)]
-enum Fault {
+enum Tampering {
     /// A bit of a bucket.
     Flip(Index, Index),
     /// A bucket as it was after an earlier step.
@@ -47,20 +47,20 @@ enum Fault {
     Drop(Index, usize),
 }
 
-fn fault() -> impl Strategy<Value = Fault> {
+fn tampering() -> impl Strategy<Value = Tampering> {
     let entries = || (any::<[Index; 2]>(), [0usize..4, 0..4]);
     prop_oneof![
-        any::<(Index, Index)>().prop_map(|(bucket, bit)| Fault::Flip(bucket, bit)),
-        any::<(Index, Index)>().prop_map(|(bucket, earlier)| Fault::Replay(bucket, earlier)),
-        any::<Index>().prop_map(Fault::RollBack),
-        entries().prop_map(|(buckets, entries)| Fault::Swap(buckets, entries)),
-        entries().prop_map(|(buckets, entries)| Fault::SwapPayloads(buckets, entries)),
-        (any::<Index>(), 0usize..4).prop_map(|(bucket, entry)| Fault::Drop(bucket, entry)),
+        any::<(Index, Index)>().prop_map(|(bucket, bit)| Tampering::Flip(bucket, bit)),
+        any::<(Index, Index)>().prop_map(|(bucket, earlier)| Tampering::Replay(bucket, earlier)),
+        any::<Index>().prop_map(Tampering::RollBack),
+        entries().prop_map(|(buckets, entries)| Tampering::Swap(buckets, entries)),
+        entries().prop_map(|(buckets, entries)| Tampering::SwapPayloads(buckets, entries)),
+        (any::<Index>(), 0usize..4).prop_map(|(bucket, entry)| Tampering::Drop(bucket, entry)),
     ]
 }
 
-impl Fault {
-    fn apply_fault(&self, store: &TraceStore, earlier: &[Vec<u8>]) {
+impl Tampering {
+    fn apply(&self, store: &TraceStore, earlier: &[Vec<u8>]) {
         let buckets = store.layout().buckets();
         let bucket = |index: &Index| index.index(buckets as usize) as u64;
         let swap = |at: &[Index; 2], entries: &[usize; 2], from: usize| {
@@ -77,21 +77,21 @@ impl Fault {
             }
         };
         match self {
-            Fault::Flip(at, bit) => store.tamper(slot(bucket(at)), |bytes| {
+            Tampering::Flip(at, bit) => store.tamper(slot(bucket(at)), |bytes| {
                 let bit = bit.index(8 * bytes.len());
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }),
-            Fault::Replay(at, then) => {
+            Tampering::Replay(at, then) => {
                 let old = &earlier[then.index(earlier.len())];
                 let first = bucket(at) as usize * 4 * ENTRY;
                 store.tamper(slot(bucket(at)), |bytes| {
                     bytes.copy_from_slice(&old[first..first + bytes.len()]);
                 });
             }
-            Fault::RollBack(then) => store.set_contents(&earlier[then.index(earlier.len())]),
-            Fault::Swap(at, entries) => swap(at, entries, 0),
-            Fault::SwapPayloads(at, entries) => swap(at, entries, 16),
-            Fault::Drop(at, entry) => {
+            Tampering::RollBack(then) => store.set_contents(&earlier[then.index(earlier.len())]),
+            Tampering::Swap(at, entries) => swap(at, entries, 0),
+            Tampering::SwapPayloads(at, entries) => swap(at, entries, 16),
+            Tampering::Drop(at, entry) => {
                 store.tamper(slot(bucket(at)), |bytes| bytes[entry * ENTRY..][..ENTRY].fill(0));
             }
         }
@@ -102,7 +102,7 @@ proptest! {
     #[test]
     fn whatever_befalls_the_store_each_answer_is_right_or_the_oram_refuses_from_then_on(
         steps in prop::collection::vec(
-            prop_oneof![4 => operation(50).prop_map(Ok), 1 => fault().prop_map(Err)],
+            prop_oneof![4 => operation(50).prop_map(Ok), 1 => tampering().prop_map(Err)],
             0..150,
         ),
         look_aside in 1u32..5,
@@ -116,7 +116,7 @@ proptest! {
         let rest = (0..50).map(|block| Ok(Operation::Read(BlockId(block))));
         for step in steps.into_iter().chain(rest) {
             match step {
-                Err(fault) => fault.apply_fault(&store, &earlier),
+                Err(tampering) => tampering.apply(&store, &earlier),
                 Ok(operation) => {
                     match finish_now(model.prepare(&[operation]).try_run(&oram)) {
                         Ok(()) => finish_now(settle(&oram)),

@@ -4,11 +4,17 @@ use ameles_core::schemes::write_schedule::WriteSchedule;
 use proptest::prelude::*;
 
 /// A function from a write to the main slots that it refreshes.
-type Account<'a> = &'a dyn Fn(u64) -> Vec<u64>;
+type RefreshedSlots<'a> = &'a dyn Fn(u64) -> Vec<u64>;
 
 /// Checks the properties that a write-only ORAM needs, for `writes` writes from `first` on. It computes everything in
 /// steps of one, without the products that the schedule uses.
-fn check(main: u64, holding: u64, first: u64, writes: u64, account: Account<'_>) -> Result<(), String> {
+fn check(
+    main: u64,
+    holding: u64,
+    first: u64,
+    writes: u64,
+    refreshed_slots: RefreshedSlots<'_>,
+) -> Result<(), String> {
     let mut next = (u128::from(first) * u128::from(main) / u128::from(holding) % u128::from(main)) as u64;
     // p·N mod M, which says when a further slot is due.
     let mut rest = u128::from(first) * u128::from(main) % u128::from(holding);
@@ -20,7 +26,7 @@ fn check(main: u64, holding: u64, first: u64, writes: u64, account: Account<'_>)
             due.push(next);
             next = if next + 1 == main { 0 } else { next + 1 };
         }
-        let shown = account(write);
+        let shown = refreshed_slots(write);
         if shown != due {
             return Err(format!("write {write} of {main}/{holding} refreshes {shown:?}, due are {due:?}"));
         }
@@ -28,7 +34,7 @@ fn check(main: u64, holding: u64, first: u64, writes: u64, account: Account<'_>)
     // Any M writes in a row: every slot once.
     let mut refreshed = vec![0u32; main as usize];
     for write in first..first + holding {
-        account(write).into_iter().for_each(|slot| refreshed[slot as usize] += 1);
+        refreshed_slots(write).into_iter().for_each(|slot| refreshed[slot as usize] += 1);
     }
     match refreshed.iter().position(|times| *times != 1) {
         None => Ok(()),

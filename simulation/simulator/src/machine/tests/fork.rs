@@ -1,6 +1,6 @@
 //! The promises of Fork Path: paths that share nothing twice, in an order that no program changes.
 
-use super::super::fault::Fault;
+use super::super::injected_bug::InjectedBug;
 use super::*;
 use crate::fork_path::{Choice, ForkPathConfiguration, shared_levels};
 use crate::path_variant::PathVariant;
@@ -77,9 +77,14 @@ fn the_cycles_of_chosen_paths_follow_from_their_leaves() {
 }
 
 /// The average number of levels that consecutive paths share in a run, and that paths with one between them share.
-fn mean_shared(configuration: &Configuration, fault: Option<Fault>, program_of: Program, seed: u64) -> f64 {
+fn mean_shared(
+    configuration: &Configuration,
+    bug: Option<InjectedBug>,
+    program_of: Program,
+    seed: u64,
+) -> f64 {
     let mut machine = Machine::new(configuration.clone(), Contents::Steady(History::Filled), seed).unwrap();
-    machine.state.faults.only = fault;
+    machine.state.bugs.only = bug;
     let mut observed = Vec::new();
     machine.run(program(program_of, 80, seed), 0, |path| observed.push(path)).unwrap();
     let paths = &observed[..250.min(observed.len())];
@@ -88,10 +93,10 @@ fn mean_shared(configuration: &Configuration, fault: Option<Fault>, program_of: 
 
 /// Pairs of independent runs of two programs that could hardly differ more: one keeps the queue full of requests, one
 /// has hardly any. The paths of one share more levels in half of the pairs, if the program does not show.
-fn judge(choice: Choice, fault: Option<Fault>) -> Finding {
+fn judge(choice: Choice, bug: Option<InjectedBug>) -> Finding {
     let configuration = with_fork(queue(8, choice), Pace::FromEnd(500));
     let pairs = (0..44).map(|nth| {
-        let mean = |program, seed| mean_shared(&configuration, fault, program, seed);
+        let mean = |program, seed| mean_shared(&configuration, bug, program, seed);
         (mean(Program::Random, 2 * nth), mean(Program::Writes, 2 * nth + 1))
     });
     fair_signs("shared levels".into(), pairs)
@@ -105,7 +110,7 @@ fn a_queue_that_leaves_enter_one_by_one_shows_nothing_of_the_program() {
 
 #[test]
 fn a_request_that_jumps_the_queue_is_found() {
-    let finding = judge(Choice::OneByOne, Some(Fault::RequestsJumpTheQueue));
+    let finding = judge(Choice::OneByOne, Some(InjectedBug::RequestsJumpTheQueue));
     assert!(finding.log2_p < ALARM_LOG2, "{finding}");
 }
 

@@ -42,7 +42,7 @@ fn cycles_follow_from_the_leaves_which_are_uniform() {
         assert!(!is_detected(&configuration, &observed), "{program:?}");
         let alarms = alarms(&configuration, &observed);
         assert!(alarms.is_empty(), "{program:?}: {alarms:?}");
-        // The account knows of the siblings: without them it takes the same paths for a fault.
+        // `is_detected` knows of the siblings: for a configuration without them it detects the same paths as wrong.
         let plain = with_buckets_of_two(PathVariant::Plain, Pace::FromEnd(700));
         assert!(is_detected(&plain, &observed), "{program:?}");
     }

@@ -1,8 +1,8 @@
-//! Faults of a controller that tests inject, to check that they are detected. Outside tests there are none.
+//! Bugs of a controller that tests inject, to check that they are detected. Outside tests there are none.
 
-/// A fault of a controller.
+/// A bug of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum InjectedBug {
     /// A request that the tree top answers lets a turn pass without a path.
     HitSkipsItsTurn,
     /// A path that brings a PosMap block begins later than others: a third kind of path.
@@ -17,23 +17,23 @@ pub(crate) enum Fault {
     RequestsJumpTheQueue,
 }
 
-/// The fault of a machine, if it has one.
+/// The bug of a machine, if it has one.
 #[derive(Debug, Default)]
-pub(crate) struct Faults {
+pub(crate) struct InjectedBugs {
     #[cfg(test)]
-    pub(crate) only: Option<Fault>,
+    pub(crate) only: Option<InjectedBug>,
 }
 
-impl Faults {
-    /// Returns whether the machine has this fault.
+impl InjectedBugs {
+    /// Returns whether the machine has this bug.
     #[cfg(test)]
-    pub(crate) fn has(&self, fault: Fault) -> bool {
-        self.only == Some(fault)
+    pub(crate) fn has(&self, bug: InjectedBug) -> bool {
+        self.only == Some(bug)
     }
 
-    /// Returns whether the machine has this fault.
+    /// Returns whether the machine has this bug.
     #[cfg(not(test))]
-    pub(crate) const fn has(&self, _: Fault) -> bool {
+    pub(crate) const fn has(&self, _: InjectedBug) -> bool {
         false
     }
 }
