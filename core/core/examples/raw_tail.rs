@@ -10,8 +10,8 @@
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::raw::{RawOram, RawParameters};
 use ameles_core::testing::TraceStore;
+use ameles_core::testing::stash_histogram::stash_histogram;
 use ameles_core::testing::stash_tail::{ExponentialFit, moments};
-use ameles_core::testing::waiting::waiting;
 use ameles_core::types::{Bucket, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -51,7 +51,7 @@ fn print_row(load: u64, parameters: &RawParameters, accesses: u64, seed: u64) {
     let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
     let random = ChaCha8Rng::seed_from_u64(seed);
     let oram = RawOram::new(parameters.clone(), Bucket(0), &store, positions, random).expect("in range");
-    let held = waiting(&oram, accesses);
+    let held = stash_histogram(&oram, accesses);
     let (mean, deviation) = moments(&held);
     let subtrees = 1 << parameters.top.0;
     let fit = ExponentialFit::of(&held, MIN).map_or(String::from("- | -"), |fit| {

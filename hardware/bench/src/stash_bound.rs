@@ -11,8 +11,8 @@ use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::raw::{RawOram, RawParameters};
 use ameles_core::testing::TraceStore;
 use ameles_core::testing::path_tail::{WriteBacks, simulate};
+use ameles_core::testing::stash_histogram::stash_histogram;
 use ameles_core::testing::stash_tail::{ExponentialFit, Reads};
-use ameles_core::testing::waiting::waiting;
 use ameles_core::types::{Bucket, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -77,7 +77,7 @@ impl StashBound {
                 let random = ChaCha8Rng::seed_from_u64(1);
                 let oram = RawOram::new(parameters, Bucket(0), &store, positions, random)
                     .expect("a configuration of the bench is one of the core");
-                waiting(&oram, ACCESSES)
+                stash_histogram(&oram, ACCESSES)
             }
             Scheme::Path => {
                 let parameters = PathParameters {

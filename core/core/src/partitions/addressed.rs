@@ -14,7 +14,7 @@ use core::cell::RefCell;
 /// of the scheme.
 pub struct Addressed<O> {
     oram: O,
-    max_puts: usize,
+    max_put_blocks: usize,
     addresses: RefCell<Addresses>,
 }
 
@@ -25,9 +25,9 @@ struct Addresses {
 
 impl<O: Oram> Addressed<O> {
     /// An empty sub-ORAM over a scheme that was never used. A put has at most `max_put_blocks` blocks.
-    pub fn new(oram: O, max_puts: usize) -> Self {
+    pub fn new(oram: O, max_put_blocks: usize) -> Self {
         let free = (0..oram.capacity()).rev().map(BlockId).collect();
-        Addressed { oram, max_puts, addresses: RefCell::new(Addresses { of: BTreeMap::new(), free }) }
+        Addressed { oram, max_put_blocks, addresses: RefCell::new(Addresses { of: BTreeMap::new(), free }) }
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<O::Error>> {
@@ -44,8 +44,8 @@ impl<O: Oram> Addressed<O> {
 impl<O: Oram> SubOram for Addressed<O> {
     type Error = O::Error;
 
-    fn max_puts(&self) -> usize {
-        self.max_puts
+    fn max_put_blocks(&self) -> usize {
+        self.max_put_blocks
     }
 
     fn room(&self) -> usize {
@@ -53,7 +53,7 @@ impl<O: Oram> SubOram for Addressed<O> {
     }
 
     /// The scheme bounds the blocks that it holds itself.
-    fn waiting(&self) -> usize {
+    fn waiting_blocks(&self) -> usize {
         0
     }
 
@@ -71,7 +71,7 @@ impl<O: Oram> SubOram for Addressed<O> {
 
     async fn put(&self, blocks: &[BlockId], from: &[u8]) -> Result<(), OramError<O::Error>> {
         let block_bytes = self.oram.block_bytes();
-        let mut batch = Vec::with_capacity(self.max_puts);
+        let mut batch = Vec::with_capacity(self.max_put_blocks);
         {
             let Addresses { of, free } = &mut *self.addresses.borrow_mut();
             for (nth, block) in blocks.iter().enumerate() {
@@ -80,7 +80,7 @@ impl<O: Oram> SubOram for Addressed<O> {
                 batch.push(Access::Write(address, &from[nth * block_bytes..][..block_bytes]));
             }
         }
-        batch.resize_with(self.max_puts, || Access::Dummy);
+        batch.resize_with(self.max_put_blocks, || Access::Dummy);
         self.access(&mut batch).await?;
         while self.oram.pending_steps() > 0 {
             self.oram.step().await?;
@@ -89,11 +89,11 @@ impl<O: Oram> SubOram for Addressed<O> {
     }
 
     /// 0, because the scheme counts its own buffers.
-    fn take_buffer(&self) -> usize {
+    fn take_buffer_blocks(&self) -> usize {
         0
     }
 
-    fn put_buffer(&self) -> usize {
+    fn put_buffer_blocks(&self) -> usize {
         0
     }
 

@@ -233,7 +233,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
             if partition.taken > partition.put {
                 self.put_after_take(at).await?;
             }
-            let buffer = partition.sub_oram.take_buffer();
+            let buffer = partition.sub_oram.take_buffer_blocks();
             self.with_buffer(buffer, partition.sub_oram.take(block, &mut payload)).await?;
             partition.taken.update(|taken| taken + 1);
             self.recount_waiting(partition);
@@ -277,7 +277,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         let (mut blocks, mut payloads) = (Vec::new(), Vec::new());
         {
             let cache = &mut self.state.borrow_mut().cache;
-            let max = sub_oram.max_puts().min(sub_oram.room());
+            let max = sub_oram.max_put_blocks().min(sub_oram.room());
             let handles: Vec<_> = cache.subtree(at).take(max).collect();
             payloads.resize(handles.len() * self.block_bytes(), 0);
             for (nth, handle) in handles.into_iter().enumerate() {
@@ -286,7 +286,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
                 cache.remove(handle);
             }
         }
-        let buffer = blocks.len() + sub_oram.put_buffer();
+        let buffer = blocks.len() + sub_oram.put_buffer_blocks();
         self.with_buffer(buffer, sub_oram.put(&blocks, &payloads)).await?;
         self.recount_waiting(&self.partitions[at]);
         Ok(())
@@ -294,7 +294,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
 
     /// Updates the count of the blocks that wait in a sub-ORAM.
     fn recount_waiting(&self, partition: &Partition<P>) {
-        let now = partition.sub_oram.waiting();
+        let now = partition.sub_oram.waiting_blocks();
         self.waiting.update(|all| all + now - partition.waiting.replace(now));
     }
 

@@ -13,13 +13,13 @@ pub trait SubOram {
     type Error: core::error::Error + 'static;
 
     /// The maximum number of blocks of one [`put`](Self::put).
-    fn max_puts(&self) -> usize;
+    fn max_put_blocks(&self) -> usize;
 
     /// Returns the number of blocks that may still be put in. Secret.
     fn room(&self) -> usize;
 
     /// Returns the number of blocks that were put in and wait on the trusted side. Secret.
-    fn waiting(&self) -> usize;
+    fn waiting_blocks(&self) -> usize;
 
     /// Takes a block out that was put in: `into`, one block long, gets its payload. Without a block it looks the same.
     async fn take(&self, block: Option<BlockId>, into: &mut [u8]) -> Result<(), OramError<Self::Error>>;
@@ -29,10 +29,10 @@ pub trait SubOram {
     async fn put(&self, blocks: &[BlockId], from: &[u8]) -> Result<(), OramError<Self::Error>>;
 
     /// Returns the number of blocks that its next take holds in buffers, without those that wait. Public.
-    fn take_buffer(&self) -> usize;
+    fn take_buffer_blocks(&self) -> usize;
 
     /// Returns the number of blocks that its next put holds in buffers, without those that wait. Public.
-    fn put_buffer(&self) -> usize;
+    fn put_buffer_blocks(&self) -> usize;
 
     /// The trusted memory that the ORAM occupies between operations, in bytes.
     fn trusted_bytes(&self) -> usize;

@@ -271,8 +271,8 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         path
     }
 
-    /// Chooses the slot of a bucket that is moved. The first of these that exists is chosen: the slot of the wanted
-    /// page, the slot of the page that can go furthest down this path, an empty slot, any slot.
+    /// Chooses the slot of a bucket that is moved. It takes the first of these that exists: the slot of the wanted
+    /// page, of the page that can go furthest down this path, an empty slot, any slot.
     fn choose(
         &self,
         state: &mut State<R>,

@@ -12,10 +12,10 @@ pub mod path_tail;
 pub mod processors;
 pub mod ring_plans;
 pub mod small_ring;
+pub mod stash_histogram;
 pub mod stash_tail;
 pub mod trace_store;
 pub mod virtual_time;
-pub mod waiting;
 
 pub use array_model::{ArrayModel, Operation, Prepared, exercise, settle};
 pub use array_store::ArrayStore;

@@ -211,8 +211,8 @@ fn every_event_of_oblivistore_comes_at_the_same_instant_whatever_was_asked() {
 
 #[test]
 fn the_flaw_of_the_original_oblivistore_is_caught() {
-    // Before a rebuild ObliviStore read as many slots of a level as the level had blocks left, also when it had read
-    // many of its slots already.
+    // Where it had read many slots of a level already, a rebuild read only as many more slots as the level had blocks
+    // left.
     assert!(!oblivistore_is_oblivious!(Edit::EvictsOnlyReal, |oram| oram));
 }
 

@@ -185,7 +185,7 @@ impl<S: Store, R: RngCore> Tree<S, R> {
 impl<S: Store, R: RngCore> SubOram for Tree<S, R> {
     type Error = S::Error;
 
-    fn max_puts(&self) -> usize {
+    fn max_put_blocks(&self) -> usize {
         self.shape.blocks_per_bucket as usize
     }
 
@@ -193,7 +193,7 @@ impl<S: Store, R: RngCore> SubOram for Tree<S, R> {
         self.shape.capacity as usize - self.state.borrow().leaves.len()
     }
 
-    fn waiting(&self) -> usize {
+    fn waiting_blocks(&self) -> usize {
         self.state.borrow().stash.len()
     }
 
@@ -236,12 +236,12 @@ impl<S: Store, R: RngCore> SubOram for Tree<S, R> {
     }
 
     /// A path, as it is read.
-    fn take_buffer(&self) -> usize {
+    fn take_buffer_blocks(&self) -> usize {
         self.shape.path_blocks() as usize
     }
 
     /// A path, as it is written.
-    fn put_buffer(&self) -> usize {
+    fn put_buffer_blocks(&self) -> usize {
         self.shape.path_blocks() as usize
     }
 

@@ -246,9 +246,9 @@ impl FreecursiveParameters {
     }
 
     /// The minimum bits of a counter so that no counter is used up before its group is remapped. It is the smallest β
-    /// for which 2^(β-1) - 1 turns are enough. With one level of PosMap blocks each of them moves a straggler, and
-    /// there are X' - 1. With M levels, each turn does so with a probability of 1/M. In 2·M·(X' + 54) turns, fewer than
-    /// X' - 1 do so only with a probability below 2^-80.
+    /// for which 2^(β-1) - 1 turns are enough. With one level of PosMap blocks each turn moves a straggler, and there
+    /// are X' - 1 stragglers. With M levels, each turn moves one with a probability of 1/M. In 2·M·(X' + 54) turns,
+    /// fewer than X' - 1 move one only with a probability below 2^-80.
     pub fn min_bits(maps: u32, labels: u32) -> u32 {
         let (maps, labels) = (u64::from(maps), u64::from(labels));
         let turns = match maps {

@@ -8,7 +8,7 @@ pub(super) const SAFETY_BITS: f64 = 80.0;
 /// The log2 of a bound on the probability that any of these buckets gets more than `slots` of these blocks. The bound
 /// is Chernoff's and Hoeffding's for a bucket, times the number of buckets. It is `e^(-n D(k/n, p))` for k or more of n
 /// blocks with chance p each, where D is the relative entropy.
-pub fn overflow_exponent(blocks: u64, buckets: u64, slots: u32) -> f64 {
+pub fn overflow_log2(blocks: u64, buckets: u64, slots: u32) -> f64 {
     if u64::from(slots) >= blocks {
         return f64::NEG_INFINITY;
     }
@@ -29,7 +29,7 @@ pub(super) fn slots_for(blocks: u64, buckets: u64) -> u32 {
     let (mut too_few, mut enough) = (0, u32::try_from(blocks).unwrap_or(u32::MAX));
     while too_few + 1 < enough {
         let slots = too_few + (enough - too_few) / 2;
-        match overflow_exponent(blocks, buckets, slots) < -SAFETY_BITS {
+        match overflow_log2(blocks, buckets, slots) < -SAFETY_BITS {
             true => enough = slots,
             false => too_few = slots,
         }

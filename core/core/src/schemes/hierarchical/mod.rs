@@ -24,11 +24,12 @@
 //! last copy, and written behind it. The levels that hold something follow from the number of epochs. The buckets that
 //! are read are uniform: for the requested blocks they follow from a pseudorandom function. A rebuild is copies and
 //! four oblivious sorts (`oblivious_sort.rs`), five for the last level. A table that does not hold its blocks is hashed
-//! again, which shows: with a probability below 2^-80 for each building ([`overflow_exponent`]), for any requests.
+//! again, which shows: with a probability below 2^-80 for each building ([`overflow_log2`]), for any requests.
 //!
-//! **Costs**, S slots of buffer, m_i slots of a bucket of level i. A batch of n after t accesses of its epoch reads t +
-//! n Σ m_i slots, over the levels that hold something, and writes n slots. It takes a round trip for the buffer, one
-//! for each of these levels, and one for the write. A rebuild each S accesses, by [`step`](Oram::step).
+//! **Costs**, S slots of buffer, m_i slots of a bucket of level i. A batch of n accesses, after t accesses of its
+//! epoch, reads t + n Σ m_i slots, over the levels that hold something. It writes n slots. It takes a round trip for
+//! the buffer, one for each of these levels, and one for the write. A rebuild follows each S accesses, by
+//! [`step`](Oram::step).
 //!
 //! **Spread out**, a rebuild runs in parallel with the accesses of the next epoch. These append to a second buffer,
 //! read both buffers, and use the old levels until the new one is in place. `step` is the rebuild, which may stay in
@@ -45,7 +46,7 @@ mod load;
 mod parameters;
 mod rebuild;
 
-pub use load::overflow_exponent;
+pub use load::overflow_log2;
 pub use parameters::{HierarchicalParameters, LevelShape};
 
 use crate::concurrency::fifo_lock::FifoLock;

@@ -191,7 +191,7 @@ impl<S: Store, R: RngCore> Levels<S, R> {
 impl<S: Store, R: RngCore> SubOram for Levels<S, R> {
     type Error = S::Error;
 
-    fn max_puts(&self) -> usize {
+    fn max_put_blocks(&self) -> usize {
         1
     }
 
@@ -199,7 +199,7 @@ impl<S: Store, R: RngCore> SubOram for Levels<S, R> {
         self.shape.capacity as usize - self.blocks()
     }
 
-    fn waiting(&self) -> usize {
+    fn waiting_blocks(&self) -> usize {
         0
     }
 
@@ -280,11 +280,11 @@ impl<S: Store, R: RngCore> SubOram for Levels<S, R> {
     }
 
     /// A slot of each level that holds something.
-    fn take_buffer(&self) -> usize {
+    fn take_buffer_blocks(&self) -> usize {
         self.state.borrow().levels.iter().flatten().count()
     }
 
-    fn put_buffer(&self) -> usize {
+    fn put_buffer_blocks(&self) -> usize {
         self.shape.buffer_blocks(self.fills() as u32) as usize
     }
 

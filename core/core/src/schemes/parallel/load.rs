@@ -6,7 +6,7 @@ const SAFETY_BITS: f64 = 80.0;
 /// The log2 of a bound on the probability that a message has more than `slots` of this many blocks, if each is in it
 /// independently with a chance of `2^-chance_bits`. The bound is the number of sets of `slots + 1` blocks, times the
 /// chance that all blocks of a set are in the message.
-fn overflow_exponent(blocks: u64, chance_bits: u32, slots: u64) -> f64 {
+fn overflow_log2(blocks: u64, chance_bits: u32, slots: u64) -> f64 {
     if slots >= blocks {
         return f64::NEG_INFINITY;
     }
@@ -22,18 +22,17 @@ fn overflow_exponent(blocks: u64, chance_bits: u32, slots: u64) -> f64 {
 pub(super) fn message_blocks(bits: u32, step: u32) -> u64 {
     let messages_of_round = f64::from(bits) + libm::log2(f64::from(bits));
     let others = 1 << step;
-    let is_enough =
-        |slots: &u64| messages_of_round + overflow_exponent(others, step + 1, *slots) < -SAFETY_BITS;
+    let is_enough = |slots: &u64| messages_of_round + overflow_log2(others, step + 1, *slots) < -SAFETY_BITS;
     (1..others).find(is_enough).unwrap_or(others)
 }
 
 /// The log2 of a bound on the probability that a message of one round is too short for its blocks. `processors`, their
 /// number, is a power of two. It holds for any requests. It is minus infinity if no message can be too short.
-pub fn routing_overflow_exponent(processors: u32) -> f64 {
+pub fn routing_overflow_log2(processors: u32) -> f64 {
     let bits = processors.ilog2();
     let messages = f64::from(processors);
     let of_step = |step| {
-        let one = overflow_exponent(1u64 << step, step + 1, message_blocks(bits, step));
+        let one = overflow_log2(1u64 << step, step + 1, message_blocks(bits, step));
         messages * libm::exp2(one)
     };
     libm::log2((0..bits).map(of_step).sum())
@@ -59,8 +58,7 @@ mod tests {
         for step in 0..10 {
             let (blocks, chance) = (1u64 << step, libm::exp2(-f64::from(step + 1)));
             for slots in 0..blocks.min(12) {
-                let (exact, bound) =
-                    (exactly(blocks, chance, slots), overflow_exponent(blocks, step + 1, slots));
+                let (exact, bound) = (exactly(blocks, chance, slots), overflow_log2(blocks, step + 1, slots));
                 if exact > 1e-12 {
                     let over = bound - libm::log2(exact);
                     assert!((-1e-6..1.0).contains(&over), "{slots} of {blocks}: 2^{bound} for {exact}");

@@ -33,7 +33,7 @@
 //! The new leaves do not show: the length of the routing's messages does not depend on their contents. `step` reads the
 //! buckets of the next two paths of each subtree that are not held, and writes all held buckets. Two more things show,
 //! and are counted as [emergencies](Oram::emergencies). A message of the routing that has no room for its blocks is
-//! followed by another one, with a probability below 2^-80 for each round ([`routing_overflow_exponent`]). A processor
+//! followed by another one, with a probability below 2^-80 for each round ([`routing_overflow_log2`]). A processor
 //! whose stash lacks room for a round evicts one path more.
 //!
 //! **The stash.** The blocks of all processors together come and go as in Circuit ORAM with batches of m. So Circuit
@@ -57,7 +57,7 @@ mod routing;
 mod steps;
 mod sub_oram;
 
-pub use load::routing_overflow_exponent;
+pub use load::routing_overflow_log2;
 pub use parameters::{MessageBytes, ParallelParameters, ParallelParametersError};
 
 use crate::concurrency::exclusive::Exclusive;

@@ -10,7 +10,7 @@ pub(super) const HEADER: usize = 32;
 const BLOCK: usize = 0;
 const LEAF: usize = 8;
 const ORIGIN: usize = 16;
-const VALUE: usize = 24;
+const HAS_PAYLOAD: usize = 24;
 
 /// Reads a word of a message.
 pub(super) fn word(bytes: &[u8], at: usize) -> u64 {
@@ -69,12 +69,12 @@ pub(super) fn set_leaf(record: &mut [u8], leaf: Leaf) {
 
 /// The block's contents after this request, if they are known here.
 pub(super) fn value(record: &[u8]) -> Option<&[u8]> {
-    (word(record, VALUE) != 0).then(|| &record[HEADER..])
+    (word(record, HAS_PAYLOAD) != 0).then(|| &record[HEADER..])
 }
 
 /// Notes the block's contents.
 pub(super) fn set_value(record: &mut [u8], value: &[u8]) {
-    set_word(record, VALUE, 1);
+    set_word(record, HAS_PAYLOAD, 1);
     record[HEADER..].copy_from_slice(value);
 }
 

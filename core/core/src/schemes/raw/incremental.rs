@@ -58,7 +58,8 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RawOram<S, FlatPositionMap
         {
             let state = &mut *oram.state.borrow_mut();
             let fits = oram.positions.with_positions(|positions| {
-                parts.fill_stash(&mut state.stash, positions) && oram.go_on(progress, state, positions)
+                parts.fill_stash(&mut state.stash, positions)
+                    && oram.restore_progress(progress, state, positions)
             });
             if !fits {
                 return Err(SnapshotError::Mismatch);

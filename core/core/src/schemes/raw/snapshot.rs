@@ -94,7 +94,12 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
     /// Continues from this progress, once the stash is filled. Returns `false` if the progress contradicts the stash or
     /// the positions.
     #[must_use]
-    pub(super) fn go_on(&self, progress: Progress, state: &mut State<R>, positions: &Positions) -> bool {
+    pub(super) fn restore_progress(
+        &self,
+        progress: Progress,
+        state: &mut State<R>,
+        positions: &Positions,
+    ) -> bool {
         let Progress { held, unwritten, schedule } = progress;
         let State { stash, work, .. } = state;
         (state.unwritten, state.schedule) = (unwritten, schedule);
@@ -143,7 +148,7 @@ impl<S: Store, R: RngCore> FullSnapshot<R> for RawOram<S, FlatPositionMap<S::Err
             let fits = positions.blocks() == oram.parameters.capacity
                 && stash.blocks().all(is_sound)
                 && state.stash.restore(&stash)
-                && oram.go_on(progress, state, &positions);
+                && oram.restore_progress(progress, state, &positions);
             if !fits {
                 return Err(SnapshotError::Mismatch);
             }

@@ -5,8 +5,8 @@ use super::setup::rng;
 use crate::model::setup::{assert_steps_make_room, flat_map};
 use ameles_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use ameles_core::testing::ArrayStore;
+use ameles_core::testing::stash_histogram::stash_histogram;
 use ameles_core::testing::stash_tail::{ExponentialFit, moments};
-use ameles_core::testing::waiting::waiting;
 use ameles_core::types::Level;
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 fn tail(parameters: &CircuitParameters, accesses: u64, seed: u64) -> BTreeMap<i64, u64> {
     let store = ArrayStore::new(&parameters.layout());
     let positions = flat_map(parameters.capacity);
-    waiting(&CircuitOram::new(parameters.clone(), store, positions, rng(seed)).unwrap(), accesses)
+    stash_histogram(&CircuitOram::new(parameters.clone(), store, positions, rng(seed)).unwrap(), accesses)
 }
 
 /// Capacity, trusted blocks and largest batch of the ORAMs for which the claim is made. They have no trusted top or a

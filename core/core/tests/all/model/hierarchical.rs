@@ -3,7 +3,7 @@
 use super::setup::*;
 use ameles_core::check_refusals;
 use ameles_core::oram::{Access, Oram, OramError};
-use ameles_core::schemes::hierarchical::{HierarchicalParameters, LevelShape, overflow_exponent};
+use ameles_core::schemes::hierarchical::{HierarchicalParameters, LevelShape, overflow_log2};
 use ameles_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, exercise, finish_now};
 use ameles_core::types::BlockId;
 
@@ -133,7 +133,7 @@ fn a_table_overflows_as_seldom_as_claimed_for_every_capacity() {
             let parameters = HierarchicalParameters { load, buffer, ..paper };
             parameters.validate().unwrap();
             for (blocks, buckets, slots) in shapes(&parameters) {
-                assert!(u64::from(slots) == blocks || overflow_exponent(blocks, buckets, slots) < -80.0);
+                assert!(u64::from(slots) == blocks || overflow_log2(blocks, buckets, slots) < -80.0);
                 assert!(blocks <= buckets * u64::from(load));
             }
         }
@@ -149,7 +149,7 @@ fn the_bound_on_a_table_is_above_the_probability_by_a_small_factor() {
         let mut above = 1.0 - probability;
         for slots in 0..blocks.min(40) {
             let exact = (above.max(0.0) * buckets as f64).log2();
-            let bound = overflow_exponent(blocks, buckets, slots as u32);
+            let bound = overflow_log2(blocks, buckets, slots as u32);
             if above > 1e-12 {
                 assert!(bound >= exact.min(0.0), "{blocks} in {buckets}, {slots} slots: {bound} < {exact}");
                 let loose = slots as f64 > 2.0 * blocks as f64 * chance && bound - exact > 4.0;

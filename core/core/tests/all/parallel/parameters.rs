@@ -3,7 +3,7 @@
 use super::setup::parameters;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::parallel::{
-    ParallelOram, ParallelParameters, ParallelParametersError, routing_overflow_exponent,
+    ParallelOram, ParallelParameters, ParallelParametersError, routing_overflow_log2,
 };
 use ameles_core::testing::parameters::check_refusals;
 use ameles_core::testing::{TraceStore, processor_stores};
@@ -17,7 +17,7 @@ fn messages_are_too_short_less_than_once_in_2_to_the_80_rounds_for_every_number_
             ParallelParameters { stash_bound: 2000, ..parameters(processors, 0, 0) }.validate(),
             Ok(())
         );
-        let exponent = routing_overflow_exponent(processors);
+        let exponent = routing_overflow_log2(processors);
         assert!(exponent < -80.0, "{processors} processors: 2^{exponent}");
         assert!(bits > 4 || exponent == f64::NEG_INFINITY, "{processors} processors: 2^{exponent}");
     }

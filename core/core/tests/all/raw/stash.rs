@@ -5,8 +5,8 @@ use super::setup::rng;
 use crate::model::setup::{assert_steps_make_room, flat_map};
 use ameles_core::schemes::raw::{RawOram, RawParameters};
 use ameles_core::testing::TraceStore;
+use ameles_core::testing::stash_histogram::stash_histogram;
 use ameles_core::testing::stash_tail::{ExponentialFit, moments};
-use ameles_core::testing::waiting::waiting;
 use ameles_core::types::{Bucket, Level};
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ fn tail(parameters: &RawParameters, accesses: u64, seed: u64) -> BTreeMap<i64, u
     store.record(false);
     let positions = flat_map(parameters.capacity);
     let oram = RawOram::new(parameters.clone(), Bucket(0), &store, positions, rng(seed)).unwrap();
-    waiting(&oram, accesses)
+    stash_histogram(&oram, accesses)
 }
 
 /// Capacity, trusted blocks and largest batch of the ORAMs for which the claim is made. They have no trusted top or a

@@ -1,4 +1,4 @@
-//! Simulates how many blocks wait in the stash of a full vault on its worst case, a scan.
+//! Simulates how many blocks wait in the stash of a full vault in its worst case, a scan.
 
 use super::executor::finish_now;
 use crate::oram::Access;
@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 ///
 /// # Panics
 /// If the ORAM refuses or fails, or makes an emergency eviction.
-pub fn waiting<R, O: FullSnapshot<R>>(oram: &O, accesses: u64) -> BTreeMap<i64, u64> {
+pub fn stash_histogram<R, O: FullSnapshot<R>>(oram: &O, accesses: u64) -> BTreeMap<i64, u64> {
     let (capacity, batch) = (oram.capacity(), oram.max_batch() as u64);
     let mut held = BTreeMap::new();
     for nth in 0..(4 * capacity + accesses) / batch {
