@@ -398,7 +398,11 @@ mod tests {
             ),
             ("baseline", &["lines=200000000"], "choose more --levels, fewer lines, more labels, or larger"),
             ("baseline", &["top=25"], "top=25 of 25 levels: choose top=0 to top=24, or more"),
-            ("baseline", &["z=9-12:2"], "z: levels 9 to 12 are not a range of levels in memory: choose two of 10 to 24"),
+            (
+                "baseline",
+                &["z=9-12:2"],
+                "z: levels 9 to 12 are not a range of levels in memory: choose two of 10 to 24",
+            ),
             (
                 "baseline",
                 &["z=10-99:1"],

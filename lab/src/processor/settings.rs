@@ -165,7 +165,9 @@ impl FromStr for Setting {
                     return Err(format!("{key}={value} is out of range: choose {min} to {max}"));
                 }
                 if *known == Key::Block && !number.is_power_of_two() {
-                    return Err(format!("{key}={value} is not a power of two: choose 64, 128, 256 and so on"));
+                    return Err(format!(
+                        "{key}={value} is not a power of two: choose 64, 128, 256 and so on"
+                    ));
                 }
                 Ok(Setting::Number(*known, number))
             }

@@ -158,7 +158,7 @@ impl Client {
             let answers = access(calls).await.map_err(ThesisError::real_time)?;
             for (block, found) in blocks.iter().zip(answers) {
                 match found {
-                    Some(found) => self.lost += u64::from(!self.history.is_valid_read(*block, &found)),
+                    Some(found) => self.lost += u64::from(!self.history.accept_read(*block, &found)),
                     None => self.history.acknowledge(*block),
                 }
             }

@@ -82,7 +82,7 @@ pub struct Options {
     /// The link.
     pub link: LinkSpeed,
     /// The bandwidth that a single request gets at most; 0 for the whole bandwidth of the link.
-    pub stream: BitsPerSecond,
+    pub request_bandwidth: BitsPerSecond,
     /// The time that the store takes for a request.
     pub server: ServerTime,
     /// The time that the application takes for each operation, in addition to the store. The default is that of the
@@ -123,7 +123,7 @@ impl Options {
                 up: BitsPerSecond(510_400_000),
                 down: BitsPerSecond(510_400_000),
             },
-            stream: BitsPerSecond(0),
+            request_bandwidth: BitsPerSecond(0),
             server: ServerTime { get: Duration::from_millis(5), put: Duration::from_millis(80) },
             application_time: None,
             objects: false,
@@ -158,7 +158,12 @@ impl Options {
     /// The link and the store, for schemes that have as many requests in flight as Ameles's store.
     pub(super) fn model(&self) -> LinkModel {
         let in_flight = DriverSettings::CONCURRENT.in_flight;
-        LinkModel { speed: self.link, server: self.server, stream: self.stream, in_flight }
+        LinkModel {
+            speed: self.link,
+            server: self.server,
+            request_bandwidth: self.request_bandwidth,
+            in_flight,
+        }
     }
 
     /// The application's time for each operation of a workload, in addition to the store.

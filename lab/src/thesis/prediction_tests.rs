@@ -60,7 +60,7 @@ fn ratios(seed: u64, scheme: &str) -> (f64, f64) {
     let (speed, server) = (work.speed, work.server);
     let trial = Trial {
         oram_bytes: work.capacity,
-        model: LinkModel { speed, server, stream: BitsPerSecond(0), in_flight: 64 },
+        model: LinkModel { speed, server, request_bandwidth: BitsPerSecond(0), in_flight: 64 },
         seed,
         ..Trial::of(&job, block_bytes, &Options::standard())
     };

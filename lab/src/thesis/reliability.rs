@@ -136,7 +136,7 @@ pub(super) async fn count_lost(
         let calls = blocks.iter().map(|block| Call::Read(BlockId(*block))).collect();
         let answers = vault.access(calls).await.map_err(ThesisError::real_time)?;
         for (block, found) in blocks.iter().zip(answers) {
-            lost += u64::from(!found.is_some_and(|found| history.is_valid_read(*block, &found)));
+            lost += u64::from(!found.is_some_and(|found| history.accept_read(*block, &found)));
         }
     }
     Ok(lost)

@@ -4,7 +4,7 @@ use super::driver::DriverSettings;
 use super::error::ThesisError;
 use super::run_result::RunResult;
 use super::trial::{InitialState, PreparedOram, Trial};
-use crate::virtual_time::{Requests, SimulatedStore, StoreShape};
+use crate::virtual_time::{RequestMapping, SimulatedStore, StoreShape};
 use ameles_core::position_map::flat::FlatPositionMap;
 use ameles_core::schemes::ring::{RingBucket, RingFilling, RingObjective, RingOram, RingParameters};
 use ameles_core::snapshot::incremental::{IncrementalSnapshot, Parts, Payloads};
@@ -34,7 +34,7 @@ pub(super) fn proxy_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     run_ring(
         trial,
         &parameters,
-        Requests::ProxyRing { record_bytes },
+        RequestMapping::ThesisProxy { record_bytes },
         DriverSettings::SEQUENTIAL,
         InitialState::Fresh,
     )
@@ -54,7 +54,7 @@ pub(super) fn planned_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisError> 
 fn run_concurrent_ring(trial: &Trial<'_>, parameters: &RingParameters) -> Result<RunResult, ThesisError> {
     let eviction_round = u64::from(parameters.eviction_rate) << parameters.leaf_level.0;
     let initial_state = InitialState::InUse(eviction_round);
-    run_ring(trial, parameters, Requests::Ameles, DriverSettings::CONCURRENT, initial_state)
+    run_ring(trial, parameters, RequestMapping::Ameles, DriverSettings::CONCURRENT, initial_state)
 }
 
 /// The parameters of that plan.
@@ -92,7 +92,7 @@ fn thesis_parameters(trial: &Trial<'_>, max_batch: u32) -> RingParameters {
 fn run_ring(
     trial: &Trial<'_>,
     parameters: &RingParameters,
-    requests: Requests,
+    requests: RequestMapping,
     settings: DriverSettings,
     initial_state: InitialState,
 ) -> Result<RunResult, ThesisError> {

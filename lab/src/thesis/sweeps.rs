@@ -68,7 +68,7 @@ const LINKS: [Link; 13] = [
 impl Link {
     /// The bandwidth that one connection gets under loss: Mathis, Semke, Mahdavi, Ott, "The Macroscopic Behavior of the
     /// TCP Congestion Avoidance Algorithm", 1997: `(segment / round trip) √(3/2) / √loss`.
-    fn stream(&self) -> BitsPerSecond {
+    fn request_bandwidth(&self) -> BitsPerSecond {
         if self.loss == 0.0 {
             return BitsPerSecond(0);
         }
@@ -165,8 +165,9 @@ fn link_sweep(
     for (nth, (name, link)) in runs.enumerate() {
         progress.on_step(&format!("sweep: {name}, {}", link.name), nth as u64, all);
         let Link { round_trip, up, down, .. } = *link;
-        let stream = link.stream();
-        let options = Options { link: LinkSpeed { round_trip, up, down }, stream, ..options.clone() };
+        let request_bandwidth = link.request_bandwidth();
+        let options =
+            Options { link: LinkSpeed { round_trip, up, down }, request_bandwidth, ..options.clone() };
         let mut cells = vec![
             name.to_owned(),
             link.name.to_owned(),
@@ -174,7 +175,11 @@ fn link_sweep(
             (up.0 / 1_000_000).to_string(),
             (down.0 / 1_000_000).to_string(),
             format!("{}", link.loss * 100.0),
-            if stream.0 == 0 { "–".to_owned() } else { format!("{:.1}", stream.0 as f64 / 1e6) },
+            if request_bandwidth.0 == 0 {
+                "–".to_owned()
+            } else {
+                format!("{:.1}", request_bandwidth.0 as f64 / 1e6)
+            },
         ];
         for workload in jobs {
             let row = sweep_row(&options, workload, scheme_by_name(name), LINK_BLOCKS_KIB)?;
@@ -253,17 +258,17 @@ mod tests {
 
     #[test]
     fn loss_bounds_a_connection_as_one_computes_by_hand() {
-        let stream = link("", 24, 510, 510, 0.0002).stream().0 as f64;
+        let request_bandwidth = link("", 24, 510, 510, 0.0002).request_bandwidth().0 as f64;
         let by_hand = 1460.0 * 8.0 / 0.024 * 7500.0_f64.sqrt();
-        assert!((stream / by_hand - 1.0).abs() < 1e-6, "{stream} {by_hand}");
-        assert_eq!(link("", 24, 510, 510, 0.0).stream(), BitsPerSecond(0));
+        assert!((request_bandwidth / by_hand - 1.0).abs() < 1e-6, "{request_bandwidth} {by_hand}");
+        assert_eq!(link("", 24, 510, 510, 0.0).request_bandwidth(), BitsPerSecond(0));
     }
 
     #[test]
     fn a_lossy_link_slows_what_goes_over_one_connection() {
         let (options, workload) = quick_job("C");
-        let runtime = |stream| {
-            let options = Options { stream, ..options.clone() };
+        let runtime = |request_bandwidth| {
+            let options = Options { request_bandwidth, ..options.clone() };
             sweep_row(&options, &workload, scheme_by_name("ring"), 1024).unwrap().unwrap().baseline.runtime
         };
         let (whole, half) = (runtime(BitsPerSecond(0)), runtime(BitsPerSecond::mega(255)));

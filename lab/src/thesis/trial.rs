@@ -6,7 +6,7 @@ use super::job::{Job, Step};
 use super::options::Options;
 use super::recorded_accesses::RecordedAccesses;
 use super::run_result::{self, FillingTraffic, RunResult};
-use crate::virtual_time::{Clock, LinkModel, Network, Requests, SimulatedStore, StoreShape};
+use crate::virtual_time::{Clock, LinkModel, Network, RequestMapping, SimulatedStore, StoreShape};
 use ameles_core::oram::Oram;
 use ameles_core::tree::block_header::HEADER_BYTES;
 use ameles_core::tree::layout::Layout;
@@ -133,7 +133,7 @@ impl<'a> Trial<'a> {
     /// A store in which every bucket was written, with Ameles's requests. The layouts are of a scheme with empty
     /// blocks and with real ones.
     pub(super) fn filled(&self, empty: Layout, real: Layout) -> StoreShape {
-        let requests = Requests::Ameles;
+        let requests = RequestMapping::Ameles;
         StoreShape { empty, real, sealing_bytes: SEALING_BYTES, filled: true, requests }
     }
 
@@ -203,8 +203,8 @@ impl<'a> Trial<'a> {
     fn filling(&self, shape: &StoreShape) -> FillingTraffic {
         let buckets = shape.empty.buckets();
         let records = match shape.requests {
-            Requests::Ameles => 0,
-            Requests::ProxyRing { record_bytes } => record_bytes,
+            RequestMapping::Ameles => 0,
+            RequestMapping::ThesisProxy { record_bytes } => record_bytes,
         };
         let requests = if records > 0 { 2 * buckets } else { buckets };
         FillingTraffic { requests, bytes: shape.bytes() + buckets * records }

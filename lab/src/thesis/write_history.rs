@@ -57,9 +57,9 @@ impl WriteHistory {
         }
     }
 
-    /// Returns true if a block has its acknowledged contents or those of its pending write. What was read counts as
-    /// acknowledged from then on.
-    pub(crate) fn is_valid_read(&mut self, block: u64, found: &[u8]) -> bool {
+    /// Accepts what a read returned if it is the block's acknowledged contents or those of its pending write. Returns
+    /// whether it is. Accepted contents count as acknowledged from then on.
+    pub(crate) fn accept_read(&mut self, block: u64, found: &[u8]) -> bool {
         let place = block as usize;
         let allowed = [Some(self.acknowledged[place]), self.pending[place].take()];
         let version = allowed.into_iter().flatten().find(|version| payload(*version, found.len()) == found);
@@ -82,14 +82,14 @@ mod tests {
     fn a_lost_acknowledged_write_is_detected() {
         let mut history = WriteHistory::new(2);
         let first = history.start_write(0, 16);
-        assert!(history.clone().is_valid_read(0, &[0; 16]), "it was not acknowledged");
+        assert!(history.clone().accept_read(0, &[0; 16]), "it was not acknowledged");
         history.acknowledge(0);
-        assert!(!history.clone().is_valid_read(0, &[0; 16]), "it is lost");
-        assert!(history.is_valid_read(0, &first));
+        assert!(!history.clone().accept_read(0, &[0; 16]), "it is lost");
+        assert!(history.accept_read(0, &first));
         let second = history.start_write(0, 16);
-        assert!(history.clone().is_valid_read(0, &first) && history.clone().is_valid_read(0, &second));
+        assert!(history.clone().accept_read(0, &first) && history.clone().accept_read(0, &second));
         history.acknowledge(0);
-        assert!(!history.is_valid_read(0, &first), "the older one is back");
+        assert!(!history.accept_read(0, &first), "the older one is back");
         assert_eq!(history.writes, 2);
     }
 }

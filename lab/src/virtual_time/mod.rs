@@ -7,4 +7,4 @@ mod store;
 
 pub use clock::{Clock, Stalled};
 pub use network::{LinkModel, Network, RequestKind, ServerTime};
-pub use store::{Requests, SimulatedStore, StoreShape};
+pub use store::{RequestMapping, SimulatedStore, StoreShape};

@@ -13,7 +13,7 @@ pub struct LinkModel {
     /// The time that the store takes for a request, without the time on the link.
     pub server: ServerTime,
     /// The bandwidth that a single request gets at most, as a lossy link gives one connection; 0 for all of it.
-    pub stream: BitsPerSecond,
+    pub request_bandwidth: BitsPerSecond,
     /// The maximum number of requests in flight; others wait for their turn. At least 1.
     pub in_flight: usize,
 }
@@ -55,7 +55,7 @@ pub struct Network {
     up_free_at: Duration,
     down_free_at: Duration,
     /// The instants at which those in flight are answered.
-    answers: BinaryHeap<Reverse<Duration>>,
+    answer_times: BinaryHeap<Reverse<Duration>>,
     usage: Usage,
 }
 
@@ -66,7 +66,7 @@ impl Network {
             model,
             up_free_at: Duration::ZERO,
             down_free_at: Duration::ZERO,
-            answers: BinaryHeap::new(),
+            answer_times: BinaryHeap::new(),
             usage: Usage::default(),
         }
     }
@@ -78,24 +78,24 @@ impl Network {
 
     /// Sends a request that carries this many bytes up (a write) or down (a read). Returns the instant of its answer.
     pub fn request(&mut self, now: Duration, kind: RequestKind, bytes: u64) -> Duration {
-        let LinkModel { speed, server, stream, .. } = self.model;
+        let LinkModel { speed, server, request_bandwidth, .. } = self.model;
         let (up, down, server_time) = match kind {
             RequestKind::Put | RequestKind::PutMetadata => (bytes, 0, server.put),
             RequestKind::Get | RequestKind::GetMetadata => (0, bytes, server.get),
         };
         self.count(kind, up, down);
         let mut start = now;
-        while self.answers.len() >= self.model.in_flight.max(1)
-            && let Some(Reverse(free)) = self.answers.pop()
+        while self.answer_times.len() >= self.model.in_flight.max(1)
+            && let Some(Reverse(free)) = self.answer_times.pop()
         {
             start = start.max(free);
         }
         let sent = transfer(&mut self.up_free_at, start, speed.up.time_for(up));
-        let ready = sent.max(start + stream.time_for(up)) + speed.round_trip / 2 + server_time;
+        let ready = sent.max(start + request_bandwidth.time_for(up)) + speed.round_trip / 2 + server_time;
         let answered = transfer(&mut self.down_free_at, ready, speed.down.time_for(down));
-        let answered = answered.max(ready + stream.time_for(down));
+        let answered = answered.max(ready + request_bandwidth.time_for(down));
         let answered = answered + (speed.round_trip - speed.round_trip / 2);
-        self.answers.push(Reverse(answered));
+        self.answer_times.push(Reverse(answered));
         answered
     }
 
@@ -119,11 +119,11 @@ impl Network {
 
 /// Reserves the line for a transfer that is ready at an instant and takes this long. Returns the instant at which its
 /// last byte is sent.
-fn transfer(free_at: &mut Duration, ready: Duration, server_time: Duration) -> Duration {
-    if server_time.is_zero() {
+fn transfer(free_at: &mut Duration, ready: Duration, duration: Duration) -> Duration {
+    if duration.is_zero() {
         return ready;
     }
-    *free_at = ready.max(*free_at) + server_time;
+    *free_at = ready.max(*free_at) + duration;
     *free_at
 }
 
@@ -137,7 +137,7 @@ mod tests {
     fn network(server: ServerTime, in_flight: usize) -> Network {
         let speed =
             LinkSpeed { round_trip: 10 * MILLI, up: BitsPerSecond(8_000), down: BitsPerSecond(16_000) };
-        Network::new(LinkModel { speed, server, stream: BitsPerSecond(0), in_flight })
+        Network::new(LinkModel { speed, server, request_bandwidth: BitsPerSecond(0), in_flight })
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
     fn a_request_gets_no_more_than_a_stream_and_several_share_the_link() {
         let mut network = network(ServerTime::default(), 9);
         // 4 kbit/s: a byte takes 2 ms, where the link takes half of one.
-        network.model.stream = BitsPerSecond(4_000);
+        network.model.request_bandwidth = BitsPerSecond(4_000);
         let at = [20, 20, 20].map(|bytes| network.request(Duration::ZERO, RequestKind::Get, bytes));
         assert_eq!(at, [50 * MILLI; 3]);
     }

@@ -13,14 +13,14 @@ use std::time::Duration;
 
 /// The mapping of reads of slots and writes of buckets to requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Requests {
+pub enum RequestMapping {
     /// The requests of Ameles's store: a bucket that is written is one PUT, and one removal of its old version; exactly
     /// adjacent slots of one bucket are one GET.
     Ameles,
     /// The requests of the thesis's proxy for Ring ORAM, whose metadata is in the store. For a slot, the bucket's
     /// record is read three times and written once. Where several slots of a bucket are read, the bucket and its record
     /// are read whole.
-    ProxyRing {
+    ThesisProxy {
         /// The number of bytes of the record of a bucket.
         record_bytes: u64,
     },
@@ -39,7 +39,7 @@ pub struct StoreShape {
     /// never written, as below Ameles's sealing layer.
     pub filled: bool,
     /// The mapping to requests.
-    pub requests: Requests,
+    pub requests: RequestMapping,
 }
 
 impl StoreShape {
@@ -63,7 +63,7 @@ pub struct SimulatedStore {
     clock: Rc<Clock>,
     network: Rc<RefCell<Network>>,
     runs: Vec<BucketRun>,
-    requests: Requests,
+    requests: RequestMapping,
     contents: RefCell<Contents>,
 }
 
@@ -120,17 +120,17 @@ impl SimulatedStore {
         for of_bucket in wanted.chunk_by(|one, next| one.bucket == next.bucket) {
             let run = self.run_of(of_bucket[0].bucket);
             match self.requests {
-                Requests::Ameles => {
+                RequestMapping::Ameles => {
                     for range in of_bucket.chunk_by(|one, next| one.index + 1 == next.index) {
                         send_request(RequestKind::Get, range.len() as u64 * run.real_bytes);
                     }
                 }
-                Requests::ProxyRing { record_bytes } if of_bucket.len() == 1 => {
+                RequestMapping::ThesisProxy { record_bytes } if of_bucket.len() == 1 => {
                     (0..3).for_each(|_| send_request(RequestKind::GetMetadata, record_bytes));
                     send_request(RequestKind::Get, run.real_bytes);
                     send_request(RequestKind::PutMetadata, record_bytes);
                 }
-                Requests::ProxyRing { record_bytes } => {
+                RequestMapping::ThesisProxy { record_bytes } => {
                     send_request(RequestKind::GetMetadata, record_bytes);
                     send_request(RequestKind::Get, u64::from(run.slots) * run.real_bytes);
                 }
@@ -150,8 +150,8 @@ impl SimulatedStore {
                 answered.max(network.request(now, RequestKind::Put, u64::from(run.slots) * run.real_bytes));
             let replaces = std::mem::replace(&mut written[bucket.0 as usize], true);
             match self.requests {
-                Requests::Ameles => network.remove(replaces.into()),
-                Requests::ProxyRing { record_bytes } => {
+                RequestMapping::Ameles => network.remove(replaces.into()),
+                RequestMapping::ThesisProxy { record_bytes } => {
                     answered = answered.max(network.request(now, RequestKind::PutMetadata, record_bytes));
                 }
             }
@@ -201,7 +201,7 @@ mod tests {
     use ameles_store::{BitsPerSecond, LinkSpeed, Usage};
 
     /// Two buckets of 4 slots of 2 + 100 bytes, and one of 1 slot of 3 + 50 bytes; 10 ms a round trip.
-    fn store(filled: bool, requests: Requests) -> (Rc<Clock>, Rc<RefCell<Network>>, SimulatedStore) {
+    fn store(filled: bool, requests: RequestMapping) -> (Rc<Clock>, Rc<RefCell<Network>>, SimulatedStore) {
         let layout = |bytes: [u32; 2]| {
             Layout::new(vec![
                 Extent { buckets: 2, slots: 4, slot_bytes: bytes[0] },
@@ -213,8 +213,12 @@ mod tests {
         assert_eq!(shape.bytes(), 8 * 102 + 53);
         let unlimited = BitsPerSecond(0);
         let speed = LinkSpeed { round_trip: Duration::from_millis(10), up: unlimited, down: unlimited };
-        let model =
-            LinkModel { speed, server: ServerTime::default(), stream: BitsPerSecond(0), in_flight: 100 };
+        let model = LinkModel {
+            speed,
+            server: ServerTime::default(),
+            request_bandwidth: BitsPerSecond(0),
+            in_flight: 100,
+        };
         let (clock, network) = (Rc::new(Clock::default()), Rc::new(RefCell::new(Network::new(model))));
         let store = SimulatedStore::new(&shape, clock.clone(), network.clone());
         (clock, network, store)
@@ -230,7 +234,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_and_both_take_a_round_trip() {
-        let (clock, _, store) = store(false, Requests::Ameles);
+        let (clock, _, store) = store(false, RequestMapping::Ameles);
         let read = async {
             store.write(&[Bucket(2), Bucket(1)], &[7, 8, 9, 0, 1, 2, 3, 4, 5, 6, 7]).await.unwrap();
             let mut into = [0; 5];
@@ -243,7 +247,7 @@ mod tests {
 
     #[test]
     fn adjacent_slots_are_one_request_and_a_bucket_is_one() {
-        let (clock, network, store) = store(true, Requests::Ameles);
+        let (clock, network, store) = store(true, RequestMapping::Ameles);
         let mut into = [0; 11];
         clock.run(store.read(&slots(&[(0, 2), (2, 0), (0, 1), (1, 0), (1, 2)]), &mut into)).unwrap().unwrap();
         assert_eq!(traffic(&network.borrow().usage()), [4, 0, 0, 4 * 102 + 53, 0]);
@@ -254,7 +258,7 @@ mod tests {
 
     #[test]
     fn nothing_is_asked_for_what_was_never_written() {
-        let (clock, network, store) = store(false, Requests::Ameles);
+        let (clock, network, store) = store(false, RequestMapping::Ameles);
         let mut into = [9; 2];
         clock.run(store.read(&slots(&[(0, 2)]), &mut into)).unwrap().unwrap();
         assert_eq!((into, clock.now()), ([0; 2], Duration::ZERO));
@@ -265,7 +269,7 @@ mod tests {
 
     #[test]
     fn the_proxy_reads_a_record_three_times_for_a_slot_and_buckets_whole() {
-        let (clock, network, store) = store(true, Requests::ProxyRing { record_bytes: 7 });
+        let (clock, network, store) = store(true, RequestMapping::ThesisProxy { record_bytes: 7 });
         let mut into = [0; 2];
         clock.run(store.read(&slots(&[(0, 2)]), &mut into)).unwrap().unwrap();
         assert_eq!(traffic(&network.borrow().usage()), [4, 1, 0, 3 * 7 + 102, 7]);
