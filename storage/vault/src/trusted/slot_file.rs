@@ -3,7 +3,7 @@
 //! The file has a random name, which the database stores. So the two files can be moved to any folder, also to one with
 //! the slot file of another database.
 //!
-//! If steps read slots, the operating system is told to cache nothing of the file: a cached slot would be read faster,
+//! If steps read slots, the operating system is told to cache nothing of the file. A cached slot would be read faster,
 //! and the cache would take more memory than intended.
 
 use super::disk_reserve::DiskReserve;

@@ -72,7 +72,7 @@ fn the_database_points_to_nothing_that_is_not_durable() {
 /// Corrupts recently written sectors at every step of a lifecycle at which the machine may be killed. The vault must
 /// detect it, or have everything that was acknowledged. Returns the number of times that the vault detected the damage.
 fn corrupt_everywhere(header: &VaultHeader, effort: Effort) -> usize {
-    let (effects, entries) = run_machine(header).records();
+    let (effects, events) = run_machine(header).records();
     let (runtime, machine_state, mut rng) =
         (runtime(), MachineState::new(header.parameters.layout()), TestRng::of(7));
     let (mut last, mut told) = (VecDeque::new(), 0);
@@ -84,8 +84,8 @@ fn corrupt_everywhere(header: &VaultHeader, effort: Effort) -> usize {
             last.push_front((*offset, bytes.len()));
             last.truncate(LAST);
         }
-        let model = || Model::new(&header.parameters).at(at, &entries);
-        if last.is_empty() || !effort.includes(at, effects.len()) || !model().is_made() {
+        let model = || Model::new(&header.parameters).at(at, &events);
+        if last.is_empty() || !effort.includes(at, effects.len()) || !model().was_opened() {
             continue;
         }
         for _ in 0..SPOILT_AT_A_STEP {

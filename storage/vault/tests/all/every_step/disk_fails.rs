@@ -35,9 +35,9 @@ fn run_until_refused(header: &VaultHeader, after: u64, how: ErrorKind) -> VaultE
         living.unwrap_or_else(|_| panic!("{how} after {after} changes: a caller waits without an end"));
     let refusal = refusal.expect_err("the disk takes no more");
     machine.machine_state.disk.unplug();
-    let (_, entries): (_, ModelEvents) = machine.records();
+    let (_, events): (_, ModelEvents) = machine.records();
     machine.machine_state.disk.refuse_after(None, how);
-    let model = Model::new(&header.parameters).at(usize::MAX, &entries);
+    let model = Model::new(&header.parameters).at(usize::MAX, &events);
     let mut machine = Machine::new(header, machine.machine_state.fork(), model, after);
     let looked = runtime.block_on(machine.check_everything());
     looked.unwrap_or_else(|error| panic!("{how} after {after} changes: {error}"));

@@ -9,8 +9,8 @@ use ameles_vault::{JournalPlace, VaultHeader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::runtime::Runtime;
 
-/// One crash in this many has a recovery that crashes again, at each of its steps. If all did, a lifecycle would take
-/// over an hour.
+/// The number of crashes of which one has a recovery that crashes again, at each of its steps. If all did, a lifecycle
+/// would take over an hour.
 const CRASHES_TO_ONE_AGAIN: usize = 50;
 
 /// The share of the steps that is tested.
@@ -55,12 +55,12 @@ pub fn explore_crashes(header: &VaultHeader, seed: u64, effort: Effort) -> Summa
     let new = || Model::new(&header.parameters);
     let mut machine = Machine::new(header, empty.fork(), new(), seed);
     runtime.block_on(machine.run_lifecycle()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-    let (effects, entries) = machine.records();
+    let (effects, events) = machine.records();
     runtime.block_on(machine.check_everything()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     let mut explorer =
         Explorer { header, seed, effort, runtime, rng: TestRng::of(!seed), summary: Summary::default() };
     explorer.summary.effects = effects.len();
-    explorer.explore(empty, &effects, &entries, &new);
+    explorer.explore(empty, &effects, &events, &new);
     explorer.summary
 }
 
@@ -78,14 +78,14 @@ impl Explorer<'_> {
         &mut self,
         machine_state: MachineState,
         effects: &[Effect],
-        entries: &ModelEvents,
+        events: &ModelEvents,
         new: &dyn Fn() -> Model,
     ) {
         let mut at = 0;
         loop {
-            if has_changed(at, effects, entries) && self.effort.includes(at, effects.len()) {
+            if has_changed(at, effects, events) && self.effort.includes(at, effects.len()) {
                 for (machine_state, how) in self.crashes(&machine_state) {
-                    let model = || new().at(at, entries);
+                    let model = || new().at(at, events);
                     let when = format!("seed {}, {how:?} after {at} of {} effects", self.seed, effects.len());
                     let again =
                         (self.summary.crashes + self.seed as usize).is_multiple_of(CRASHES_TO_ONE_AGAIN);
@@ -97,7 +97,7 @@ impl Explorer<'_> {
                 let has_changed = at > 0
                     && matches!(effects[at - 1], Effect::Put(..) | Effect::Removed(_) | Effect::Deleted(_));
                 if has_changed || keeps_all {
-                    let (store, model) = (machine_state.fork().store, new().at(at, entries));
+                    let (store, model) = (machine_state.fork().store, new().at(at, events));
                     let when = format!("seed {}, a lost machine after {at} effects", self.seed);
                     let restoring = restore_elsewhere(self.header, store, model);
                     let restored = with_context(&when, || self.runtime.block_on(restoring));
@@ -131,16 +131,16 @@ impl Explorer<'_> {
                 self.runtime.block_on(machine.recover()).unwrap_or_else(|error| panic!("{error}"))
             });
         }
-        let (effects, entries) = machine.records();
+        let (effects, events) = machine.records();
         self.check_recovered(machine, when);
         if !again {
             return;
         }
         let mut at = 0;
         loop {
-            if has_changed(at, &effects, &entries) && self.effort.includes(at, effects.len()) {
+            if has_changed(at, &effects, &events) && self.effort.includes(at, effects.len()) {
                 for (machine_state, how) in self.crashes(&before) {
-                    let model = model().at(at, &entries);
+                    let model = model().at(at, &events);
                     let machine = Machine::new(self.header, machine_state, model, self.rng.seed());
                     let of = effects.len();
                     self.check_recovered(
@@ -163,8 +163,8 @@ impl Explorer<'_> {
 }
 
 /// Returns whether the state after this many effects, or what callers know of it, differs from the one before.
-fn has_changed(at: usize, effects: &[Effect], entries: &ModelEvents) -> bool {
-    let is_told = entries.binary_search_by_key(&at, |(before, _)| *before).is_ok();
+fn has_changed(at: usize, effects: &[Effect], events: &ModelEvents) -> bool {
+    let is_told = events.binary_search_by_key(&at, |(before, _)| *before).is_ok();
     at == 0 || is_told || !matches!(effects[at - 1], Effect::Asked)
 }
 

@@ -31,7 +31,7 @@ pub struct Machine {
     /// True if its disk has a reserve.
     pub has_reserve: bool,
     /// True if the vault was made: then a crash cannot have left none.
-    is_made: bool,
+    was_opened: bool,
 }
 
 /// The end of an opening.
@@ -47,7 +47,7 @@ impl Machine {
     pub fn new(header: &VaultHeader, machine_state: MachineState, model: Model, seed: u64) -> Self {
         let effect_log = EffectLog::default();
         machine_state.disk.record(&effect_log);
-        let is_made = model.is_made();
+        let was_opened = model.was_opened();
         let model_recorder = ModelRecorder::new(model, &effect_log);
         let header = header.clone();
         Machine {
@@ -57,13 +57,13 @@ impl Machine {
             effect_log,
             rng: TestRng::of(seed),
             has_reserve: false,
-            is_made,
+            was_opened,
         }
     }
 
     /// All effects and all model events so far.
     pub fn records(&self) -> (Vec<Effect>, ModelEvents) {
-        (self.effect_log.effects(), self.model_recorder.entries())
+        (self.effect_log.effects(), self.model_recorder.events())
     }
 
     fn setup(&mut self, disk: &TrustedDisk) -> Setup<AnyStore> {
@@ -78,7 +78,7 @@ impl Machine {
             return self.machine_state.disk.mount_with_reserve().map(TrustedDisk::yielding);
         }
         let disk = match self.machine_state.disk.mount_yielding() {
-            Err(_) if !self.is_made => {
+            Err(_) if !self.was_opened => {
                 // The crash has left the database itself half made.
                 self.machine_state.disk = FragileDisk::default();
                 self.machine_state.disk.record(&self.effect_log);
@@ -86,7 +86,7 @@ impl Machine {
             }
             mounted => mounted?,
         };
-        if !self.is_made && matches!(read_header(&disk, &master()), Err(VaultError::NoVault)) {
+        if !self.was_opened && matches!(read_header(&disk, &master()), Err(VaultError::NoVault)) {
             Vault::create(&mut self.setup(&disk), &self.header.clone()).await?;
         }
         Ok(disk)
@@ -101,7 +101,7 @@ impl Machine {
         let disk = self.mount().await?;
         let (vault, running) = Vault::start(self.setup(&disk)).await?;
         drop(disk);
-        self.is_made = true;
+        self.was_opened = true;
         let mut rng = self.rng.fork();
         let model_recorder = self.model_recorder.clone();
         let working = pin!(async {
@@ -112,9 +112,9 @@ impl Machine {
                 done => done?,
             };
             if end == OpeningEnd::Close {
-                let (from, _) = model_recorder.record(ModelEvent::Asks);
+                let (from, _) = model_recorder.record(ModelEvent::Requested);
                 let receipt = vault.close().await?;
-                model_recorder.record(ModelEvent::Got { receipt, from });
+                model_recorder.record(ModelEvent::GotReceipt { receipt, from });
             }
             Ok(done)
         });
@@ -136,7 +136,7 @@ impl Machine {
         let disk = self.machine_state.disk.mount()?;
         Vault::create(&mut self.setup(&disk), &self.header.clone()).await?;
         drop(disk);
-        self.is_made = true;
+        self.was_opened = true;
         Ok(())
     }
 
@@ -246,18 +246,18 @@ pub async fn access(
     let mut sent = Vec::new();
     let mut calls = Vec::new();
     for block in writes.iter().copied() {
-        let (write, payload) = model_recorder.record(ModelEvent::Writes(block));
+        let (write, payload) = model_recorder.record(ModelEvent::WriteBegins(block));
         sent.push((block, write));
         calls.push(Call::Write(BlockId(block), payload.into()));
     }
     calls.extend(reads.iter().map(|block| Call::Read(BlockId(*block))));
-    let (from, _) = model_recorder.record(ModelEvent::Asks);
+    let (from, _) = model_recorder.record(ModelEvent::Requested);
     let answers = vault.access(calls).await?;
     for (block, bytes) in reads.iter().zip(answers.into_iter().flatten()) {
         model_recorder.record(ModelEvent::Read { block: *block, from, bytes });
     }
     for (block, write) in sent {
-        model_recorder.record(ModelEvent::Wrote { block, write });
+        model_recorder.record(ModelEvent::WriteAcknowledged { block, write });
     }
     Ok(())
 }
@@ -271,9 +271,9 @@ async fn at_once(vault: &Vault, model_recorder: &ModelRecorder, rng: &mut TestRn
 }
 
 async fn checkpoint(vault: &Vault, model_recorder: &ModelRecorder) -> Result<(), VaultError> {
-    let (from, _) = model_recorder.record(ModelEvent::Asks);
+    let (from, _) = model_recorder.record(ModelEvent::Requested);
     let receipt = vault.checkpoint().await?;
-    model_recorder.record(ModelEvent::Got { receipt, from });
+    model_recorder.record(ModelEvent::GotReceipt { receipt, from });
     Ok(())
 }
 
@@ -289,7 +289,7 @@ pub async fn commit(
         None => RowChange::remove(key.to_string()),
     };
     let changes: Vec<RowChange> = rows.iter().map(change).collect();
-    model_recorder.record(ModelEvent::Commits(changes.clone()));
+    model_recorder.record(ModelEvent::CommitBegins(changes.clone()));
     match vault.header().parameters.journal {
         JournalPlace::Disk => futures::executor::block_on(vault.commit_rows(changes))?,
         JournalPlace::Store => vault.commit_rows(changes).await?,

@@ -15,24 +15,24 @@ pub enum ModelEvent {
     /// The vault is open, and its rows are these.
     Opened(Vec<Row>),
     /// A write of this block begins.
-    Writes(u64),
+    WriteBegins(u64),
     /// A write was acknowledged.
-    Wrote {
+    WriteAcknowledged {
         block: u64,
         write: u64,
     },
     /// Something else is requested.
-    Asks,
+    Requested,
     /// A block was read that was requested at this tick.
     Read {
         block: u64,
         from: Tick,
         bytes: Bytes,
     },
-    Commits(Vec<RowChange>),
+    CommitBegins(Vec<RowChange>),
     Committed,
     /// The receipt that was requested at this tick was returned.
-    Got {
+    GotReceipt {
         receipt: Receipt,
         from: Tick,
     },
@@ -48,7 +48,7 @@ pub struct Model {
     /// The rows of a commit in flight.
     commits: Option<Vec<RowChange>>,
     pub receipt: Option<(Receipt, Tick)>,
-    is_made: bool,
+    was_opened: bool,
 }
 
 impl Model {
@@ -60,24 +60,24 @@ impl Model {
             rows: RowsModel::new(parameters.rows_bytes),
             commits: None,
             receipt: None,
-            is_made: false,
+            was_opened: false,
         }
     }
 
     /// Returns whether the vault has been open.
-    pub fn is_made(&self) -> bool {
-        self.is_made
+    pub fn was_opened(&self) -> bool {
+        self.was_opened
     }
 
     /// The model after this many effects.
     pub fn at<'a>(
         mut self,
         effects: usize,
-        entries: impl IntoIterator<Item = &'a (usize, ModelEvent)>,
+        events: impl IntoIterator<Item = &'a (usize, ModelEvent)>,
     ) -> Self {
-        for (before, entry) in entries {
+        for (before, event) in events {
             if *before <= effects {
-                self.record(entry.clone());
+                self.record(event.clone());
             }
         }
         self
@@ -87,10 +87,10 @@ impl Model {
     ///
     /// # Panics
     /// If it breaks a promise.
-    fn record(&mut self, entry: ModelEvent) -> (Tick, Vec<u8>) {
-        match entry {
+    fn record(&mut self, event: ModelEvent) -> (Tick, Vec<u8>) {
+        match event {
             ModelEvent::Opened(rows) => {
-                self.is_made = true;
+                self.was_opened = true;
                 self.registers.settle();
                 let now = self.registers.tick();
                 if let Some(changes) = self.commits.take() {
@@ -98,24 +98,24 @@ impl Model {
                 }
                 self.rows.settle(rows, now);
             }
-            ModelEvent::Writes(block) => return self.registers.begin_write(block),
-            ModelEvent::Wrote { block, write } => self.registers.acknowledge(block, write),
-            ModelEvent::Asks => return (self.registers.tick(), Vec::new()),
+            ModelEvent::WriteBegins(block) => return self.registers.begin_write(block),
+            ModelEvent::WriteAcknowledged { block, write } => self.registers.acknowledge(block, write),
+            ModelEvent::Requested => return (self.registers.tick(), Vec::new()),
             ModelEvent::Read { block, from, bytes } => self.registers.read(block, from, &bytes),
-            ModelEvent::Commits(changes) => self.commits = Some(changes),
+            ModelEvent::CommitBegins(changes) => self.commits = Some(changes),
             ModelEvent::Committed => {
                 let changes = self.commits.take().expect("a commit began");
                 let now = self.registers.tick();
                 self.rows.committed(&changes, now);
             }
-            ModelEvent::Got { receipt, from } => self.receipt = Some((receipt, from)),
+            ModelEvent::GotReceipt { receipt, from } => self.receipt = Some((receipt, from)),
         }
         (0, Vec::new())
     }
 
     /// Returns whether nothing was ever acknowledged.
     pub fn is_untouched(&self) -> bool {
-        !self.is_made
+        !self.was_opened
     }
 
     /// Checks a vault that continues from everything acknowledged: nothing of it may be missing.
@@ -154,14 +154,14 @@ impl ModelRecorder {
     }
 
     /// Records an event. Returns its number for something requested, and for a write the payload too.
-    pub fn record(&self, entry: ModelEvent) -> (u64, Vec<u8>) {
-        let (model, entries) = &mut *self.0.borrow_mut();
-        entries.push((self.1.len(), entry.clone()));
-        model.record(entry)
+    pub fn record(&self, event: ModelEvent) -> (u64, Vec<u8>) {
+        let (model, events) = &mut *self.0.borrow_mut();
+        events.push((self.1.len(), event.clone()));
+        model.record(event)
     }
 
     /// The events so far.
-    pub fn entries(&self) -> ModelEvents {
+    pub fn events(&self) -> ModelEvents {
         self.0.borrow().1.clone()
     }
 }

@@ -154,7 +154,7 @@ impl Run {
             _ => Provider::new(faults, ProviderLimits::S3, 0),
         };
         self.providers.push(provider.control());
-        self.watcher.over(Retry::new(provider, self.scenario.retry, self.rng.seed()))
+        self.watcher.wrap(Retry::new(provider, self.scenario.retry, self.rng.seed()))
     }
 
     /// Limits that a small vault reaches: what it plans to upload at most fits one put, and its lists have many pages.

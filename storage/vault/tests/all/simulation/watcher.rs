@@ -2,8 +2,8 @@
 //!
 //! It is between the vault and the layer that retries, so it sees each request once. It has no key. It checks that
 //! crashes reveal nothing to it:
-//! - a slot of a bucket version is read a second time only in a recovery, which repeats the requests since the last
-//!   checkpoint exactly, in their order, from the first on;
+//! - a slot of a bucket version is read a second time only in a recovery. It repeats exactly the requests since the
+//!   last checkpoint, in their order, from the first on;
 //! - a bucket version is written once;
 //! - a read names a version that exists.
 
@@ -36,7 +36,7 @@ struct WatcherState {
     vault: Option<Vault>,
     checkpoint: u64,
     /// True if there may have been a checkpoint that was not published.
-    unseen: bool,
+    may_have_missed_checkpoint: bool,
     /// The first of the reads that the opening vault has repeated or made.
     replayed_from: usize,
     checking: bool,
@@ -60,7 +60,7 @@ impl Watcher {
     }
 
     /// Wraps the store for the next opening.
-    pub fn over<S>(&self, inner: S) -> Intercepted<S, Watcher> {
+    pub fn wrap<S>(&self, inner: S) -> Intercepted<S, Watcher> {
         Intercepted { inner, interceptor: self.clone() }
     }
 
@@ -81,7 +81,7 @@ impl Watcher {
     /// Records that the vault runs on, but has no callers any more.
     pub fn left_alone(&self) {
         self.closed();
-        self.seen.borrow_mut().unseen = true;
+        self.seen.borrow_mut().may_have_missed_checkpoint = true;
     }
 
     /// Records that the vault is open; it publishes its checkpoints from now on.
@@ -89,7 +89,7 @@ impl Watcher {
         let mut seen = self.seen.borrow_mut();
         seen.vault = Some(vault.clone());
         seen.note_checkpoint();
-        seen.unseen = false;
+        seen.may_have_missed_checkpoint = false;
         let (from, checkpoint) = (seen.replayed_from, seen.checkpoint);
         seen.reads[from..].iter_mut().for_each(|(after, _)| *after = checkpoint);
     }
@@ -147,11 +147,15 @@ impl WatcherState {
         if self.replay == Replay::NotBegun {
             let since = self.reads.iter().position(|(after, _)| *after >= self.checkpoint);
             let same = || self.reads.iter().position(|(_, read)| read == places);
-            let first = if self.unseen { same() } else { since.filter(|_| self.slots.contains(&places[0])) };
+            let first = if self.may_have_missed_checkpoint {
+                same()
+            } else {
+                since.filter(|_| self.slots.contains(&places[0]))
+            };
             self.replay = first.map_or(Replay::Over, Replay::At);
             self.replayed_from = first.unwrap_or(self.reads.len());
             // If nothing is repeated, a checkpoint became durable just at the crash.
-            self.unseen |= first.is_none();
+            self.may_have_missed_checkpoint |= first.is_none();
         }
         if let Replay::At(next) = self.replay {
             if let Some((_, expected)) = self.reads.get(next) {
@@ -159,7 +163,7 @@ impl WatcherState {
                 self.repeated += 1;
                 let same = expected == places;
                 return (!same).then(|| {
-                    let (read, expected) = (in_short(places), in_short(expected));
+                    let (read, expected) = (places_in_short(places), places_in_short(expected));
                     format!("a recovery read {read} where {expected} had been read before the crash")
                 });
             }
@@ -172,7 +176,7 @@ impl WatcherState {
 }
 
 /// `bucket.slot@epoch.counter` of each place.
-fn in_short(places: &[Place]) -> String {
+fn places_in_short(places: &[Place]) -> String {
     let short = |place: &Place| {
         let Place { slot, version } = place;
         format!("{}.{}@{}.{}", slot.bucket.0, slot.index, version.epoch, version.counter)
@@ -180,7 +184,7 @@ fn in_short(places: &[Place]) -> String {
     places.iter().map(short).collect::<Vec<_>>().join(" ")
 }
 
-fn in_short_too(buckets: &[BucketVersion]) -> String {
+fn buckets_in_short(buckets: &[BucketVersion]) -> String {
     let short = |of: &BucketVersion| format!("{}@{}.{}", of.bucket.0, of.version.epoch, of.version.counter);
     buckets.iter().map(short).collect::<Vec<_>>().join(" ")
 }
@@ -191,13 +195,13 @@ impl Interceptor for Watcher {
             Request::Read(places) => {
                 self.read(places);
                 let after = self.seen.borrow().checkpoint;
-                run_log::note(|| format!("    read after {after}: {}", in_short(places)));
+                run_log::note(|| format!("    read after {after}: {}", places_in_short(places)));
             }
             Request::Write(buckets) => {
                 self.write(buckets);
-                run_log::note(|| format!("    write {}", in_short_too(buckets)));
+                run_log::note(|| format!("    write {}", buckets_in_short(buckets)));
             }
-            Request::Delete(buckets) => run_log::note(|| format!("    delete {}", in_short_too(buckets))),
+            Request::Delete(buckets) => run_log::note(|| format!("    delete {}", buckets_in_short(buckets))),
             other => run_log::note(|| format!("    {other:?}")),
         }
         Ok(0)
