@@ -94,7 +94,7 @@ impl Home<'_> {
         if self.settings.store.url.is_none() {
             created.add_filled_folder(&self.settings.data.untrusted());
         }
-        let objects = self.objects(true).await?;
+        let objects = self.open_objects(true).await?;
         let disk = self.new_disk(created)?;
         let (master, derivation) = match key {
             Some(key) => key,

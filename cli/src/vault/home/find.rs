@@ -63,7 +63,7 @@ impl Home<'_> {
     ) -> Result<Opening> {
         let header = read_header(&disk, &master)?;
         refuse_contradictions(self.settings, requested, &header.parameters)?;
-        let objects = self.objects(false).await.map_err(|error| match error.downcast_ref() {
+        let objects = self.open_objects(false).await.map_err(|error| match error.downcast_ref() {
             // The folder existed when the vault was created: its loss counts as an emptied store.
             Some(OpenError::NoFolder { path }) => {
                 let path = path.display().to_string();

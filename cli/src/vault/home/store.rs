@@ -25,7 +25,7 @@ impl Home<'_> {
     ///
     /// # Errors
     /// The reason why it cannot be reached, with advice.
-    pub async fn objects(&self, create: bool) -> Result<Objects> {
+    pub async fn open_objects(&self, create: bool) -> Result<Objects> {
         let (store, origins) = (&self.settings.store, &self.settings.origins);
         let mut keys = store.options.0.clone();
         if let Some(endpoint) = &store.endpoint {
@@ -90,7 +90,7 @@ impl Home<'_> {
     pub async fn existing_objects(&self) -> Result<Objects> {
         let no_folder =
             |error: &anyhow::Error| matches!(error.downcast_ref(), Some(OpenError::NoFolder { .. }));
-        match self.objects(false).await {
+        match self.open_objects(false).await {
             Err(error) if no_folder(&error) => Err(SettingsError::NoStore {
                 name: self.settings.origins.name(STORE),
                 path: self.store_name(),
