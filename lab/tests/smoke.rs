@@ -2,7 +2,7 @@
 
 use ameles_core::types::BlockId;
 use ameles_gateway::device::{Row, RowChange};
-use ameles_gateway::{Device, DeviceError, Flow};
+use ameles_gateway::{Device, DeviceError, DeviceShape, Flow};
 use ameles_lab::bench::files::{self, FilesOptions};
 use ameles_lab::bench::gateway::{self, GatewayOptions};
 use ameles_lab::bench::grow::{self, GrowOptions};
@@ -123,17 +123,13 @@ fn the_grow_bench_counts_all_local_bytes_and_opens_what_it_has_killed() {
 struct VaultDevice(Vault);
 
 impl Device for VaultDevice {
-    fn block_bytes(&self) -> usize {
-        self.0.block_bytes()
-    }
-    fn blocks(&self) -> u64 {
-        self.0.capacity()
-    }
-    fn max_batch(&self) -> usize {
-        self.0.max_batch()
-    }
-    fn rows_bytes(&self) -> u64 {
-        self.0.header().parameters.rows_bytes
+    fn shape(&self) -> DeviceShape {
+        DeviceShape {
+            block_bytes: self.0.block_bytes(),
+            blocks: self.0.capacity(),
+            max_batch: self.0.max_batch(),
+            rows_bytes: self.0.header().parameters.rows_bytes,
+        }
     }
     fn rows_free(&self) -> u64 {
         self.0.rows().free()

@@ -61,12 +61,14 @@ pub(super) async fn run(settings: Settings, removes: bool) -> Result<Exit> {
     let found = find_orphans(&setup.disk, &setup.store, &setup.master).await?;
     let foreign = foreign(&opening).await?;
     write(format_args!("{}", render(&found, &foreign)));
-    print_line!("  {:<15} {}", "requests", requests(&meter.usage(), prices.as_ref()));
+    let print_requests = || print_line!("  {:<15} {}", "requests", requests(&meter.usage(), prices.as_ref()));
     let dead = found.dead();
     if dead.objects == 0 {
+        print_requests();
         return Ok(Exit::Success);
     }
     if !removes {
+        print_requests();
         let reads = found.dead_checkpoints.objects;
         print_line!(
             "`ameles gc --remove` would take {} deletions, {reads} reads and one or two lists.",
@@ -82,7 +84,7 @@ pub(super) async fn run(settings: Settings, removes: bool) -> Result<Exit> {
             "{not_ours} objects named like a checkpoint were kept: they are not sealed with this vault's key."
         );
     }
-    print_line!("  {:<15} {}", "requests", requests(&meter.usage(), prices.as_ref()));
+    print_requests();
     Ok(Exit::Success)
 }
 

@@ -45,7 +45,7 @@ pub async fn put_objects(gateway: &Gateway, on_put: impl Fn()) -> Result<(), Err
     account.create_container(CONTAINER, ContainerSettings::default()).await?;
     // One by one, so that their blocks are in the order of their names.
     for number in 0..OBJECTS {
-        let mut body = vec![0; OBJECT_BLOCKS as usize * gateway.device().block_bytes()];
+        let mut body = vec![0; OBJECT_BLOCKS as usize * gateway.device().shape().block_bytes];
         OsRng.unwrap_err().fill_bytes(&mut body);
         let mut writer = gateway.writer(Some(body.len() as u64), None)?;
         writer.push(body.into()).await?;

@@ -2,7 +2,7 @@
 
 use ameles_core::types::BlockId;
 use ameles_gateway::device::RowChange;
-use ameles_gateway::{Device, DeviceError, Flow};
+use ameles_gateway::{Device, DeviceError, DeviceShape, Flow};
 use ameles_vault::{Call, MirroredVaults, Receipt, Vault, VaultError};
 use anyhow::Context;
 use bytes::Bytes;
@@ -88,23 +88,17 @@ impl VaultDevice {
 }
 
 impl Device for VaultDevice {
-    fn block_bytes(&self) -> usize {
-        self.vault().block_bytes()
-    }
-
-    fn blocks(&self) -> u64 {
-        self.vault().capacity()
-    }
-
-    fn max_batch(&self) -> usize {
-        match self {
-            VaultDevice::Single(vault) => vault.max_batch(),
-            VaultDevice::WithSuccessor(succession) => succession.max_batch(),
+    fn shape(&self) -> DeviceShape {
+        let vault = self.vault();
+        DeviceShape {
+            block_bytes: vault.block_bytes(),
+            blocks: vault.capacity(),
+            max_batch: match self {
+                VaultDevice::Single(vault) => vault.max_batch(),
+                VaultDevice::WithSuccessor(succession) => succession.max_batch(),
+            },
+            rows_bytes: vault.header().parameters.rows_bytes,
         }
-    }
-
-    fn rows_bytes(&self) -> u64 {
-        self.vault().header().parameters.rows_bytes
     }
 
     fn rows_free(&self) -> u64 {

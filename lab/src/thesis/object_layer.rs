@@ -11,7 +11,7 @@ use super::trial::Trial;
 use ameles_gateway::catalogue::ContainerSettings;
 use ameles_gateway::device::{Row, RowChange};
 use ameles_gateway::objects::conditions::WriteConditions;
-use ameles_gateway::{Account, Device, DeviceError, FIRST_ACCOUNT, Flow, Gateway, Options};
+use ameles_gateway::{Account, Device, DeviceError, DeviceShape, FIRST_ACCOUNT, Flow, Gateway, Options};
 use ameles_vault::{SchemeParameters, VaultParameters};
 use bytes::Bytes;
 use futures::TryStreamExt;
@@ -110,20 +110,9 @@ impl RecordingDevice {
 }
 
 impl Device for RecordingDevice {
-    fn block_bytes(&self) -> usize {
-        self.zeros.len()
-    }
-
-    fn blocks(&self) -> u64 {
-        self.blocks
-    }
-
-    fn max_batch(&self) -> usize {
-        BATCH
-    }
-
-    fn rows_bytes(&self) -> u64 {
-        self.rows_bytes
+    fn shape(&self) -> DeviceShape {
+        let RecordingDevice { blocks, rows_bytes, .. } = *self;
+        DeviceShape { block_bytes: self.zeros.len(), blocks, max_batch: BATCH, rows_bytes }
     }
 
     fn rows_free(&self) -> u64 {

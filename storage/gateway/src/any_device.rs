@@ -1,6 +1,6 @@
 //! A device of any kind behind one type, so that the layers above are compiled once and not for each kind of device.
 
-use crate::device::{Device, DeviceError, Flow, Row, RowChange};
+use crate::device::{Device, DeviceError, DeviceShape, Flow, Row, RowChange};
 use bytes::Bytes;
 use std::fmt;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + Send 
 
 /// A device whose futures have one type.
 trait Boxed: Send + Sync {
-    fn constants(&self) -> Constants;
+    fn boxed_shape(&self) -> DeviceShape;
     fn free_for_rows(&self) -> u64;
     fn boxed_read(&self, flow: Flow, blocks: Vec<u64>) -> Answer<'_, Vec<Bytes>>;
     fn boxed_write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Answer<'_, ()>;
@@ -18,23 +18,9 @@ trait Boxed: Send + Sync {
     fn boxed_commit_rows(&self, changes: Vec<RowChange>) -> Answer<'_, ()>;
 }
 
-/// The constants of a device.
-#[derive(Clone, Copy)]
-struct Constants {
-    block_bytes: usize,
-    blocks: u64,
-    max_batch: usize,
-    rows_bytes: u64,
-}
-
 impl<D: Device> Boxed for D {
-    fn constants(&self) -> Constants {
-        Constants {
-            block_bytes: self.block_bytes(),
-            blocks: self.blocks(),
-            max_batch: self.max_batch(),
-            rows_bytes: self.rows_bytes(),
-        }
+    fn boxed_shape(&self) -> DeviceShape {
+        self.shape()
     }
 
     fn free_for_rows(&self) -> u64 {
@@ -78,20 +64,8 @@ impl fmt::Debug for AnyDevice {
 }
 
 impl Device for AnyDevice {
-    fn block_bytes(&self) -> usize {
-        self.inner.constants().block_bytes
-    }
-
-    fn blocks(&self) -> u64 {
-        self.inner.constants().blocks
-    }
-
-    fn max_batch(&self) -> usize {
-        self.inner.constants().max_batch
-    }
-
-    fn rows_bytes(&self) -> u64 {
-        self.inner.constants().rows_bytes
+    fn shape(&self) -> DeviceShape {
+        self.inner.boxed_shape()
     }
 
     fn rows_free(&self) -> u64 {
@@ -124,8 +98,7 @@ mod tests {
     async fn a_device_of_any_kind_answers_as_the_device_itself() {
         let inner = Arc::new(MemoryDevice::new(16, 640, 8));
         let any = AnyDevice::new(Arc::clone(&inner));
-        let constants = (any.block_bytes(), any.blocks(), any.max_batch(), any.rows_bytes());
-        assert_eq!(constants, (16, 640, 8, inner.rows_bytes()));
+        assert_eq!(any.shape(), inner.shape());
         any.write(Flow(1), vec![(3, Bytes::from(vec![7; 16]))]).await.expect("written");
         assert_eq!(any.read(Flow(1), vec![3, 4]).await.expect("read"), [vec![7; 16], vec![0; 16]]);
         assert!(any.read(Flow(1), vec![640]).await.is_err(), "beyond the device");

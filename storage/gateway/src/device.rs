@@ -26,17 +26,8 @@ pub struct Flow(pub u64);
 /// and the gateway writes the block again before a row does. A device that keeps two copies need not agree on such a
 /// block.
 pub trait Device: Send + Sync + 'static {
-    /// Returns the size of a block in bytes.
-    fn block_bytes(&self) -> usize;
-
-    /// Returns the number of blocks that can be addressed: `0..blocks`.
-    fn blocks(&self) -> u64;
-
-    /// The largest number of blocks of one `read` or `write`: a public parameter, at least 1.
-    fn max_batch(&self) -> usize;
-
-    /// Returns the number of bytes of the table of rows: keys and values together.
-    fn rows_bytes(&self) -> u64;
+    /// Returns the sizes of the device, which never change.
+    fn shape(&self) -> DeviceShape;
 
     /// Returns the number of bytes of the table of rows that are free now. A row takes at most 64 bytes in addition to
     /// its key and its value.
@@ -66,6 +57,19 @@ pub trait Device: Send + Sync + 'static {
     /// After [`DeviceError::Full`] or [`DeviceError::RowsFull`] nothing has changed. After any other error the changes
     /// may be there or not: the gateway writes the earlier rows again before it changes others.
     fn commit_rows(&self, changes: Vec<RowChange>) -> impl Future<Output = Result<(), DeviceError>> + Send;
+}
+
+/// The sizes of a device. All of them are public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceShape {
+    /// The size of a block in bytes.
+    pub block_bytes: usize,
+    /// The number of blocks that can be addressed: `0..blocks`.
+    pub blocks: u64,
+    /// The largest number of blocks of one `read` or `write`, at least 1.
+    pub max_batch: usize,
+    /// The number of bytes of the table of rows: keys and values together.
+    pub rows_bytes: u64,
 }
 
 /// The reason why a device refused or failed. Its text names no block; [`DeviceError::client_message`] names nothing of
@@ -119,17 +123,8 @@ impl DeviceError {
 #[macro_export]
 macro_rules! forward_device {
     ($self:ident => $inner:expr, shape) => {
-        fn block_bytes(&$self) -> usize {
-            $crate::Device::block_bytes(&$inner)
-        }
-        fn blocks(&$self) -> u64 {
-            $crate::Device::blocks(&$inner)
-        }
-        fn max_batch(&$self) -> usize {
-            $crate::Device::max_batch(&$inner)
-        }
-        fn rows_bytes(&$self) -> u64 {
-            $crate::Device::rows_bytes(&$inner)
+        fn shape(&$self) -> $crate::DeviceShape {
+            $crate::Device::shape(&$inner)
         }
         fn rows_free(&$self) -> u64 {
             $crate::Device::rows_free(&$inner)

@@ -8,7 +8,7 @@
 //!
 //! `P` is the padded size of an object in blocks: [`Padding::blocks`] of its bytes. For an object uploaded in parts it
 //! is the sum over the parts. The adversary who watches the store sees the number of accesses and their times, in
-//! batches of at most [`Device::max_batch`]. It does not see whether they read or write.
+//! batches of at most [`DeviceShape::max_batch`]. It does not see whether they read or write.
 //!
 //! | verb | accesses |
 //! |---|---|
@@ -54,7 +54,7 @@ pub mod swift;
 pub mod testing;
 
 pub use any_device::AnyDevice;
-pub use device::{Device, DeviceError, Flow};
+pub use device::{Device, DeviceError, DeviceShape, Flow};
 pub use error::{Error, OpenError};
 pub use http::admission::Admission;
 pub use http::answer_check::AnswerCheck;

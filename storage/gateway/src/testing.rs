@@ -1,6 +1,6 @@
 //! Doubles for tests: a device in memory, which records its operations and fails on request, and a log in memory.
 
-use crate::device::{Device, DeviceError, Flow, Row, RowChange};
+use crate::device::{Device, DeviceError, DeviceShape, Flow, Row, RowChange};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
@@ -49,9 +49,7 @@ pub struct Faults {
 /// Blocks and rows in memory. Put it in an [`Arc`] to open it again or to look at its log.
 #[derive(Debug)]
 pub struct MemoryDevice {
-    block_bytes: usize,
-    blocks: u64,
-    max_batch: usize,
+    shape: DeviceShape,
     state: Mutex<State>,
     writing: tokio::sync::RwLock<()>,
     committing: tokio::sync::RwLock<()>,
@@ -69,10 +67,12 @@ struct State {
 impl MemoryDevice {
     /// Creates a device of zeros.
     pub fn new(block_bytes: usize, blocks: u64, max_batch: usize) -> Self {
+        Self::of(DeviceShape { block_bytes, blocks, max_batch, rows_bytes: u64::MAX })
+    }
+
+    fn of(shape: DeviceShape) -> Self {
         MemoryDevice {
-            block_bytes,
-            blocks,
-            max_batch,
+            shape,
             state: Mutex::default(),
             writing: tokio::sync::RwLock::default(),
             committing: tokio::sync::RwLock::default(),
@@ -84,7 +84,7 @@ impl MemoryDevice {
         self.state.lock().faults = faults;
     }
 
-    /// Bounds the bytes of keys and values of rows from now on. [`Device::rows_bytes`] still reports no bound.
+    /// Bounds the bytes of keys and values of rows from now on. [`Device::shape`] still reports no bound.
     pub fn bound_rows(&self, bytes: u64) {
         self.state.lock().rows_bytes = Some(bytes);
     }
@@ -119,7 +119,7 @@ impl MemoryDevice {
 
     /// Copies what is durable now into a new device: the state after a kill.
     pub fn after_kill(&self) -> MemoryDevice {
-        let copy = MemoryDevice::new(self.block_bytes, self.blocks, self.max_batch);
+        let copy = MemoryDevice::of(self.shape);
         {
             let (state, mut copy_state) = (self.state.lock(), copy.state.lock());
             (copy_state.blocks, copy_state.rows) = (state.blocks.clone(), state.rows.clone());
@@ -163,7 +163,7 @@ fn spend(copy_state: &mut Option<u64>) -> Result<(), DeviceError> {
 
 impl MemoryDevice {
     fn check_batch(&self, blocks: &[u64]) -> Result<(), DeviceError> {
-        if blocks.len() > self.max_batch || blocks.iter().any(|&block| block >= self.blocks) {
+        if blocks.len() > self.shape.max_batch || blocks.iter().any(|&block| block >= self.shape.blocks) {
             return Err(DeviceError::Unavailable("a batch too long or a block out of range".into()));
         }
         Ok(())
@@ -171,20 +171,8 @@ impl MemoryDevice {
 }
 
 impl Device for MemoryDevice {
-    fn block_bytes(&self) -> usize {
-        self.block_bytes
-    }
-
-    fn blocks(&self) -> u64 {
-        self.blocks
-    }
-
-    fn max_batch(&self) -> usize {
-        self.max_batch
-    }
-
-    fn rows_bytes(&self) -> u64 {
-        u64::MAX
+    fn shape(&self) -> DeviceShape {
+        self.shape
     }
 
     fn rows_free(&self) -> u64 {
@@ -196,7 +184,7 @@ impl Device for MemoryDevice {
         tokio::task::yield_now().await;
         self.check_batch(&blocks)?;
         let mut state = self.state.lock();
-        let zeros = Bytes::from(vec![0; self.block_bytes]);
+        let zeros = Bytes::from(vec![0; self.shape.block_bytes]);
         let mut answer = Vec::with_capacity(blocks.len());
         for block in &blocks {
             spend(&mut state.faults.reads_left)?;
@@ -213,7 +201,7 @@ impl Device for MemoryDevice {
         self.check_batch(&blocks)?;
         let mut state = self.state.lock();
         for (block, bytes) in writes {
-            if bytes.len() != self.block_bytes {
+            if bytes.len() != self.shape.block_bytes {
                 return Err(DeviceError::Unavailable("a block of a wrong length".into()));
             }
             spend(&mut state.faults.writes_left)?;

@@ -3,7 +3,7 @@
 use crate::bench::BenchError;
 use crate::bench::service::VaultOptions;
 use ameles_gateway::device::{Row, RowChange};
-use ameles_gateway::{Device, DeviceError, Flow};
+use ameles_gateway::{Device, DeviceError, DeviceShape, Flow};
 use ameles_seal::blob;
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::{Purpose, Salt};
@@ -25,9 +25,7 @@ pub(super) struct PlainDevice {
     master: MasterKey,
     cipher: Cipher,
     rows: Arc<Database>,
-    block_bytes: usize,
-    blocks: u64,
-    max_batch: usize,
+    shape: DeviceShape,
 }
 
 impl PlainDevice {
@@ -39,9 +37,12 @@ impl PlainDevice {
             master: MasterKey::draw(&mut OsRng.unwrap_err()),
             cipher: options.cipher,
             rows: Arc::new(rows),
-            block_bytes: options.block_bytes as usize,
-            blocks: options.capacity,
-            max_batch: options.batch as usize,
+            shape: DeviceShape {
+                block_bytes: options.block_bytes as usize,
+                blocks: options.capacity,
+                max_batch: options.batch as usize,
+                rows_bytes: u64::MAX,
+            },
         })
     }
 
@@ -51,8 +52,9 @@ impl PlainDevice {
 
     async fn read_block(&self, block: u64) -> Result<Bytes, DeviceError> {
         let name = Self::name(block);
-        let found = self.link.get(&name, blob::sealed_bytes(self.block_bytes)).await.map_err(unavailable)?;
-        let Some(sealed) = found else { return Ok(Bytes::from(vec![0; self.block_bytes])) };
+        let found =
+            self.link.get(&name, blob::sealed_bytes(self.shape.block_bytes)).await.map_err(unavailable)?;
+        let Some(sealed) = found else { return Ok(Bytes::from(vec![0; self.shape.block_bytes])) };
         let opened = blob::open(&self.master, BLOCKS, name.as_bytes(), &sealed);
         opened.map(Bytes::from).map_err(|error| DeviceError::Tampered(error.to_string()))
     }
@@ -69,20 +71,8 @@ fn unavailable(error: impl std::fmt::Display) -> DeviceError {
 }
 
 impl Device for PlainDevice {
-    fn block_bytes(&self) -> usize {
-        self.block_bytes
-    }
-
-    fn blocks(&self) -> u64 {
-        self.blocks
-    }
-
-    fn max_batch(&self) -> usize {
-        self.max_batch
-    }
-
-    fn rows_bytes(&self) -> u64 {
-        u64::MAX
+    fn shape(&self) -> DeviceShape {
+        self.shape
     }
 
     fn rows_free(&self) -> u64 {

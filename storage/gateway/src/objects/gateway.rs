@@ -3,7 +3,7 @@
 use crate::any_device::AnyDevice;
 use crate::catalogue::rows;
 use crate::catalogue::{Catalogue, Clock, UnixMillis, Upload};
-use crate::device::{Device, DeviceError, Flow};
+use crate::device::{Device, DeviceError, DeviceShape, Flow};
 use crate::error::OpenError;
 use crate::objects::allocate::Allocator;
 use crate::objects::group::Commits;
@@ -22,10 +22,10 @@ pub struct Options {
     /// Size classes of new objects and parts. Existing ones keep theirs.
     pub padding: Padding,
     /// The number of batches that one reader or writer has in flight, at least 1. A transfer holds at most one batch
-    /// more than that in memory. A batch has [`Device::max_batch`] blocks.
+    /// more than that in memory. A batch has [`DeviceShape::max_batch`] blocks.
     pub batches_in_flight: usize,
     /// True if small objects share blocks. With padding they never do: each takes its class. They also do not if the
-    /// table of rows is too small ([`Device::rows_bytes`]).
+    /// table of rows is too small ([`DeviceShape::rows_bytes`]).
     pub pack: bool,
     /// The clock for the times of objects and for their expiry.
     pub clock: Clock,
@@ -104,12 +104,12 @@ impl Gateway {
     /// [`OpenError`] if the catalogue is invalid or the device fails; nothing is changed then.
     pub async fn open(device: impl Device, options: Options) -> Result<Self, OpenError> {
         let device = AnyDevice::new(device);
-        let (block_bytes, max_batch) = (device.block_bytes(), device.max_batch());
+        let DeviceShape { block_bytes, blocks, max_batch, rows_bytes } = device.shape();
         if block_bytes == 0 || max_batch == 0 {
             return Err(OpenError::Shape { block_bytes, max_batch });
         }
         options.padding.check()?;
-        let allocator = Allocator::new(device.blocks());
+        let allocator = Allocator::new(blocks);
         let stored = device.load_rows().await?;
         let catalogue = if stored.is_empty() {
             device.commit_rows(rows::first_rows(block_bytes)).await?;
@@ -119,7 +119,7 @@ impl Gateway {
         };
         let packs = options.pack && options.padding == Padding::None;
         let max_fragment_bytes =
-            packs.then(|| packing::max_fragment_bytes(block_bytes, device.rows_bytes())).flatten();
+            packs.then(|| packing::max_fragment_bytes(block_bytes, rows_bytes)).flatten();
         let next_fragment = AtomicU64::new(catalogue.pack_index.next_id());
         let max = (options.batches_in_flight.max(1) as u64 + 1).saturating_mul(max_batch as u64);
         let memory = Arc::new(Memory::new(options.transfer_memory_bytes, block_bytes, max));
@@ -158,7 +158,7 @@ impl Gateway {
             bytes: containers().map(|container| (container.totals + container.old).bytes).sum::<u64>()
                 + catalogue.uploads.values().map(parts).sum::<u64>(),
             free_blocks: self.inner.allocator.free_blocks(),
-            blocks: self.inner.device.blocks(),
+            blocks: self.inner.device.shape().blocks,
             packed: catalogue.pack_index.usage(),
         }
     }
@@ -194,7 +194,7 @@ impl Inner {
         blocks: Vec<u64>,
     ) -> Result<Vec<bytes::Bytes>, DeviceError> {
         let count = blocks.len();
-        let block_bytes = self.device.block_bytes();
+        let block_bytes = self.device.shape().block_bytes;
         let answer = self.device.read(flow, blocks).await?;
         if answer.len() != count || answer.iter().any(|block| block.len() != block_bytes) {
             return Err(DeviceError::Unavailable(

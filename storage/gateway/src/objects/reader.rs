@@ -103,7 +103,7 @@ impl Gateway {
         let Some(bytes) = range else {
             return Span { accesses: 0..total, bytes: 0..object.bytes() };
         };
-        let block_bytes = self.inner.device.block_bytes();
+        let block_bytes = self.inner.device.shape().block_bytes;
         let first = position(object, bytes.start, block_bytes);
         let last = position(object, bytes.end - 1, block_bytes);
         let count = self.inner.options.padding.round(last - first + 1, block_bytes).min(total);
@@ -159,7 +159,7 @@ impl Inner {
         span: Span,
         sender: &mpsc::Sender<Result<Bytes, Error>>,
     ) -> Result<(), Error> {
-        let block_bytes = self.device.block_bytes() as u64;
+        let block_bytes = self.device.shape().block_bytes as u64;
         let flow = self.flow();
         let mut blocks = layout(object, block_bytes)
             .skip(span.accesses.start as usize)
@@ -168,7 +168,7 @@ impl Inner {
         let mut withheld: Option<Bytes> = None;
         loop {
             while running_reads.len() < self.options.batches_in_flight.max(1) {
-                let batch: Vec<_> = blocks.by_ref().take(self.device.max_batch()).collect();
+                let batch: Vec<_> = blocks.by_ref().take(self.device.shape().max_batch).collect();
                 if batch.is_empty() {
                     break;
                 }

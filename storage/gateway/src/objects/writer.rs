@@ -66,8 +66,8 @@ impl Gateway {
     /// # Errors
     /// [`Error::Full`] if there are too few free blocks for `declared` bytes; [`Error::Busy`].
     pub fn writer(&self, declared: Option<u64>, algorithm: Option<Algorithm>) -> Result<Writer, Error> {
-        let blocks =
-            declared.map(|bytes| self.inner.options.padding.blocks(bytes, self.inner.device.block_bytes()));
+        let blocks = declared
+            .map(|bytes| self.inner.options.padding.blocks(bytes, self.inner.device.shape().block_bytes));
         let mut writer = Writer {
             inner: Arc::clone(&self.inner),
             flow: self.inner.flow(),
@@ -118,7 +118,7 @@ impl Writer {
             return Err(Error::WrongLength { declared, got: self.bytes });
         }
         self.digests.update(&bytes);
-        let block_bytes = self.inner.device.block_bytes();
+        let block_bytes = self.inner.device.shape().block_bytes;
         while !bytes.is_empty() {
             if self.partial.is_empty() && bytes.len() >= block_bytes {
                 // A copy, because a slice would keep a larger buffer alive.
@@ -151,7 +151,7 @@ impl Writer {
             return Err(Error::WrongLength { declared, got: self.bytes });
         }
         self.make_room().await?;
-        let block_bytes = self.inner.device.block_bytes();
+        let block_bytes = self.inner.device.shape().block_bytes;
         if self.inner.is_fragment(self.bytes) {
             // A copy, because the buffer has room for a block.
             let bytes = Bytes::copy_from_slice(&self.partial);
@@ -193,7 +193,7 @@ impl Writer {
 
     async fn push_block(&mut self, block: Bytes) -> Result<(), Error> {
         self.full.push(block);
-        if self.full.len() == self.inner.device.max_batch() {
+        if self.full.len() == self.inner.device.shape().max_batch {
             self.flush().await?;
         }
         Ok(())

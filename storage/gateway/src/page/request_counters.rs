@@ -139,7 +139,7 @@ pub struct CountingDevice<D> {
 impl<D: Device> CountingDevice<D> {
     /// Counts the requests to `inner`.
     pub fn new(inner: D) -> Self {
-        let counters = RequestCounters::new(inner.blocks());
+        let counters = RequestCounters::new(inner.shape().blocks);
         CountingDevice { inner, counters }
     }
 

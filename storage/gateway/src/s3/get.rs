@@ -5,7 +5,7 @@ use super::conversions::{answer_class, content_type, etag, read_conditions, size
 use super::multipart::part_number;
 use super::principal::principal;
 use super::refusal::refusal;
-use super::server::Status;
+use super::status::Status;
 use super::{encryption, lifecycle, versions};
 use crate::catalogue::Object;
 use crate::error::Error;

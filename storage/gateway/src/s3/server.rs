@@ -1,13 +1,15 @@
 //! The S3 protocol of a server.
 
 use super::attributes::UnquotedEtag;
+use super::error_messages::complete;
 use super::keep_alive::{self, LongWork};
 use super::principal::principal;
 use super::retryable::slow_down;
+use super::status::Status;
 use super::verified_service::VerifiedService;
 use super::version_4::Payload;
 use super::xml::{self, MAX_XML};
-use super::{access, complete, cors, form, verified, version_2, version_4, xml_text};
+use super::{access, cors, form, version_2, version_4, xml_text};
 use crate::auth::identity::Users;
 use crate::catalogue::Clock;
 use crate::http::body_timeout::RequestBody;
@@ -19,10 +21,6 @@ use s3s::{Body, S3Error, S3Result};
 use std::sync::Arc;
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
-
-/// An extension of an answer whose status is not the one that s3s gives it.
-#[derive(Clone, Copy)]
-pub(super) struct Status(pub(super) StatusCode);
 
 /// Answers clients of S3.
 pub struct S3Server {
@@ -44,7 +42,7 @@ impl S3Server {
     pub fn new(gateway: Gateway, users: Arc<Users>) -> Self {
         let (clock, region) = (gateway.inner.options.clock.clone(), gateway.inner.options.region.clone());
         let bucket_lookup = cors::bucket_lookup(gateway.clone(), Arc::clone(&users));
-        let verified = verified(gateway, Arc::clone(&users));
+        let verified = VerifiedService::new(gateway, Arc::clone(&users));
         S3Server { handler: Arc::new(Handler { verified, users, clock, bucket_lookup, region }) }
     }
 }

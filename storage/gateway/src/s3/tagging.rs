@@ -1,8 +1,8 @@
 //! Tags of buckets and objects.
 
 use super::principal::principal;
-use super::server::Status;
 use super::settings::{get, set};
+use super::status::Status;
 use super::versions;
 use crate::catalogue::VersionId;
 use crate::objects::account::Account;

@@ -1,9 +1,12 @@
 //! The service for verified requests.
 
-use super::{header_compat, xml};
+use super::verbs::S3Api;
+use super::{access, header_compat, xml};
+use crate::auth::identity::Users;
+use crate::objects::gateway::Gateway;
 use crate::objects::memory::Memory;
 use http::{Request, Response};
-use s3s::service::S3Service;
+use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{Body, S3Error, S3ErrorCode, S3Result};
 use std::sync::Arc;
 
@@ -15,6 +18,15 @@ pub(super) struct VerifiedService {
 }
 
 impl VerifiedService {
+    /// Creates the service over a gateway.
+    pub(super) fn new(gateway: Gateway, users: Arc<Users>) -> Self {
+        let memory = Arc::clone(&gateway.inner.memory);
+        let mut builder = S3ServiceBuilder::new(S3Api { gateway: gateway.clone() });
+        builder.set_auth(access::NoKeys);
+        builder.set_access(access::Access { gateway, users });
+        VerifiedService { service: builder.build(), memory }
+    }
+
     /// Answers a request, after changing it so that s3s reads it correctly.
     ///
     /// # Errors

@@ -15,8 +15,8 @@ pub(super) const CROSS_DOMAIN: &str = "<?xml version=\"1.0\"?>\n<!DOCTYPE cross-
 
 impl Swift {
     pub(super) fn info(&self) -> Value {
-        let device = self.gateway.device();
-        let capacity = device.blocks().saturating_mul(device.block_bytes() as u64);
+        let shape = self.gateway.device().shape();
+        let capacity = shape.blocks.saturating_mul(shape.block_bytes as u64);
         json!({
             "swift": {
                 "version": "2.35.0",

@@ -17,7 +17,7 @@ impl Inner {
     pub(crate) async fn new_fragment(self: &Arc<Self>, bytes: Bytes) -> Arc<Fragment> {
         let length = bytes.len() as u64;
         let id = FragmentId(self.next_fragment.fetch_add(1, Ordering::Relaxed));
-        let half = self.device.block_bytes() as u64 / 2;
+        let half = self.device.shape().block_bytes as u64 / 2;
         let before = self.fragment_bytes.fetch_add(length, Ordering::Relaxed);
         if before / half != (before + length) / half {
             self.run_round(half).await;
@@ -44,7 +44,7 @@ impl Inner {
     /// it has at most `max_live`. Returns whether a pack was emptied.
     async fn round(self: &Arc<Self>, max_live: u64) -> Result<bool, Error> {
         let _guard = self.packing.lock().await;
-        let block_bytes = self.device.block_bytes() as u64;
+        let block_bytes = self.device.shape().block_bytes as u64;
         let (fragments_to_pack, emptied) = {
             let pack_index = &self.catalogue.read().pack_index;
             let is_due = pack_index.waiting_bytes() >= block_bytes;
@@ -86,7 +86,7 @@ impl Inner {
             self.read_blocks(self.flow(), vec![DUMMY]).await?;
             return Ok(None);
         };
-        let mut block = vec![0; self.device.block_bytes()];
+        let mut block = vec![0; self.device.shape().block_bytes];
         for (_, bytes, offset) in fragments_to_pack {
             block[*offset as usize..][..bytes.len()].copy_from_slice(bytes);
         }
@@ -114,7 +114,7 @@ impl Inner {
     /// Returns whether emptying packs could free this many blocks.
     pub(crate) fn can_reclaim(&self, blocks: u64) -> bool {
         let packed = self.catalogue.read().pack_index.usage();
-        let needed = packed.live_bytes.div_ceil(self.device.block_bytes() as u64);
+        let needed = packed.live_bytes.div_ceil(self.device.shape().block_bytes as u64);
         self.allocator.free_blocks() + packed.blocks.saturating_sub(needed) >= blocks
     }
 
@@ -125,6 +125,6 @@ impl Inner {
 
     /// Returns the bound for a full vault, in which emptying a pack is worth less: an eighth of a block.
     fn max_live_when_full(&self) -> u64 {
-        self.device.block_bytes() as u64 * 7 / 8
+        self.device.shape().block_bytes as u64 * 7 / 8
     }
 }
