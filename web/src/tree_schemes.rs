@@ -19,7 +19,7 @@ use std::convert::Infallible;
 use std::fmt::Display;
 use std::rc::Rc;
 
-/// The maximum number of blocks for which two leaves are in a PosMap block; of more blocks it is four.
+/// The maximum number of blocks for which two leaves are in a PosMap block. With more blocks there are four.
 const FEW_BLOCKS: u64 = 32;
 
 pub(crate) fn error_text(error: impl Display) -> String {

@@ -4,7 +4,7 @@
 //! it. When the successor exists, `successor/note.toml` replaces it. Both files may hold credentials of the successor's
 //! provider, so only their owner can read them. `moved.toml` remains when the successor has taken over, and
 //! `given-up.toml` when a successor was cancelled. They hold no credentials: the first tells users of the old flags
-//! which flags are right now, the second tells which store may be emptied.
+//! which flags are right now, and the second tells which store may be emptied.
 
 use super::flags::with_successor_origins;
 use crate::config::folders::DataFolder;

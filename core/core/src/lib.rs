@@ -1,7 +1,8 @@
 //! Oblivious RAM schemes over any store.
 //!
 //! A scheme is an async function over a store and owns no effect: the caller gives it its store and its randomness.
-//! Time and concurrency belong to its driver. [`oram::Oram`] is what a scheme offers, [`store::Store`] what it needs.
+//! Time and concurrency belong to its driver. [`oram::Oram`] is what a scheme offers, and [`store::Store`] is what it
+//! needs.
 #![no_std]
 #![forbid(unsafe_code)]
 

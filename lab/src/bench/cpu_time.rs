@@ -1,4 +1,4 @@
-//! The time that a process has had of a processor: other programs do not lengthen it as they do the time that passes.
+//! The processor time of a process. Other programs do not lengthen it, as they lengthen the elapsed time.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;

@@ -25,7 +25,7 @@ pub struct Folder {
 #[serde(transparent)]
 pub struct Folders(BTreeMap<String, Folder>);
 
-/// The reason why there are no folders, or not that one.
+/// The reason why folders cannot be read, or a named one is missing.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum FolderError {
     /// The text is not a table of folders.

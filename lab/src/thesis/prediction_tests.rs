@@ -93,7 +93,7 @@ fn ratios(seed: u64, scheme: &str) -> (f64, f64) {
     (predicted.bill.spent() / spent, predicted.time.as_secs_f64() / time)
 }
 
-/// Asserts that bills are predicted to 15 % for inputs drawn at random, and times to so much.
+/// Asserts that bills are predicted to 15 % for inputs drawn at random, and times to `time_tolerance`.
 fn assert_predicts(scheme: &str, time_tolerance: f64) {
     let mut off = Vec::new();
     // The model was fitted to the first four.

@@ -87,7 +87,8 @@ pub struct Faults {
     pub evictions: u64,
     /// The number of steps of the scheme's offline work.
     pub idle_steps: u64,
-    /// The number of faults during loading, before the program's first instruction: they are not counted in the others.
+    /// The number of faults during loading, before the program's first instruction. The other counts do not include
+    /// them.
     pub loading: u64,
 }
 

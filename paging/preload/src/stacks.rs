@@ -154,7 +154,7 @@ fn put_ordinary_memory(pages: &RegionPages, span: Range<usize>, fixed: c_int) {
 fn pageable_part(address: usize) -> Option<Range<usize>> {
     let (mut at, mut len, mut guard): (*mut c_void, size_t, size_t) = (null_mut(), 0, 0);
     let mut attributes = MaybeUninit::<pthread_attr_t>::uninit();
-    // SAFETY: the first call fills the attributes, the others read them and fill what they are given.
+    // SAFETY: the first call fills the attributes, and the others read them and fill what they are given.
     let failed: c_int = unsafe {
         let failed = libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr());
         if failed != 0 {

@@ -9,8 +9,8 @@ const MAPPINGS: &CStr = c"/proc/thread-self/smaps";
 const NOT_DUMPED: &[u8] = b"dd";
 
 /// Returns the number of bytes of private memory that were written and belong neither to the region nor to this
-/// library. Stacks of the pager's own threads count too, about ten KiB each. `None` if the kernel does not tell. Needs
-/// no heap.
+/// library. Stacks of the pager's own threads count too, about ten KiB each. `None` if the kernel does not report them.
+/// Needs no heap.
 pub(crate) fn bytes() -> Option<u64> {
     // SAFETY: the path ends with zero.
     let file = unsafe { libc::open(MAPPINGS.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };

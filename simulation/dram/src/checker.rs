@@ -9,7 +9,7 @@ use std::fmt;
 /// A rule of the DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// The commands of a channel are given in the order of time, and none while another is on the bus.
+    /// The commands of a channel are given in the order of time, and no command is given while another is on the bus.
     CommandBus,
     /// A row is opened in a precharged bank, used and closed while it is open; a refresh finds no open row.
     State,

@@ -69,8 +69,8 @@ pub struct Counts {
     pub posmap_found: Vec<u64>,
     /// PosMap blocks whose path was read although they were in the stash.
     pub posmap_found_in_stash: u64,
-    /// Requests that found the position of their block on chip when their turn came, and those that did not. Those that
-    /// needed no turn are neither, nor are those of Fork Path.
+    /// Requests that found the position of their block on chip when their turn came, and requests that did not.
+    /// Requests that needed no turn, and requests of Fork Path, are in neither count.
     pub plb_hits: u64,
     /// The others.
     pub plb_misses: u64,

@@ -74,7 +74,7 @@ impl Pace {
         }
     }
 
-    /// The cycle at which a dummy begins if no path was needed until then, if the pace counts cycles.
+    /// The cycle at which a dummy begins if no path is needed before. `None` if the pace does not count cycles.
     pub(crate) fn dummy(self, last: LastPath, width: u64) -> Option<Cycle> {
         match self {
             Pace::Free | Pace::Instructions(_) => None,

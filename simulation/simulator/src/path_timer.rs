@@ -169,8 +169,8 @@ impl Region {
 }
 
 impl PathTimer {
-    /// The memory of a configuration. The small tree follows the main one, at the beginning of a super-row, and one
-    /// is skipped between.
+    /// The memory of a configuration. The small tree begins at a super-row after the main tree. One super-row between
+    /// them is left empty.
     pub(crate) fn new(configuration: &Configuration) -> Result<Self, ConfigurationError> {
         let Configuration { memory, oram, small_tree, subtree_levels, .. } = configuration;
         let geometry = &memory.geometry;

@@ -108,10 +108,10 @@ pub enum OramError<E: core::error::Error + 'static> {
 
 /// An oblivious RAM.
 ///
-/// `access` is the on-line work of a batch, `step` a bounded step of the pending work after it. Both take `&self`, so
-/// that a driver can keep an access in flight while an earlier eviction is still being written; one thread polls
-/// both. If more of them are in flight, they run in the order in which they were first polled. Dropping a
-/// future half-way poisons the state: the driver owns its futures and polls each of them to its end.
+/// `access` is the on-line work of a batch, and `step` is a bounded step of the pending work after it. Both take
+/// `&self`, so that a driver can keep an access in flight while an earlier eviction is still being written; one thread
+/// polls both. If more of them are in flight, they run in the order in which they were first polled. Dropping a future
+/// half-way poisons the state: the driver owns its futures and polls each of them to its end.
 ///
 /// A scheme that does all its work on line needs no more than `bounds` and `access`. A scheme that evicts must answer
 /// the rest itself.

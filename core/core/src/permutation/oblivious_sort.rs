@@ -38,7 +38,7 @@ pub(crate) struct Scratch {
 }
 
 impl Records {
-    /// Sorts by a key. Before that, each record is prepared: with its place, in the order of places.
+    /// Sorts by a key. Before that, `prepare` is called with each place and its record, in the order of places.
     ///
     /// # Errors
     /// The errors of the store.
@@ -98,14 +98,15 @@ fn merge_exchange(places: u64) -> impl Iterator<Item = (u64, u64)> {
     stages(places).flatten()
 }
 
-/// The stages of algorithm M for n places, in order: the comparators of one touch no place twice, and can be done
+/// The stages of algorithm M for n places, in order: the comparators of one stage touch no place twice, and can be done
 /// side by side.
 pub(crate) fn stages(places: u64) -> impl Iterator<Item = impl Iterator<Item = (u64, u64)>> {
     let half = places.next_power_of_two() / 2;
     let strides =
         core::iter::successors(Some(half), |stride| Some(stride / 2)).take_while(|stride| *stride > 0);
     strides.flat_map(move |stride| {
-        // The first stage of a stride compares over it, the others over the gaps that are left.
+        // The first stage of a stride compares over the stride, and the other stages compare over the gaps that are
+        // left.
         let gaps =
             core::iter::successors(Some(half), |gap| Some(gap / 2)).take_while(move |gap| *gap > stride);
         let later = gaps.map(move |gap| (gap - stride, stride));

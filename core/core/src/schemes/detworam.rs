@@ -122,7 +122,7 @@ impl DetWoParameters {
         Layout::new(vec![Extent { buckets, slots: 1, slot_bytes: self.block_bytes }])
     }
 
-    /// Returns the number of pages that a write moves at most: ⌈N/M⌉ refreshed, and one into the holding area.
+    /// Returns the maximum number of pages that a write moves: ⌈N/M⌉ are refreshed, and one goes into the holding area.
     pub(crate) fn max_pages(schedule: &WriteSchedule) -> usize {
         schedule.max_refreshes() as usize + 1
     }

@@ -40,7 +40,7 @@ pub trait FullSnapshot<R>: Oram + Sized {
     fn trusted_bytes(&self) -> usize;
 }
 
-/// The reason why there is no snapshot now, or a scheme cannot continue from one.
+/// The reason why a scheme cannot be saved now, or cannot continue from a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError<P: Error + 'static> {
     /// Something is in flight.

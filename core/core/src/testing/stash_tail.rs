@@ -239,7 +239,7 @@ pub fn simulate(parameters: &RingParameters, reads: Reads, accesses: u64, seed: 
             batch.map(|at| reads.block(at, capacity, &mut choose).map(BlockId)).collect();
         read(&ring, &blocks, &store, &mut eviction);
         waiting.accessed(&blocks, ring.evictions() - u64::from(eviction.is_some() && evicts_path));
-        // As late as the schedule allows: one eviction is begun and has not got its reads, another is pending.
+        // As late as the schedule allows: one eviction has begun and has not got its reads, and another one is pending.
         while ring.must_step() {
             if eviction.is_some() {
                 finish(&store, &mut eviction);

@@ -93,7 +93,7 @@ pub struct PriceTable {
     prices: BTreeMap<String, Prices>,
 }
 
-/// The reason why there are no prices.
+/// The reason why prices cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceError {
     /// The text is not a table of prices.

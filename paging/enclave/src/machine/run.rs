@@ -188,7 +188,7 @@ fn begin(launch: &LaunchOptions, image: &[u8]) -> Result<Run, Ending> {
     })
 }
 
-/// The page table belongs to the program: it is dropped with it, and must not be used then.
+/// The page table belongs to the program. It is dropped with the program, and must not be used after that.
 impl Drop for Run {
     fn drop(&mut self) {
         translate_no_more();

@@ -5,7 +5,7 @@ use crate::registers::Registers;
 use core::arch::{global_asm, naked_asm};
 use core::mem::offset_of;
 
-/// The registers of the program while it does not run, and those of the runtime while it does.
+/// The registers of the program while the runtime runs, and the registers of the runtime while the program runs.
 #[repr(C)]
 pub(super) struct Context {
     /// The registers of the program. They come first.

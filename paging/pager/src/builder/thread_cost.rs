@@ -24,8 +24,8 @@ pub(crate) fn offline_work(options: &Options) -> Result<OfflineWork, Error> {
     })
 }
 
-/// Returns as many threads as there is work for, if they save more time at a fault than they cost at its two moves of
-/// pages. Otherwise returns 1.
+/// Returns the number of threads that have work. Returns 1 if they cost more time at the two moves of pages of a fault
+/// than they save.
 pub(super) fn worthwhile_threads(options: &Options) -> Result<usize, Error> {
     let processors = available_parallelism().map_or(1, |processors| processors.get() as u64);
     let threads = processors.min(options.ratio.saturating_add(1));

@@ -65,8 +65,8 @@ pub trait Frames {
     /// The errors of the platform.
     fn put(&mut self, frame: usize, page: u64) -> Result<(), Self::Error>;
 
-    /// A fault came for a page that should be resident. Wakes all threads that wait for it; if its memory is gone (the
-    /// application gave it back to the system), it becomes zeros first.
+    /// Handles a fault at a page that should be resident: wakes all threads that wait for it. If the application gave
+    /// the page's memory back to the system, the page becomes zeros first.
     ///
     /// # Errors
     /// The errors of the platform.

@@ -80,7 +80,8 @@ impl Pages {
         });
     }
 
-    /// Returns whether, in a child that handles no faults yet, an absent page was accessed. It was read as zeros then.
+    /// Returns whether an absent page was accessed in a child that handles no faults yet. Such a page was read as
+    /// zeros.
     pub(crate) fn has_stray_pages(&self, fault_path: &dyn DynFaultPath) -> Result<bool, Errno> {
         // On-demand pages read as zeros before their first access.
         let parts = self.extents.paged().flat_map(|span| self.extents.parts(span));

@@ -149,8 +149,7 @@ impl Paging {
         self.on_own_stack(move || state.with(act))
     }
 
-    /// Lets `act` run on a stack that is not paged, to take other locks that the threads that handle faults may wait
-    /// for.
+    /// Runs `act` on a stack that is not paged. `act` takes locks for which the threads that handle faults may wait.
     pub(crate) fn on_own_stack<R>(&self, act: impl FnOnce() -> R) -> R {
         let _blocked = BlockedSignals::all();
         #[cfg(target_env = "gnu")]

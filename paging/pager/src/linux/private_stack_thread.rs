@@ -11,8 +11,8 @@ use std::mem::MaybeUninit;
 /// The size of the stack, far more than a fault needs. Pages that are not accessed take no memory.
 const BYTES: usize = 512 << 10;
 
-/// A thread with a stack that is not paged. [`join`](Self::join) joins it, [`forget_in_child`](Self::forget_in_child)
-/// leaves it alone.
+/// A thread with a stack that is not paged. [`join`](Self::join) joins it, and
+/// [`forget_in_child`](Self::forget_in_child) leaves it alone.
 pub(crate) struct PrivateStackThread {
     thread: libc::pthread_t,
     /// The stack of the thread, after a guard page.

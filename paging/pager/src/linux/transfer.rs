@@ -1,5 +1,5 @@
 //! Transfer of pages from a parent to its child: sealed one after the other in untrusted memory, with a key for this
-//! transfer only. The parent seals each once, the child opens each once.
+//! transfer only. The parent seals each once, and the child opens each once.
 
 use super::forked::drop_and_wipe;
 use crate::error::Error;

@@ -64,8 +64,7 @@ pub trait Scheduler {
     /// that was worked through.
     fn push(&mut self, request: Request);
 
-    /// Works through the cycles up to and without `limit`, or up to the one after which the listener breaks
-    /// off.
+    /// Works through the cycles before `limit`, or until the listener breaks off after a cycle.
     ///
     /// The cycles in which things happen do not depend on how the time is divided among calls.
     fn run(&mut self, limit: Cycle, listener: &mut impl Listener);

@@ -5,10 +5,10 @@ use super::{Miss, TraceError};
 
 /// Interleaved traces, each with its own address space.
 ///
-/// The programs progress equally fast, by instructions. The next miss is that of the program which has executed the
-/// fewest instructions up to and with its next miss; its instructions come with it. So no instruction is lost or
-/// added, and every program's misses stay in their order. A mix ends when the first of its programs does: all of them
-/// run from beginning to end.
+/// The programs progress equally fast, by instructions. The next miss is from the program that has executed the fewest
+/// instructions, counted up to and including its next miss. The instructions before the miss come with it. So no
+/// instruction is lost or added, and every program's misses stay in their order. A mix ends when the first of its
+/// programs ends, so that all of them run from beginning to end.
 pub struct Mix<T> {
     programs: Vec<Program<T>>,
     frames: Frames,

@@ -375,8 +375,8 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         Ok(None)
     }
 
-    /// Takes the time of a path that was read, writes it back, and answers the request that it serves: the `nth` that
-    /// waits.
+    /// Measures the time of a path that was read, and writes the path back. Answers the request that it serves, which
+    /// is the `nth` waiting one.
     pub(super) fn path(
         &mut self,
         start: Cycle,

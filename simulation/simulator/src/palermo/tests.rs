@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(super) enum InjectedBug {
     /// A request visits the next tree at once if its block of this one is on the trusted side.
     StashAnswersEarly,
-    /// A request for the same block as the one before reads the same path, for its block has no new leaf yet.
+    /// A request for the same block as the one before reads the same path, because its block has no new leaf yet.
     PathIsReadAgain,
 }
 

@@ -40,8 +40,8 @@ impl RowShares {
         }
     }
 
-    /// Returns whether each account may grow so, with this many bytes free in the table before. The device itself
-    /// refuses a growth for which there is no space at all.
+    /// Returns whether each account may grow by this much, with `free` bytes free in the table before. The device
+    /// itself refuses a growth for which there is no space at all.
     pub(crate) fn allow(&self, growth: &RowGrowth, free: u64) -> bool {
         growth.iter().filter(|(_, bytes)| **bytes > 0).all(|(account, &bytes)| {
             let current = self.of(account);

@@ -123,7 +123,7 @@ fn answer_head(
     answer
 }
 
-/// Returns a body whose first bytes have arrived. A failure before them becomes a status, a later one ends the
+/// Returns a body whose first bytes have arrived. A failure before them becomes a status, and a later failure ends the
 /// connection.
 pub(super) async fn with_first_bytes(
     mut body: impl Stream<Item = Result<Bytes, Error>> + Send + Unpin + 'static,

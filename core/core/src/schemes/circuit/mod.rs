@@ -27,8 +27,8 @@
 //! `path[0]` is the stash with all blocks that belong above level `top` (see [`Stash`]), and `path[1]` is the bucket of
 //! level `top`. Blocks go down one at a time: that makes a small circuit. Here the trusted side computes in the clear,
 //! but the small stash over buckets of two stays. The reading up to the answer is on-line work
-//! ([`access`](Oram::access)), the evictions are off-line work ([`step`](Oram::step)). In between the path is **held**
-//! on the trusted side.
+//! ([`access`](Oram::access)), and the evictions are off-line work ([`step`](Oram::step)). In between the path is
+//! **held** on the trusted side.
 //!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, the buckets of n paths
 //! that are not held. The paths are independent and uniform, as in Path ORAM. `step` reads those buckets of the next
@@ -191,7 +191,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOra
         due >= 2 * u64::from(self.parameters.max_batch) || !self.has_room() || self.positions.must_step()
     }
 
-    /// Does all evictions that are due; when no eviction is due, one to make room, or a step of the position map.
+    /// Does all evictions that are due. If none is due, does one to make room, or a step of the position map.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
         let work = async || {
             let due = self.state.borrow().schedule.behind(PACE);

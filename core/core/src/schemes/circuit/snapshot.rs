@@ -24,7 +24,7 @@ pub struct CircuitSnapshot {
     schedule: EvictionSchedule,
 }
 
-/// The reason why there is no snapshot of a Circuit ORAM now, or it cannot continue from one.
+/// The reason why a Circuit ORAM cannot be saved now, or cannot continue from a snapshot.
 pub type CircuitSnapshotError = SnapshotError<HalfFullTreeError>;
 
 impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R> {

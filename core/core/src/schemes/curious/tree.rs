@@ -1,4 +1,4 @@
-//! The k-ary tree of a partition: a take reads a path, the put after it writes it.
+//! The k-ary tree of a partition: a take reads a path, and the put after it writes the same path.
 
 #[cfg(feature = "inspect")]
 use crate::inspect::{self, Inspect, Inspection};

@@ -4,8 +4,8 @@ use crate::types::{BlockId, Leaf};
 use aes::Aes128;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 
-/// The function PRF_K(a || c) mod 2^L of Freecursive ORAM, section 5: AES-128 of the block's number and its counter,
-/// 8 bytes each, the lowest first. Of the result the first 8 bytes count, the lowest first.
+/// The function PRF_K(a || c) mod 2^L of Freecursive ORAM, section 5: AES-128 of the block's number and its counter, 8
+/// bytes each, the lowest first. The first 8 bytes of the result count, the lowest first.
 ///
 /// The key is overwritten when it is dropped.
 pub struct LeafFunction {

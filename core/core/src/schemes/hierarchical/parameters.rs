@@ -115,8 +115,8 @@ impl HierarchicalParameters {
         (epoch.trailing_zeros() as usize).min(self.levels().len() - 1)
     }
 
-    /// Returns the number of records that come together when a level is rebuilt: those of the buffer and of all smaller
-    /// levels, and for the last one its own.
+    /// Returns the number of records from which a level is rebuilt: those of the buffer and of all smaller levels, and
+    /// for the last level its own too.
     pub fn incoming(&self, level: usize) -> u64 {
         let comes_in = u64::from(self.buffer) << level;
         let is_last = comes_in >= self.capacity;

@@ -26,7 +26,7 @@ pub struct FlatPathSnapshot {
     path: PathSnapshot,
 }
 
-/// The reason why there is no snapshot of a Path ORAM now, or it cannot continue from one.
+/// The reason why a Path ORAM cannot be saved now, or cannot continue from a snapshot.
 pub type PathSnapshotError = SnapshotError<PathParametersError>;
 
 /// A Path ORAM over any position map, which is saved and restored at the same time.

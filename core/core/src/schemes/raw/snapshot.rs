@@ -34,7 +34,7 @@ pub(super) struct Progress {
     schedule: EvictionSchedule,
 }
 
-/// The reason why there is no snapshot of a RAW ORAM now, or it cannot continue from one.
+/// The reason why a RAW ORAM cannot be saved now, or cannot continue from a snapshot.
 pub type RawSnapshotError = SnapshotError<HalfFullTreeError>;
 
 impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {

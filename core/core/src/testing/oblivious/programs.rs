@@ -1,5 +1,5 @@
 //! Programs as a pager sees them: at each fault a page goes out and a page comes in. The number of faults is public,
-//! the pages are not.
+//! and the pages are not.
 
 use super::super::array_model::Operation;
 use super::observer::draw_below;

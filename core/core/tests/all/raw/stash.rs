@@ -50,7 +50,7 @@ fn an_eviction_outside_of_the_schedule_is_rarer_than_2_to_the_minus_80_with_plan
 
 #[test]
 fn the_paper_s_stash_of_64_blocks_is_enough_for_four_blocks_a_leaf_and_not_for_five() {
-    // Z = A = 5 and C = 64, section IV-B. How full the tree is, the paper does not say.
+    // Z = A = 5 and C = 64, section IV-B. The paper does not say how full the tree is.
     let beyond = |load: u64| {
         let planned = RawParameters::for_capacity(4 << 8, 0, 0, 1).unwrap();
         assert_eq!((planned.leaf_level, planned.top), (Level(8), Level(0)));

@@ -5,7 +5,8 @@ use ameles_dram::Specification;
 use ameles_hardware_bench::{Configuration, DesignBuilder, Dram, Pace, Scheme, board_specification};
 use std::error::Error;
 
-/// The clock of the controller, in MHz: a beat of 512 bits a cycle is what a channel of DDR3-1600 moves.
+/// The clock of the controller, in MHz. At this clock, a beat of 512 bits a cycle is the bandwidth of a channel of
+/// DDR3-1600.
 const MHZ: u32 = 200;
 
 /// Prints the cycles with the share of the channel that was used, and its lower bound.

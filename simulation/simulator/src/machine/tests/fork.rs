@@ -91,8 +91,9 @@ fn mean_shared(
     paths.windows(2).map(|pair| f64::from(shared(&pair[0], &pair[1]))).sum::<f64>() / paths.len() as f64
 }
 
-/// Pairs of independent runs of two programs that could hardly differ more: one keeps the queue full of requests, one
-/// has hardly any. The paths of one share more levels in half of the pairs, if the program does not show.
+/// Judges pairs of independent runs of two programs that could hardly differ more: one keeps the queue full of
+/// requests, the other has hardly any. If the program does not show, the paths of either share more levels in half of
+/// the pairs.
 fn judge(choice: Choice, bug: Option<InjectedBug>) -> Finding {
     let configuration = with_fork(queue(8, choice), Pace::FromEnd(500));
     let pairs = (0..44).map(|nth| {
