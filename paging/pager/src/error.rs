@@ -54,7 +54,7 @@ pub enum UserfaultfdError {
     /// The process lacks the permission.
     #[error(
         "this process may not handle page faults of system calls: set the sysctl vm.unprivileged_userfaultfd to 1, or \
-         give the process access to /dev/userfaultfd or CAP_SYS_PTRACE (the in-thread fault_handling needs none of them)"
+         give the process access to /dev/userfaultfd or CAP_SYS_PTRACE (the in-thread trap needs none of them)"
     )]
     NotAllowed,
     /// The kernel is too old.

@@ -292,7 +292,7 @@ impl SameGroup {
         ];
         match named.iter().find(|(_, time, min)| time < min || *time > LONGEST) {
             Some((name, time, min)) => invalid(format!(
-                "same_group.{name} is {}: choose {} to {}, for a group is no faster than its rank",
+                "same_group.{name} is {}: choose {} to {}, because a group cannot be faster than its rank",
                 time.0, min.0, LONGEST.0
             )),
             None => Ok(()),

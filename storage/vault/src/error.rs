@@ -189,7 +189,8 @@ pub enum VaultError {
     NotAReceipt(String),
     /// The store's header is missing.
     #[error(
-        "the store's header is missing, and this vault was in that store: it was removed, or the store is another one (is the folder mounted?)"
+        "the store's header is missing, and this vault was in that store: the header was removed, or this is \
+         another store (is the folder mounted?)"
     )]
     HeaderVanished,
     /// The receipt belongs to another vault, or to a later state.

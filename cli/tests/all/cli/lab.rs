@@ -20,7 +20,7 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
     for (line, parts) in [
         ("--trace none.trace", ["--trace none.trace: ", "No such file"]),
         ("--trace bad.trace", ["--trace bad.trace: line 2 of the trace", "write for example"]),
-        ("--trace garbage.trace", ["byte 0 is of no text", "name a trace"]),
+        ("--trace garbage.trace", ["byte 0 is not text", "name a trace"]),
         ("--trace cut.trace", ["the head of the packed trace (byte 0", "copy the trace again"]),
         (
             "--trace small.trace",

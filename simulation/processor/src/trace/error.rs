@@ -31,19 +31,19 @@ pub enum TraceError {
     },
     /// The trace is neither text nor a binary trace.
     #[error(
-        "byte {byte} is of no text, and it begins as no binary trace does: name a trace, or give its format by --trace-format: \
-         {names}"
+        "byte {byte} is not text, and the file does not begin as a binary trace: name a trace, or give its format \
+         by --trace-format: {names}"
     )]
     Binary {
-        /// The first byte that is of no text, counted from 0.
+        /// The first byte that is not text, counted from 0.
         byte: usize,
         /// The names of formats.
         names: String,
     },
     /// The trace is a text whose first line has no known format.
     #[error(
-        "line {line} of the trace: {text} begins no trace: write it as one of these formats does, or name its format by \
-         --trace-format: {names}"
+        "line {line} of the trace: {text} is not the beginning of a trace: write it as one of these formats does, or \
+         name its format by --trace-format: {names}"
     )]
     Unknown {
         /// The line, counted from 1.

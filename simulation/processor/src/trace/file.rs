@@ -206,15 +206,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for (bytes, why) in [
             (&b""[..], "it is empty"),
-            (b"\x7fELF\x02\x01", "byte 0 is of no text, and it begins as no binary trace does: name a trace"),
-            (b"12 R 0x4\0", "byte 8 is of no text"),
+            (
+                b"\x7fELF\x02\x01",
+                "byte 0 is not text, and the file does not begin as a binary trace: name a trace",
+            ),
+            (b"12 R 0x4\0", "byte 8 is not text"),
             (b"ameles trace v9\n", "a packed trace of another version than 1: record it again"),
             (b"ameles trace v1", "does not begin as a packed trace does: name one that"),
             (b"\x1f\x8b\x08\0", "what gzip packed cannot be unpacked"),
-            (b"#!/bin/sh\n", "line 1 of the trace: \"#!/bin/sh\" begins no trace: write it as"),
+            (
+                b"#!/bin/sh\n",
+                "line 1 of the trace: \"#!/bin/sh\" is not the beginning of a trace: write it as",
+            ),
             (
                 b"{\"a\": 1, \"b\": [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]}",
-                "13, 14, 1\"… begins no trace",
+                "13, 14, 1\"… is not the beginning of a trace",
             ),
             (
                 &[&b"1 R 0x40\n"[..], &[b' '; 64], b"\xff\n"].concat(),

@@ -95,7 +95,7 @@ pub(super) fn check_query(verb: &str, uri: &Uri) -> S3Result<()> {
     if (is_put || verb == "DeleteObject") && (has("partNumber") || has("uploadId")) {
         return Err(s3_error!(
             InvalidArgument,
-            "A part is named by both partNumber and uploadId, an upload by uploadId."
+            "A part is named by both partNumber and uploadId, and an upload is named by uploadId alone."
         ));
     }
     if (is_put || matches!(verb, "CreateMultipartUpload" | "UploadPart" | "UploadPartCopy"))

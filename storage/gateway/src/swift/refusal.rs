@@ -144,8 +144,8 @@ pub(super) fn unsatisfiable(bytes: u64) -> Refusal {
     let refusal = Refusal::new(
         StatusCode::RANGE_NOT_SATISFIABLE,
         format!(
-            "No range lies within the object's {bytes} bytes; or there are more than {MAX_RANGES}, or several of more \
-             than twice the object."
+            "No range lies within the object's {bytes} bytes, there are more than {MAX_RANGES} ranges, or several ranges \
+             together have more than twice the object's bytes."
         ),
     );
     match HeaderValue::try_from(format!("bytes */{bytes}")) {

@@ -204,7 +204,7 @@ fn what_several_formats_read_differently_is_refused_with_their_names() {
     assert_eq!(named(Format::DramSim3), [store(0, 0x40), load(31, 0x80)]);
     assert_eq!(named(Format::DramSim2), [store(0, 0x40), load(0, 0x80)]);
     let error = message(b"#!/bin/sh\n", None);
-    assert!(error.contains("line 1 of the trace: \"#!/bin/sh\" begins no trace"), "{error}");
+    assert!(error.contains("line 1 of the trace: \"#!/bin/sh\" is not the beginning of a trace"), "{error}");
     assert!(
         error.ends_with(
             "packed, usimm, champsim, gem5, gem5-text, dramsim3, dramsim2, ramulator-cpu, ramulator-memory, \
@@ -343,7 +343,7 @@ fn a_wrong_record_of_a_binary_trace_is_reported_with_its_number_and_byte_and_wha
         );
     }
     let error = message(&wrong_flag, None);
-    assert!(error.contains("byte 1 is of no text, and it begins as no binary trace does"), "{error}");
+    assert!(error.contains("byte 1 is not text, and the file does not begin as a binary trace"), "{error}");
 }
 
 #[test]

@@ -66,7 +66,7 @@ impl Claim {
             if !claim.date.starts_with(&claim.credential.day) {
                 return Err(s3_error!(
                     SignatureDoesNotMatch,
-                    "The day of the credential is not that of the date."
+                    "The day of the credential is not the day of the date."
                 ));
             }
         }

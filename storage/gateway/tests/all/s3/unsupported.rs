@@ -48,17 +48,17 @@ async fn a_query_that_contradicts_itself_is_refused() {
         (
             "PUT",
             "/bucket/key?partNumber=1",
-            "A part is named by both partNumber and uploadId, an upload by uploadId.",
+            "A part is named by both partNumber and uploadId, and an upload is named by uploadId alone.",
         ),
         (
             "PUT",
             "/bucket/key?uploadId=abc",
-            "A part is named by both partNumber and uploadId, an upload by uploadId.",
+            "A part is named by both partNumber and uploadId, and an upload is named by uploadId alone.",
         ),
         (
             "DELETE",
             "/bucket/key?partNumber=1",
-            "A part is named by both partNumber and uploadId, an upload by uploadId.",
+            "A part is named by both partNumber and uploadId, and an upload is named by uploadId alone.",
         ),
         ("PUT", "/bucket/key?versionId=null", "This operation does not accept a version-id."),
     ] {
