@@ -1,8 +1,8 @@
 //! `ameles restore`
 
 use crate::commands::vault_flags::VaultFlags;
-use crate::config::{Config, Settings};
 use crate::config::size::Size;
+use crate::config::{Config, Settings};
 use crate::report::status_file::Report;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::{print_error, print_line};
@@ -137,10 +137,11 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
 
 /// The sentence about what a restore will move.
 fn announcement(plan: &RestorePlan) -> String {
-    let RestorePlan { buckets_read, bytes_read, buckets_written, accesses, bytes_written, is_least, .. } = *plan;
-    let written = match buckets_written {
-        0 => format!("{accesses} accesses write {}", Size(bytes_written)),
-        _ => format!("it writes {buckets_written} buckets, {}", Size(bytes_written)),
+    let RestorePlan { buckets_read, bytes_read, buckets_written, accesses, bytes_written, is_least, .. } =
+        *plan;
+    let written = match accesses {
+        0 => format!("it writes {buckets_written} buckets, {}", Size(bytes_written)),
+        _ => format!("{accesses} accesses write {}", Size(bytes_written)),
     };
     let least = if is_least { ", and more if the journal in the store has more" } else { "" };
     let time = plan.estimate().map_or(String::new(), |time| {

@@ -40,8 +40,10 @@ pub(super) async fn rebuild_tree<U: VaultStore, L: Untrusted>(
     progress: &dyn Fn(&'static str, u64, u64),
 ) -> Result<(), VaultError> {
     let random = ChaCha20Rng::from_seed(setup.entropy.seed());
-    let mut filling = RingFilling::redraw(redraw, |block| old.is_written(block), random)
-        .ok_or_else(|| VaultError::Tampered("the checkpoint in the store has more blocks than accesses".into()))?;
+    let mut filling =
+        RingFilling::redraw(redraw, |block| old.is_written(block), random).ok_or_else(|| {
+            VaultError::Tampered("the checkpoint in the store has more blocks than accesses".into())
+        })?;
     let empty = TrustedVersions::new(header.vault, header.parameters.layout().buckets());
     let (cipher, nonces) = (header.parameters.cipher()?, setup.entropy.nonces());
     let sealed = Sealed::new(&setup.store, &setup.master, cipher, nonces, empty, setup.workers.clone())?;

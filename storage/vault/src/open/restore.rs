@@ -7,8 +7,8 @@
 //! and makes as many accesses as there have been, or `capacity` if that is less. With Trivial ORAM it makes `capacity`
 //! accesses. All of these numbers are public. So the watcher sees the same for any contents of the vault.
 
-use super::create::write_initial_state;
 use super::choose_checkpoint::{choose_checkpoint, list_checkpoints};
+use super::create::write_initial_state;
 use super::header::{raw_header, raw_header_of_store, read_header};
 use super::inventory::{check_epochs, list_inventory};
 use super::local_copy::LocalCopy;

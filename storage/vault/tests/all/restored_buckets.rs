@@ -7,13 +7,16 @@ use crate::simulation::killable::KillableFuture;
 use crate::support::fragile_disk::{Crash, FragileDisk};
 use crate::support::rng::TestRng;
 use crate::support::stepped::stepped;
-use crate::support::{every_scheme, faults_of, frequent_evictions, memory_disk, new_vault, restore_options, setup};
-use ameles_core::schemes::ring::RingParameters;
+use crate::support::{
+    every_scheme, faults_of, frequent_evictions, memory_disk, new_vault, restore_options, setup,
+};
+use ameles_core::schemes::ring::{RingBucket, RingParameters};
 use ameles_core::tree::eviction_schedule::reverse_lexicographic;
-use ameles_core::types::{BlockId, Bucket};
+use ameles_core::types::{BlockId, Bucket, Level};
 use ameles_store::{Recorder, Request, Trace, VersionedMemory};
 use ameles_vault::{
-    JournalPlace, Restore, RestorePlan, SchemeParameters, TrustedDisk, Vault, VaultHeader, VaultParameters, restore,
+    JournalPlace, Restore, RestorePlan, SchemeParameters, TrustedDisk, Vault, VaultHeader, VaultParameters,
+    restore,
 };
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -23,8 +26,15 @@ use std::rc::Rc;
 fn large() -> VaultParameters {
     let small = frequent_evictions();
     let SchemeParameters::Ring(ring) = small.scheme else { unreachable!("it is planned for Ring ORAM") };
-    let planned = RingParameters::for_rate(1024, 32, 600, 4, 4).expect("it fits");
-    assert!(planned.leaf_level > planned.top && ring.block_bytes == 32, "{planned:?}");
+    let planned = RingParameters {
+        capacity: 1024,
+        leaf_level: Level(6),
+        top: Level(3),
+        leaf: RingBucket { blocks: 30, slots: 30 },
+        stash_bound: 200,
+        ..ring
+    };
+    assert_eq!(planned.validate(), Ok(()));
     VaultParameters { scheme: SchemeParameters::Ring(planned), ..small }
 }
 
@@ -80,9 +90,8 @@ async fn a_restore_moves_the_buckets_that_the_evictions_so_far_have_written_and_
         let evictions = accesses / u64::from(ring.eviction_rate);
         let tree = ring.geometry();
         let leaves = (0..evictions).map(|turn| reverse_lexicographic(turn, tree.leaf_level()));
-        let exists: BTreeSet<Bucket> = leaves
-            .flat_map(|leaf| tree.path(leaf).map(|(_, bucket)| bucket).collect::<Vec<_>>())
-            .collect();
+        let exists: BTreeSet<Bucket> =
+            leaves.flat_map(|leaf| tree.path(leaf).map(|(_, bucket)| bucket).collect::<Vec<_>>()).collect();
         let recorder = Recorder::new(store.clone());
         let (disk, trace) = (memory_disk(), recorder.trace());
         let planned: Rc<Cell<RestorePlan>> = Rc::default();
@@ -94,7 +103,8 @@ async fn a_restore_moves_the_buckets_that_the_evictions_so_far_have_written_and_
         let in_order: Vec<Bucket> = exists.into_iter().collect();
         assert_eq!(read, in_order, "{accesses} accesses");
         assert_eq!(written, in_order, "{accesses} accesses");
-        let bytes: u64 = in_order.iter().map(|bucket| header.parameters.layout().bucket_bytes(*bucket) as u64).sum();
+        let bytes: u64 =
+            in_order.iter().map(|bucket| header.parameters.layout().bucket_bytes(*bucket) as u64).sum();
         let plan = planned.get();
         assert_eq!((plan.buckets_read, plan.bytes_read), (in_order.len() as u64, bytes));
         assert_eq!((plan.buckets_written, plan.bytes_written), (in_order.len() as u64, bytes));
@@ -154,7 +164,8 @@ async fn a_restore_shows_the_same_for_any_contents_at_any_time() {
     for journal in [JournalPlace::Disk, JournalPlace::Store] {
         for accesses in [1, 5, 30, 90] {
             let parameters = || VaultParameters { journal, ..large() };
-            let (few, many) = (shown(parameters(), accesses, 1).await, shown(parameters(), accesses, 1024).await);
+            let (few, many) =
+                (shown(parameters(), accesses, 1).await, shown(parameters(), accesses, 1024).await);
             assert_eq!(few, many, "{journal:?}, {accesses} accesses");
         }
     }
@@ -224,7 +235,11 @@ async fn a_restore_that_is_run_again_fetches_what_is_missing_or_damaged() {
 
 /// Runs a restore that is killed after some waits, or loses power after some changes of its disk, and then another one
 /// with what is left on the machine. Returns whether the first one came to its end.
-async fn restore_twice(lost: (&VaultHeader, &VersionedMemory), waits: Option<u64>, changes: Option<u64>) -> bool {
+async fn restore_twice(
+    lost: (&VaultHeader, &VersionedMemory),
+    waits: Option<u64>,
+    changes: Option<u64>,
+) -> bool {
     let (header, original) = lost;
     let store = VersionedMemory::new(header.parameters.layout());
     store.restore(&original.snapshot());
@@ -236,7 +251,10 @@ async fn restore_twice(lost: (&VaultHeader, &VersionedMemory), waits: Option<u64
         restore(setup(&mounted, stepped(store.clone()), 5), options()).await
     };
     let first = KillableFuture::new(restoring, disk.clone(), waits).await;
-    let is_over = matches!(first, Some(Ok(_)));
+    let is_over = first.is_some_and(|first| first.is_ok());
+    if is_over {
+        disk.unplug();
+    }
     let how = if changes.is_some() { Crash::PowerLoss } else { Crash::Kill };
     disk.crash(how, &mut TestRng::of(waits.or(changes).unwrap_or(0)));
     // A database that was half made is made anew.
