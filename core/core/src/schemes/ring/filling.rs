@@ -94,8 +94,12 @@ impl<R: RngCore> RingFilling<R> {
     pub fn redraw(plan: &RingRedraw, mut is_mapped: impl FnMut(BlockId) -> bool, random: R) -> Option<Self> {
         let (parameters, RingProgress(end)) = (&plan.parameters, plan.progress);
         let tree = parameters.geometry();
-        let (pace, begin) = (parameters.pace(), end.accesses - plan.repeated);
-        let begun = EvictionSchedule { accesses: begin, evictions: end.emergencies, ..end };
+        // If the accesses were counted anew, whole rounds of evictions have gone before.
+        let round = u64::from(parameters.eviction_rate) << parameters.leaf_level.0;
+        let rounds = plan.repeated.saturating_sub(end.accesses).div_ceil(round);
+        let pace = parameters.pace();
+        let accesses = end.accesses + rounds * round - plan.repeated;
+        let begun = EvictionSchedule { accesses, evictions: end.emergencies, ..end };
         let mut filling = RingFilling {
             positions: Positions::new(parameters.capacity),
             metadata: BucketMetadata::new(&tree),
@@ -124,7 +128,7 @@ impl<R: RngCore> RingFilling<R> {
         if blocks.next().is_some() {
             return None;
         }
-        filling.stash = waiting.concat();
+        (filling.schedule, filling.stash) = (end, waiting.concat());
         Some(filling)
     }
 

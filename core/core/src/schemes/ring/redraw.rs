@@ -68,7 +68,7 @@ impl RingRedraw {
     /// Plans the redraw of a Ring ORAM whose buckets `exist`, and which has had this many accesses since `old`.
     ///
     /// At most one block was written in an access. But the accesses of a Ring ORAM whose buckets all exist may have been
-    /// counted anew since blocks were written.
+    /// counted anew since blocks were written: then there may be as many blocks as its capacity.
     pub fn plan(
         parameters: &RingParameters,
         old: RingProgress,
@@ -79,7 +79,7 @@ impl RingRedraw {
         let accesses = old.accesses().saturating_add(accesses_since);
         let is_complete = tree.all_buckets().all(|(_, bucket)| exists(bucket));
         let repeated = if is_complete { parameters.capacity } else { accesses.min(parameters.capacity) };
-        let progress = old.at(accesses.max(repeated), parameters);
+        let progress = old.at(accesses, parameters);
         let is_written = |(level, bucket): &(Level, Bucket)| {
             exists(*bucket) || progress.has_written(&tree, *level, *bucket)
         };
