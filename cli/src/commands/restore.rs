@@ -1,6 +1,7 @@
 //! `ameles restore`
 
 use crate::commands::vault_flags::VaultFlags;
+use crate::config::size::Size;
 use crate::config::{Config, Settings};
 use crate::report::status_file::Report;
 use crate::runtime::exit::Exit;
@@ -14,17 +15,22 @@ use ameles_seal::master_key::MasterKey;
 use ameles_seal::versions::VaultId;
 use ameles_store::{Objects, OpenError, OpenOptions, Usage};
 use ameles_vault::{
-    CheckpointFigures, Receipt, Restore, Status, TrustedDisk, VaultError, VaultHeader, VaultParameters,
-    raw_header_of_store, restore, restored,
+    CheckpointFigures, Receipt, Restore, RestorePlan, Status, TrustedDisk, VaultError, VaultHeader,
+    VaultParameters, is_unfinished, raw_header_of_store, restore, restored,
 };
 use anyhow::{Context, Result};
 use clap::Args;
+use std::cell::Cell;
+use std::fmt;
 use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
 
 #[derive(Args)]
 #[command(
-    after_help = "Writes since the last shipped checkpoint are lost, unless the vault has its journal in the store. The whole \
-vault is fetched once into a folder next to the trusted one, and rewritten with new random positions.
+    after_help = "Writes since the last shipped checkpoint are lost, unless the vault has its journal in the store. The buckets \
+that exist are fetched once into a folder next to the trusted one, and rewritten with new random positions. What will be \
+moved is printed first. A restore that was interrupted and is run again fetches only what that folder lacks.
 
 Examples:
   ameles restore --store s3://my-bucket/ameles --key-file master.key --takeover
@@ -77,35 +83,45 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
     let parameters = header.parameters;
     let layout = parameters.layout();
     let mut created = CreatedFiles::new();
+    let is_begun = Cell::new(false);
     let restoring = async {
         let disk = home.new_disk(&mut created)?;
-        remove_folder(&folder)?;
+        is_begun.set(is_unfinished(&disk)?);
+        remove_stash(&folder)?;
         let options = OpenOptions { create: true, ..OpenOptions::default() };
         let buckets = folder.join("buckets").display().to_string();
         let copy =
             Objects::open(&buckets, &options).await.map_err(local_copy_error)?.with_layout(layout.clone());
         let scratch = TrustedDisk::open(&folder.join("stash.redb"))?;
         let (store, meter, _) = home.instrumented(&objects, layout);
-        let bar = progress::steps("", 0);
+        let bar = progress::bytes("", 0);
         let stage_bar = bar.clone();
-        let progress = move |stage: &'static str, done, all| {
-            stage_bar.set_message(stage);
-            stage_bar.set_length(all);
-            stage_bar.set_position(done);
-        };
+        let progress =
+            Box::new(move |stage: &'static str, done, all| progress::update(&stage_bar, stage, done, all));
+        let (plan_bar, planned) = (bar.clone(), Rc::new(Cell::new(RestorePlan::default())));
+        let last = planned.clone();
+        let announce = Box::new(move |plan: &RestorePlan| {
+            if announcement(plan) != announcement(&last.replace(*plan)) {
+                plan_bar.suspend(|| print_error!("{}", announcement(plan)));
+            }
+        });
         let RestoreOptions { expect, takeover } = request;
-        let options = Restore { copy, scratch, expect, takeover, progress: Box::new(progress) };
-        let restored_vault = restore(home.setup(disk, store, master)?, options).await;
+        let options = Restore { copy, scratch, expect, takeover, announce, progress };
+        let restored_vault = restore(home.setup(disk.clone(), store, master)?, options).await;
         bar.finish_and_clear();
-        anyhow::Ok((restored_vault?, meter.usage()))
+        is_begun.set(is_unfinished(&disk).unwrap_or(true));
+        anyhow::Ok((restored_vault?, (meter.usage(), planned.get().accesses_after)))
     };
-    let (receipt, usage) = match restoring.await {
+    let (receipt, figures) = match restoring.await {
         Ok(restored) => restored,
         Err(error) => {
-            remove_folder(&folder)?;
-            // A restore that failed before it created a vault leaves no files behind.
-            if !home.has_vault().unwrap_or(true) {
-                created.remove_all();
+            // The next restore continues with the buckets that this one has fetched, once it has displaced the gateway.
+            // A restore that failed before leaves no files behind.
+            if !is_begun.get() {
+                remove_folder(&folder)?;
+                if !home.has_vault().unwrap_or(true) {
+                    created.remove_all();
+                }
             }
             return Err(match error.downcast_ref() {
                 Some(VaultError::LocalCopy(_)) => error.context(folder.display().to_string()),
@@ -113,10 +129,50 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
             });
         }
     };
-    print_restored(&settings, &parameters, &receipt, Some(&usage));
+    print_restored(&settings, &parameters, &receipt, Some(&figures));
     // While the folder exists, a repeated restore prints the same result.
     remove_folder(&folder)?;
     Ok(Exit::Success)
+}
+
+/// The sentence about what a restore will move.
+fn announcement(plan: &RestorePlan) -> String {
+    let RestorePlan { buckets_read, bytes_read, buckets_written, accesses, bytes_written, is_least, .. } =
+        *plan;
+    let written = match accesses {
+        0 => format!("it writes {buckets_written} buckets, {}", Size(bytes_written)),
+        _ => format!("{accesses} accesses write {}", Size(bytes_written)),
+    };
+    let least = if is_least { ", and more if the journal in the store has more" } else { "" };
+    let time = plan.estimate().map_or(String::new(), |time| {
+        format!("; about {} at the speed at which the checkpoint came", Seconds(time))
+    });
+    format!("The restore fetches {} of {buckets_read} buckets, and {written}{least}{time}.", Size(bytes_read))
+}
+
+/// A rough time.
+struct Seconds(Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_secs_f64().ceil() as u64 {
+            seconds @ 0..=119 => write!(f, "{seconds} s"),
+            seconds @ 120..=7199 => write!(f, "{} min", seconds.div_ceil(60)),
+            seconds => write!(f, "{} h", seconds.div_ceil(3600)),
+        }
+    }
+}
+
+/// Removes the stash of an interrupted restore. The buckets that it has fetched stay.
+fn remove_stash(folder: &Path) -> Result<()> {
+    let Ok(files) = std::fs::read_dir(folder) else { return Ok(()) };
+    for file in files {
+        let file = file?.path();
+        if file.is_file() {
+            std::fs::remove_file(&file).with_context(|| format!("removing {}", file.display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the error of the local copy, which is not an error of the store.
@@ -146,7 +202,7 @@ fn print_restored(
     settings: &Settings,
     parameters: &VaultParameters,
     receipt: &Receipt,
-    usage: Option<&Usage>,
+    figures: Option<&(Usage, u64)>,
 ) {
     let home = Home::new(settings);
     print_line!(
@@ -154,19 +210,17 @@ fn print_restored(
         home.serve_line()
     );
     print_line!("{receipt}");
-    if usage.is_none() && Report::load_or_warn(&settings.data).is_some() {
+    if figures.is_none() && Report::load_or_warn(&settings.data).is_some() {
         return;
     }
     let summary = summary(parameters, home.store_name(), false, None, None, &settings.serve);
-    let batch = u64::from(parameters.scheme.max_batch());
-    let blocks = parameters.scheme.capacity();
+    let none = (Usage::default(), 0);
+    let (usage, accesses) = figures.unwrap_or(&none);
     let status = Status {
         epoch: receipt.epoch,
-        // The restore wrote every block once.
-        accesses: if parameters.pad_batches { blocks.next_multiple_of(batch) } else { blocks },
+        accesses: *accesses,
         checkpoints: CheckpointFigures { receipt: Some(receipt.to_string()), ..CheckpointFigures::default() },
         ..Status::default()
     };
-    let none = Usage::default();
-    Report::now(&summary, &status, usage.unwrap_or(&none), &none, None).write_or_warn(&settings.data);
+    Report::now(&summary, &status, usage, &Usage::default(), None).write_or_warn(&settings.data);
 }

@@ -60,6 +60,7 @@ pub use open::create::draw_header;
 pub use open::header::{raw_header, raw_header_of_store, read_header};
 pub use open::restore::{Restore, restore, restored};
 pub use open::restore_notes::is_unfinished;
+pub use open::restore_plan::RestorePlan;
 pub use open::setup::Setup;
 pub use session::check::{Progress, Report};
 pub use session::pace::{Pace, PaceFigures};

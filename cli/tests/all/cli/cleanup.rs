@@ -128,6 +128,9 @@ fn a_restore_without_a_receipt_warns_once() {
         "{}",
         restored.stderr
     );
+    // No eviction has written a bucket yet.
+    let announced = restored.stderr.matches("The restore fetches 0 B of 0 buckets, and it writes").count();
+    assert_eq!(announced, 1, "{}", restored.stderr);
 }
 
 #[test]

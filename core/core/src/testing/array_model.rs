@@ -35,6 +35,11 @@ impl ArrayModel {
         (0..self.block_bytes).map(|at| seed.wrapping_add((at as u8).wrapping_mul(31))).collect()
     }
 
+    /// The bytes of a block.
+    pub fn contents(&self, block: BlockId) -> Vec<u8> {
+        self.blocks[block.0 as usize].clone()
+    }
+
     /// Applies a batch to the array now, and returns the batch to run on the ORAM at any time. Accesses take effect in
     /// the order in which they begin.
     pub fn prepare(&mut self, operations: &[Operation]) -> Prepared {

@@ -145,6 +145,17 @@ impl SchemeParameters {
         }
     }
 
+    /// The number of accesses by which a restore writes the blocks of a vault that has had this many accesses. Path ORAM
+    /// knows which blocks were written, and each of them was written in another access. Trivial ORAM does not know it.
+    /// Ring ORAM needs no accesses.
+    pub(crate) fn accesses_of_restore(&self, accesses: u64) -> u64 {
+        match self {
+            SchemeParameters::Ring(_) => 0,
+            SchemeParameters::Path(path) => accesses.min(path.capacity),
+            SchemeParameters::Trivial(trivial) => trivial.capacity,
+        }
+    }
+
     /// The plaintext layout that the scheme needs.
     pub fn layout(&self) -> Layout {
         match self {

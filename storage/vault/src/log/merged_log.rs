@@ -16,6 +16,8 @@ use std::collections::{BTreeMap, HashMap};
 pub(crate) struct MergedLog {
     writes: HashMap<BlockId, Bytes>,
     rows: BTreeMap<Bytes, Option<Bytes>>,
+    /// The number of accesses, dummies included.
+    accesses: u64,
     epoch: u32,
     /// The first objects of an opening, until all of them were taken.
     opening: Vec<Entry>,
@@ -56,7 +58,13 @@ impl MergedLog {
         }
     }
 
+    /// The number of accesses in the journal, dummies included. The last batch of an opening may count twice. Public.
+    pub(crate) fn accesses(&self) -> u64 {
+        self.accesses
+    }
+
     fn apply(&mut self, entry: Entry) -> Option<()> {
+        self.accesses += entry.calls.len() as u64;
         for call in entry.calls {
             if let Call::Write(block, payload) = call {
                 self.writes.insert(block, payload);

@@ -12,12 +12,14 @@
 //! | `inventory` | the versions that the store holds and must hold |
 //! | `recovery` | the steps of an opening, up to a complete start |
 //! | `restore`, `previous_vault`, `rebuild_tree`, `restore_notes` | the restore of a lost machine, from the store and the key |
+//! | `choose_checkpoint`, `restore_plan` | the checkpoint that a restore continues from, and what it will move |
 //! | `shipped_checkpoint` | a checkpoint in the store |
 //! | `in_flight` | the number of buckets that a restore fetches or writes in parallel |
-//! | `local_copy` | the errors of a restore's local copy |
+//! | `local_copy` | a restore's local copy of the buckets |
 //! | `restored_stash` | the stash of a restore, with its payloads on a disk |
 //! | `service` | an opened vault on a thread of its own |
 
+mod choose_checkpoint;
 pub(crate) mod create;
 pub(crate) mod fence;
 pub(crate) mod header;
@@ -33,6 +35,7 @@ mod recovery;
 mod replay;
 pub(crate) mod restore;
 pub(crate) mod restore_notes;
+pub(crate) mod restore_plan;
 mod restored_stash;
 mod service;
 pub(crate) mod setup;

@@ -13,6 +13,7 @@ use crate::error::VaultError;
 use crate::session::check::check;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::seal_context::SealContext;
+use ameles_core::schemes::ring::{RingParameters, RingProgress, RingRedraw};
 use ameles_core::snapshot::incremental::BlockPlace;
 use ameles_core::store::Untrusted;
 use ameles_core::tree::block_header::{self, HEADER_BYTES};
@@ -38,6 +39,8 @@ pub(super) struct PreviousVault<'a, L> {
     since: u64,
     /// Later payloads of blocks, from the journal in the store.
     later: HashMap<BlockId, Bytes>,
+    /// Slots of the copy, one of each bucket, which are read where there is no block to be read.
+    padding: Vec<Slot>,
 }
 
 impl<'a, L: Untrusted> PreviousVault<'a, L> {
@@ -56,12 +59,13 @@ impl<'a, L: Untrusted> PreviousVault<'a, L> {
             .resume(deferred_store.clone(), &mut SealContext { header, master, entropy: &mut *entropy })?;
         let ((scheme, payload_reader), stash) = resumed.ok_or_else(damaged)?;
         let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces());
+        let padding = versions.live().map(|live| Slot { bucket: live.bucket, index: 0 }).collect();
         let sealed = Sealed::new(copy, ring, cipher, nonces, versions, SealThreads::single())?;
         sealed.begin_epoch(entropy.salt())?;
         let mut engine = Engine::new(Rc::new(sealed), scheme, (deferred_store, payload_reader), accesses);
         engine.go_live();
         let (header, master, entropy) = (header.clone(), master.clone(), entropy.split());
-        Ok(PreviousVault { engine, header, master, entropy, stash, since: 0, later: HashMap::new() })
+        Ok(PreviousVault { engine, header, master, entropy, stash, since: 0, later: HashMap::new(), padding })
     }
 
     /// Sets later payloads, which override those of the vault.
@@ -118,9 +122,20 @@ impl<'a, L: Untrusted> PreviousVault<'a, L> {
 }
 
 impl<L: Untrusted> PreviousVault<'_, L> {
-    /// Returns whether a block was ever written.
+    /// Returns whether a block may have been written. It certainly was not if the scheme knows that it is nowhere.
     pub(super) fn is_written(&self, block: BlockId) -> bool {
-        self.later.contains_key(&block) || self.place_of(block) != BlockPlace::Nowhere
+        self.later.contains_key(&block) || self.scheme().locate(block) != Some(BlockPlace::Nowhere)
+    }
+
+    /// Plans the redraw of a Ring ORAM that has had this many accesses since the checkpoint.
+    ///
+    /// # Errors
+    /// [`VaultError::Tampered`].
+    pub(super) fn plan_redraw(&self, ring: &RingParameters, since: u64) -> Result<RingRedraw, VaultError> {
+        let contradicts = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
+        let progress = RingProgress::of_rest(&self.scheme().rest()).ok_or_else(contradicts)?;
+        let exists = |bucket| !self.sealed().version(bucket).is_never();
+        Ok(RingRedraw::plan(ring, progress, since, exists))
     }
 
     /// The place of a block in the previous state.
@@ -128,19 +143,20 @@ impl<L: Untrusted> PreviousVault<'_, L> {
         self.scheme().locate(block).unwrap_or(BlockPlace::Nowhere)
     }
 
-    /// The payloads of written blocks: from the stash, or in one read of the local copy.
+    /// The payloads of written blocks: from the stash, or in one read of the local copy. At least `at_least` slots of the
+    /// copy are read, so that the time does not show how many blocks there are.
     pub(super) async fn payloads(
         &self,
         blocks: impl Iterator<Item = BlockId>,
+        at_least: usize,
     ) -> Result<Vec<Vec<u8>>, VaultError> {
         let blocks: Vec<(BlockId, BlockPlace)> = blocks.map(|block| (block, self.place_of(block))).collect();
-        let slots: Vec<Slot> = blocks
-            .iter()
-            .filter_map(|(_, place)| match place {
-                BlockPlace::Slot(slot) => Some(*slot),
-                BlockPlace::Stash | BlockPlace::Nowhere => None,
-            })
-            .collect();
+        let in_copy = blocks.iter().filter_map(|(_, place)| match place {
+            BlockPlace::Slot(slot) => Some(*slot),
+            BlockPlace::Stash | BlockPlace::Nowhere => None,
+        });
+        let mut slots: Vec<Slot> = in_copy.collect();
+        slots.extend(self.padding.iter().cycle().take(at_least.saturating_sub(slots.len())));
         let sealed = self.sealed();
         let places: Vec<VersionedSlot> = sealed.resolve(&slots);
         let mut bytes = vec![0; slots.iter().map(|slot| sealed.layout().slot_bytes(*slot)).sum()];

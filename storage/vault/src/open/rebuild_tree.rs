@@ -1,5 +1,8 @@
-//! The second half of a restore for Ring ORAM. It writes a full tree to the store, every bucket once, in the order of
+//! The second half of a restore for Ring ORAM. It writes the buckets that exist to the store, each once, in the order of
 //! their numbers. Positions are drawn again, and the blocks come from the local copy of the previous tree.
+//!
+//! The times between requests do not show how many blocks there are: for each bucket, as many slots of the copy are read
+//! as it has room for, and as many places of the stash are read and written as there may be blocks in it.
 
 use super::in_flight::buckets_in_flight;
 use super::previous_vault::PreviousVault;
@@ -13,8 +16,9 @@ use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWriter, Truste
 use crate::trusted::header::VaultHeader;
 use crate::trusted::reseal::blocks_at_once;
 use crate::trusted::seal_context::SealContext;
+use crate::trusted::shipped_state::ShippedPoint;
 use crate::trusted::summary::CheckpointHead;
-use ameles_core::schemes::ring::{FilledRing, RingFilling, RingParameters};
+use ameles_core::schemes::ring::{FilledRing, RingFilling, RingRedraw};
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_core::tree::block_header::{self, HEADER_BYTES};
 use ameles_core::types::{BlockId, Bucket, Leaf, Level, Slot};
@@ -26,35 +30,40 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::rc::Rc;
 
-/// Writes the previous blocks into a full tree under this epoch, and writes its state to the trusted disk as checkpoint
-/// `number`.
+/// Writes the previous blocks into the buckets of a redraw under this epoch, and writes its state to the trusted disk as
+/// the checkpoint at `point`.
 pub(super) async fn rebuild_tree<U: VaultStore, L: Untrusted>(
     setup: &mut Setup<U>,
-    (header, ring): (&VaultHeader, &RingParameters),
-    old: &PreviousVault<'_, L>,
-    (number, base): (u64, Epoch),
+    header: &VaultHeader,
+    (old, redraw): (&PreviousVault<'_, L>, &RingRedraw),
+    (point, base): (ShippedPoint, Epoch),
     progress: &dyn Fn(&'static str, u64, u64),
 ) -> Result<(), VaultError> {
     let random = ChaCha20Rng::from_seed(setup.entropy.seed());
-    let mut filling = RingFilling::draw(ring, |block| old.is_written(block), random);
+    let mut filling =
+        RingFilling::redraw(redraw, |block| old.is_written(block), random).ok_or_else(|| {
+            VaultError::Tampered("the checkpoint in the store has more blocks than accesses".into())
+        })?;
     let empty = TrustedVersions::new(header.vault, header.parameters.layout().buckets());
     let (cipher, nonces) = (header.parameters.cipher()?, setup.entropy.nonces());
     let sealed = Sealed::new(&setup.store, &setup.master, cipher, nonces, empty, setup.workers.clone())?;
     sealed.begin_epoch_numbered(base)?;
 
-    let buckets = filling.buckets();
-    let (mut done, all) = (0, header.parameters.layout().buckets());
+    let layout = setup.store.layout();
+    let bytes = |bucket: Bucket| layout.bucket_bytes(bucket) as u64;
+    let (mut done, all) = (0, redraw.buckets().iter().map(|(_, bucket)| bytes(*bucket)).sum());
     // Versions are assigned in the order of the buckets. Some writes overlap.
+    let buckets = redraw.buckets().iter().copied();
     let placed: Vec<_> =
         buckets.map(|(level, bucket)| (level, bucket, filling.place(level, bucket))).collect();
     let state = filling.finish();
     let writing = |(level, bucket, placed): (Level, Bucket, Vec<(Slot, BlockId, Leaf)>)| {
         let assigned = sealed.assign(&[bucket]);
-        let (sealed, tree) = (&sealed, ring.geometry());
+        let (sealed, shape) = (&sealed, redraw.parameters().geometry().shape(level));
         async move {
             let versions: Vec<BucketVersion> = assigned?.iter().map(|step| step.bucket_version()).collect();
-            let shape = tree.shape(level);
-            let payloads = old.payloads(placed.iter().map(|(_, block, _)| *block)).await?;
+            let blocks = placed.iter().map(|(_, block, _)| *block);
+            let payloads = old.payloads(blocks, shape.blocks as usize).await?;
             let mut plain = vec![0; (shape.slots * shape.slot_bytes) as usize];
             for ((slot, block, leaf), payload) in placed.into_iter().zip(payloads) {
                 let into =
@@ -62,36 +71,40 @@ pub(super) async fn rebuild_tree<U: VaultStore, L: Untrusted>(
                 block_header::write(into, block, leaf);
                 into[HEADER_BYTES..].copy_from_slice(&payload);
             }
-            sealed.write_assigned(&versions, &plain).await.map_err(VaultError::from)
+            sealed.write_assigned(&versions, &plain).await?;
+            Ok::<_, VaultError>(bytes(bucket))
         }
     };
-    let mut writes =
-        stream::iter(placed.into_iter().map(writing)).buffered(buckets_in_flight(setup.store.layout()));
-    while writes.try_next().await?.is_some() {
-        done += 1;
+    let mut writes = stream::iter(placed.into_iter().map(writing)).buffered(buckets_in_flight(layout));
+    while let Some(written) = writes.try_next().await? {
+        done += written;
         progress("rewriting", done, all);
     }
     drop(writes);
 
     let versions = sealed.snapshot();
     drop(sealed);
-    write_filled_state(setup, header, old, (number, state), &versions).await
+    write_filled_state(setup, header, (old, redraw), (point, state), &versions).await
 }
 
 /// Writes the state of the filled tree to the trusted disk.
 async fn write_filled_state<U: VaultStore, L: Untrusted>(
     setup: &mut Setup<U>,
     header: &VaultHeader,
-    old: &PreviousVault<'_, L>,
-    (number, state): (u64, FilledRing),
+    (old, redraw): (&PreviousVault<'_, L>, &RingRedraw),
+    (point, state): (ShippedPoint, FilledRing),
     versions: &TrustedVersions,
 ) -> Result<(), VaultError> {
     let mut seal = SealContext { header, master: &setup.master, entropy: &mut setup.entropy };
     let mut stash = RestoredStash::on(&setup.disk);
-    for blocks in state.stash.chunks(blocks_at_once(header.parameters.block())) {
-        let payloads = old.payloads(blocks.iter().copied()).await?;
+    let (some, stashed) = (blocks_at_once(header.parameters.block()), &state.stash[..]);
+    let room = redraw.max_blocks().min(redraw.parameters().max_stash_blocks()) as usize;
+    for first in (0..room.max(stashed.len())).step_by(some) {
+        let blocks = &stashed[first.min(stashed.len())..(first + some).min(stashed.len())];
+        let at_least = some.min(room.saturating_sub(first));
+        let payloads = old.payloads(blocks.iter().copied(), at_least).await?;
         let payloads = blocks.iter().copied().zip(payloads).collect();
-        stash.append(&payloads, (blocks, blocks.len()), &mut seal)?;
+        stash.append(&payloads, (blocks, at_least), &mut seal)?;
     }
     let seed = seal.entropy.seed();
     let written = PersistedScheme { tables: state.tables, rest: state.rest };
@@ -99,7 +112,8 @@ async fn write_filled_state<U: VaultStore, L: Untrusted>(
     let resumed = stash.resume(written, with, &mut seal)?;
     let (scheme, _keeper) =
         resumed.ok_or_else(|| VaultError::Damaged("a tree that was filled contradicts itself".into()))?;
-    let head = CheckpointHead { number, sequence: 0, accesses: 0, seed };
+    let ShippedPoint { number, accesses, .. } = point;
+    let head = CheckpointHead { number, sequence: 0, accesses, seed };
     let info = CheckpointInfo { head, since: 0, rewritten: Vec::new(), garbage: &[] };
     let mut writer = CheckpointWriter::with_payloads(stash.into_directory());
     let change = writer.build_checkpoint(&TrustedState { scheme: &*scheme, versions }, info, seal)?;

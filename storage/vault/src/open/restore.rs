@@ -2,19 +2,21 @@
 //!
 //! Positions that were in use when the machine was lost may have been read since the last shipped checkpoint. So the
 //! restore reads nothing by position. It fetches the buckets of the checkpoint in the order of their numbers into a
-//! local copy, takes the blocks from there, and draws every position again. With Ring ORAM it writes a full tree, every
-//! bucket once in the order of their numbers. With the other schemes it writes each block into an empty vault by an
-//! access. The watcher sees one scan, and then another scan or `capacity` accesses, for any contents of the vault.
+//! local copy, takes the blocks from there, and draws every position again. With Ring ORAM it writes the buckets that
+//! exist, each once in the order of their numbers. With Path ORAM it writes each block into an empty vault by an access,
+//! and makes as many accesses as there have been, or `capacity` if that is less. With Trivial ORAM it makes `capacity`
+//! accesses. All of these numbers are public. So the watcher sees the same for any contents of the vault.
 
+use super::choose_checkpoint::{choose_checkpoint, list_checkpoints};
 use super::create::write_initial_state;
 use super::header::{raw_header, raw_header_of_store, read_header};
-use super::in_flight::buckets_in_flight;
 use super::inventory::{check_epochs, list_inventory};
-use super::local_copy::local_copy_error;
+use super::local_copy::LocalCopy;
 use super::previous_vault::PreviousVault;
 use super::rebuild_tree::rebuild_tree;
+use super::restore_plan::{RestorePlan, plan_restore};
 use super::setup::Setup;
-use super::shipped_checkpoint::{FoundCheckpoint, empty_checkpoint, fetch_checkpoint};
+use super::shipped_checkpoint::{FoundCheckpoint, empty_checkpoint};
 use super::{recovery, restore_notes};
 use crate::any_store::AnyStore;
 use crate::claims::Claims;
@@ -27,15 +29,16 @@ use crate::lease::LEASE;
 use crate::log::merged_log::MergedLog;
 use crate::log::objects::LogObjects;
 use crate::store::{HEADER, SHIPPED_NOTE, VaultStore};
-use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint, parse_blob_name};
+use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::{JournalPlace, VaultHeader};
 use crate::trusted::position::Position;
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::rows::Rows;
+use crate::trusted::shipped_state::ShippedPoint;
 use crate::vault::Vault;
-use ameles_core::store::{BucketVersion, Place, Untrusted};
-use ameles_core::types::{BlockId, Slot};
+use ameles_core::store::Untrusted;
+use ameles_core::types::BlockId;
 use ameles_seal::epoch::Epoch;
 use ameles_seal::key_ring::KeyRing;
 use ameles_seal::master_key::MasterKey;
@@ -43,19 +46,13 @@ use ameles_seal::parallel::SealThreads;
 use ameles_seal::sealed::Sealed;
 use ameles_seal::versions::TrustedVersions;
 use futures::future::LocalBoxFuture;
-use futures::stream::{self, StreamExt, TryStreamExt};
 use std::sync::Arc;
 use tokio::time::{Instant, sleep_until};
 
-/// The explanation of a newest checkpoint that does not open, and the advice.
-const DAMAGED_CHECKPOINT: &str = "the checkpoint was planted, or it is the newest and was damaged; with --expect RECEIPT an \
-    older one that the receipt covers is restored";
-/// The advice if a receipt was given and no other checkpoint matches it.
-const NONE_OTHER: &str = "no other checkpoint in the store is the receipt's, or came after it";
-
 /// The options of a restore.
 pub struct Restore<L> {
-    /// A local, empty store with the vault's layout, for the copy of the buckets. To be deleted afterwards.
+    /// A local store with the vault's layout, for the copy of the buckets: empty, or as an interrupted restore left it.
+    /// To be deleted afterwards.
     pub copy: L,
     /// A disk for the shipped stash, which is sealed there. To be deleted afterwards.
     pub scratch: TrustedDisk,
@@ -63,7 +60,10 @@ pub struct Restore<L> {
     pub expect: Option<Receipt>,
     /// True if a gateway that has the vault open may be displaced.
     pub takeover: bool,
-    /// A function that gets the stage, the amount done, and the whole amount.
+    /// A function that gets what will be moved: before anybody is displaced, and again before the first bucket is
+    /// fetched.
+    pub announce: Box<dyn Fn(&RestorePlan)>,
+    /// A function that gets the stage, the bytes done, and all bytes.
     pub progress: Box<dyn Fn(&'static str, u64, u64)>,
 }
 
@@ -79,9 +79,10 @@ pub async fn restore<U: VaultStore, L: VaultStore>(
     setup: Setup<U>,
     options: Restore<L>,
 ) -> Result<Receipt, VaultError> {
-    let Restore { copy, scratch, expect, takeover, progress } = options;
+    let Restore { copy, scratch, expect, takeover, announce, progress } = options;
     let copy = AnyStore::new(copy);
-    restore_boxed(setup.erase_store(), Restore { copy, scratch, expect, takeover, progress }).await
+    let options = Restore { copy, scratch, expect, takeover, announce, progress };
+    restore_boxed(setup.erase_store(), options).await
 }
 
 /// Restores a vault. The future is boxed, so that the crates that poll it need not compile it.
@@ -109,6 +110,8 @@ async fn restore_unboxed(
         }
         chosen => chosen?,
     };
+    let copy = LocalCopy::open(&options.copy, &chosen.1.versions).await?;
+    (options.announce)(&plan_restore(&header, &chosen.1, 0, copy.missing_bytes(&chosen.1.versions)));
 
     let (next, serves_from) = claim_epoch(&mut setup, keyed_header, &chosen.1, options.takeover).await?;
     let rewritten = fetch_and_rewrite(&mut setup, (&encoded, keyed_header), &options, chosen, next).await;
@@ -127,8 +130,8 @@ async fn restore_unboxed(
     let (vault, running) = Vault::with_session(recovery::open_during_restore(setup).await?, Arc::default());
     // This future owns the vault, so the session ends with it, whether or not it succeeds.
     let rewriting = async move {
-        if let Some(old) = previous {
-            rewrite(&vault, old, progress).await?;
+        if let Some((old, accesses)) = previous {
+            rewrite(&vault, old, accesses, progress).await?;
         }
         // The first checkpoint that is shipped. From now on the previous buckets are orphans.
         let restored = vault.checkpoint().await?;
@@ -150,18 +153,18 @@ fn is_local_error(error: &VaultError) -> bool {
 }
 
 /// Fetches the newest state and writes it to the trusted disk, under the claimed epoch. Returns the previous vault if
-/// its blocks must still be written.
-async fn fetch_and_rewrite<'a, U: VaultStore, L: Untrusted + 'static>(
+/// its blocks must still be written, and the number of accesses that write them.
+async fn fetch_and_rewrite<'a, U: VaultStore, L: VaultStore>(
     setup: &mut Setup<U>,
     (encoded, keyed_header): (&[u8], (&VaultHeader, &KeyRing)),
     options: &'a Restore<L>,
     chosen: (Receipt, FoundCheckpoint),
     next: u32,
-) -> Result<Option<PreviousVault<'a, L>>, VaultError> {
+) -> Result<Option<(PreviousVault<'a, L>, u64)>, VaultError> {
     let (header, _) = keyed_header;
     let (receipt, shipped, mut logged) = fetch_newest(setup, keyed_header, options, chosen, next).await?;
     let FoundCheckpoint { point, scheme, versions, rows, history, .. } = shipped;
-    let accesses = point.accesses;
+    let (accesses, since) = (point.accesses, logged.accesses());
     let mut old =
         PreviousVault::open(&options.copy, keyed_header, scheme, versions, accesses, &mut setup.entropy)?;
     old.verify().await?;
@@ -172,14 +175,16 @@ async fn fetch_and_rewrite<'a, U: VaultStore, L: Untrusted + 'static>(
     let number = point.number.max(1);
     let base = Epoch { number: next, salt: setup.entropy.salt() };
     let previous = if let SchemeParameters::Ring(ring) = &header.parameters.scheme {
-        rebuild_tree(setup, (header, ring), &old, (number, base), &*options.progress).await?;
+        let redraw = old.plan_redraw(ring, since)?;
+        let point = ShippedPoint { number, epoch: next, accesses: accesses.saturating_add(since) };
+        rebuild_tree(setup, header, (&old, &redraw), (point, base), &*options.progress).await?;
         setup.disk.set_meta(HEADER, encoded)?;
         drop(old);
         None
     } else {
         let fresh = versions_after(&setup.store, header, &setup.master, base)?;
         write_initial_state(setup, header, encoded, number, fresh)?;
-        Some(old)
+        Some((old, header.parameters.scheme.accesses_of_restore(accesses.saturating_add(since))))
     };
     restore_rows(setup, header, rows)?;
     record_receipt(&setup.disk, &receipt, history)?;
@@ -265,135 +270,40 @@ async fn holds_all_in_log<U: VaultStore, L>(
     Ok(objects.list().await?.first() == Some(&Position::first_of(1)))
 }
 
-/// Writes every block of the previous vault into the new one, in full batches of accesses.
+/// Writes every block of the previous vault into the new one, in full batches of accesses. The accesses without a block
+/// are dummies. Each access reads a block of the local copy.
 async fn rewrite<L: Untrusted>(
     vault: &Vault,
     mut old: PreviousVault<'_, L>,
+    accesses: u64,
     progress: &dyn Fn(&'static str, u64, u64),
 ) -> Result<(), VaultError> {
-    let (capacity, batch) = (vault.capacity(), vault.max_batch() as u64);
-    for first in (0..capacity).step_by(batch as usize) {
-        let blocks: Vec<BlockId> = (first..capacity.min(first + batch)).map(BlockId).collect();
+    let written: Vec<BlockId> =
+        (0..vault.capacity()).map(BlockId).filter(|block| old.is_written(*block)).collect();
+    if written.len() as u64 > accesses {
+        return Err(VaultError::Tampered("the checkpoint in the store has more blocks than accesses".into()));
+    }
+    let (batch, bytes) = (vault.max_batch() as u64, vault.block_bytes() as u64);
+    for first in (0..accesses).step_by(batch as usize) {
+        let end = accesses.min(first + batch);
+        let places: Vec<Option<BlockId>> =
+            (first..end).map(|nth| written.get(nth as usize).copied()).collect();
+        let blocks: Vec<BlockId> = places.iter().map(|block| block.unwrap_or(BlockId(0))).collect();
         let payloads = old.read(&blocks).await?;
-        let writes = blocks.into_iter().zip(payloads).map(|(at, payload)| Call::Write(at, payload));
-        vault.access(writes.collect()).await?;
-        progress("rewriting", capacity.min(first + batch), capacity);
+        let call = |(block, payload): (Option<BlockId>, _)| match block {
+            Some(block) => Call::Write(block, payload),
+            None => Call::Dummy,
+        };
+        vault.access(places.into_iter().zip(payloads).map(call).collect()).await?;
+        progress("rewriting", end * bytes, accesses * bytes);
     }
     Ok(())
-}
-
-/// Chooses the newest checkpoint in the store. Its stash goes to the scratch disk, and overwrites that of an earlier
-/// choice. An object that has the name of a newer checkpoint and does not open was planted, or is a damaged checkpoint.
-/// It is skipped only if a receipt proves that nothing is missing.
-async fn choose_checkpoint<U: VaultStore>(
-    setup: &mut Setup<U>,
-    keyed_header: (&VaultHeader, &KeyRing),
-    wanted: (&TrustedDisk, Option<&Receipt>),
-) -> Result<(Receipt, FoundCheckpoint), VaultError> {
-    let mut orders = list_checkpoints(&setup.store).await?;
-    loop {
-        match choose_from(&orders, setup, keyed_header, wanted).await {
-            Err(error) if error.is_tampering() => {
-                // A gateway that still serves may have shipped a newer checkpoint meanwhile, and removed those that
-                // were listed.
-                let now = list_checkpoints(&setup.store).await?;
-                if now.last() <= orders.last() {
-                    return Err(error);
-                }
-                orders = now;
-            }
-            chosen => return chosen,
-        }
-    }
-}
-
-/// The epochs and numbers of the checkpoints in the store, in order.
-async fn list_checkpoints<U: VaultStore>(store: &U) -> Result<Vec<(u32, u64)>, VaultError> {
-    let names = store.list("checkpoint/").await?;
-    let mut orders: Vec<(u32, u64)> = names.iter().filter_map(|blob| parse_blob_name(&blob.name)).collect();
-    orders.sort_unstable();
-    Ok(orders)
-}
-
-/// Chooses the newest of these checkpoints.
-async fn choose_from<U: VaultStore>(
-    orders: &[(u32, u64)],
-    setup: &mut Setup<U>,
-    (header, ring): (&VaultHeader, &KeyRing),
-    (scratch, expect): (&TrustedDisk, Option<&Receipt>),
-) -> Result<(Receipt, FoundCheckpoint), VaultError> {
-    let mut refused = None;
-    for (epoch, number) in orders.iter().copied().rev() {
-        let from = (&setup.store, scratch);
-        let fetched = fetch_checkpoint(from, (header, ring), (epoch, number), &mut setup.entropy).await;
-        let chosen = match fetched {
-            Ok((receipt, shipped)) => {
-                verify_receipt(header, &receipt, &shipped, expect).map(|()| (receipt, shipped))
-            }
-            Err(error) => Err(error),
-        };
-        match chosen {
-            Ok(chosen) => return Ok(chosen),
-            Err(VaultError::Tampered(why)) if expect.is_some() => {
-                tracing::warn!(%why, "skipped this checkpoint: the receipt may be for an older one");
-                refused.get_or_insert_with(|| VaultError::Tampered(why.followed_by(NONE_OTHER)));
-            }
-            Err(VaultError::Tampered(why)) => {
-                return Err(VaultError::Tampered(why.followed_by(DAMAGED_CHECKPOINT)));
-            }
-            Err(error) => return Err(refused.unwrap_or(error)),
-        }
-    }
-    Err(refused.unwrap_or_else(|| match expect {
-        Some(expect) if expect.checkpoint > 0 => VaultError::Receipt(format!(
-            "it is of checkpoint {} of epoch {}, and the store holds none: they were removed, or this is not the vault's store",
-            expect.checkpoint, expect.epoch
-        )),
-        _ => VaultError::NoCheckpoint,
-    }))
-}
-
-/// Verifies that the restored state is the receipt's state or a later one.
-fn verify_receipt(
-    header: &VaultHeader,
-    found: &Receipt,
-    shipped: &FoundCheckpoint,
-    expect: Option<&Receipt>,
-) -> Result<(), VaultError> {
-    // Without a receipt, an older consistent state cannot be distinguished from the newest one.
-    let Some(expect) = expect else { return Ok(()) };
-    if expect.vault != header.vault {
-        return Err(VaultError::Receipt("it belongs to another vault".into()));
-    }
-    // A holder of an earlier key can make checkpoints of its epochs. None of them follows a receipt of a later epoch.
-    if found.epoch < expect.epoch {
-        return Err(VaultError::Receipt(format!(
-            "the newest checkpoint in the store is of epoch {} and the receipt of epoch {}: the store was rolled back",
-            found.epoch, expect.epoch
-        )));
-    }
-    let is_found = expect.checkpoint == found.checkpoint && expect.digest == found.digest;
-    if is_found || shipped.history.contains(&(expect.checkpoint, expect.digest)) {
-        return Ok(());
-    }
-    if expect.checkpoint == found.checkpoint {
-        return Err(VaultError::Receipt(format!(
-            "checkpoint {} in the store is another than the receipt's of the same number: the store was rolled back \
-             or the receipt is mistyped",
-            found.checkpoint
-        )));
-    }
-    Err(VaultError::Receipt(format!(
-        "the newest checkpoint in the store is number {} and is not known to come after number {} of the receipt: \
-         the store was rolled back, or the receipt is older than the last 256",
-        found.checkpoint, expect.checkpoint
-    )))
 }
 
 /// Ends the journal in the store, if there is one, and copies the buckets of the chosen checkpoint, or of a newer one.
 /// The displaced gateway may have sent a newer checkpoint before it could see the claim, and that one may have replaced
 /// the chosen one.
-async fn fetch_newest<U: VaultStore, L: Untrusted>(
+async fn fetch_newest<U: VaultStore, L: VaultStore>(
     setup: &mut Setup<U>,
     keyed_header: (&VaultHeader, &KeyRing),
     options: &Restore<L>,
@@ -408,7 +318,14 @@ async fn fetch_newest<U: VaultStore, L: Untrusted>(
             None => Ok(MergedLog::default()),
         };
         let fetched = match logged {
-            Ok(logged) => fetch_buckets(store, options, &chosen.1.versions).await.map(|()| logged),
+            Ok(logged) => {
+                let versions = &chosen.1.versions;
+                let copy = LocalCopy::open(&options.copy, versions).await?;
+                let missing = copy.missing_bytes(versions);
+                let plan = plan_restore(keyed_header.0, &chosen.1, logged.accesses(), missing);
+                (options.announce)(&plan);
+                copy.fetch(store, keyed_header, versions, &*options.progress).await.map(|()| logged)
+            }
             Err(error) => Err(error),
         };
         let error = match fetched {
@@ -449,30 +366,6 @@ async fn merge_log<U: VaultStore>(
     let mut take = |at, entry| merged.take(at, entry);
     objects.end_earlier_journals(from, (claimed, &listed), &mut || entropy.salt(), &mut take).await?;
     Ok(merged)
-}
-
-/// Copies the buckets of the checkpoint, in the order of their numbers.
-async fn fetch_buckets<U: VaultStore, L: Untrusted>(
-    store: &U,
-    options: &Restore<L>,
-    versions: &TrustedVersions,
-) -> Result<(), VaultError> {
-    let live: Vec<_> = versions.live().collect();
-    let fetch = async |bucket: &BucketVersion| {
-        let slots = 0..store.layout().extent(bucket.bucket).slots;
-        let place = |index| Place { slot: Slot { bucket: bucket.bucket, index }, version: bucket.version };
-        let mut sealed = vec![0; store.layout().bucket_bytes(bucket.bucket)];
-        Untrusted::read(store, &slots.map(place).collect::<Vec<_>>(), &mut sealed).await?;
-        Untrusted::write(&options.copy, &[*bucket], &sealed).await.map_err(local_copy_error)
-    };
-    // Requests leave in the order of the buckets. Some of them overlap.
-    let mut fetched = stream::iter(live.iter().map(fetch)).buffered(buckets_in_flight(store.layout()));
-    let mut done = 0;
-    while fetched.try_next().await?.is_some() {
-        done += 1;
-        (options.progress)("fetching", done, live.len() as u64);
-    }
-    Ok(())
 }
 
 /// An empty version table whose newest epoch is `base`.

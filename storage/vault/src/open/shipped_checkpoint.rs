@@ -23,6 +23,8 @@ use ameles_seal::key_ring::KeyRing;
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::versions::TrustedVersions;
 use std::rc::Rc;
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// A checkpoint that was found in the store.
 pub(crate) struct FoundCheckpoint {
@@ -34,6 +36,8 @@ pub(crate) struct FoundCheckpoint {
     pub(crate) history: Vec<(u64, [u8; 32])>,
     /// The first object of the journal in the store that the checkpoint does not hold, if the vault has such a journal.
     pub(crate) from: Option<Position>,
+    /// The bytes of the checkpoint's objects, and the time that they took to come.
+    pub(crate) came: (u64, Duration),
 }
 
 /// The shipped state of a scheme, with its stash on the scratch disk.
@@ -43,6 +47,11 @@ pub(crate) struct ShippedScheme {
 }
 
 impl ShippedScheme {
+    /// The rest of the scheme's state.
+    pub(super) fn rest(&self) -> &[u8] {
+        &self.written.rest
+    }
+
     /// Resumes the scheme with its stash on the scratch disk. `None` if its state contradicts itself.
     ///
     /// # Errors
@@ -79,6 +88,7 @@ pub(super) fn empty_checkpoint(
         rows: Vec::new(),
         history: Vec::new(),
         from: Some(Position::first_of(1)),
+        came: (0, Duration::ZERO),
     };
     Ok((receipt, found))
 }
@@ -93,6 +103,7 @@ pub(crate) async fn fetch_checkpoint<U: VaultStore>(
     (epoch, number): (u32, u64),
     entropy: &mut Entropy,
 ) -> Result<(Receipt, FoundCheckpoint), VaultError> {
+    let began = Instant::now();
     let master = ring.key_of_epoch(epoch);
     let name = blob_name(epoch, number);
     let sealed = fetch(store, &name, max_sealed_bytes(&header.parameters)).await?;
@@ -103,7 +114,8 @@ pub(crate) async fn fetch_checkpoint<U: VaultStore>(
     let (manifest, from) = Manifest::decode(&text).ok_or_else(|| not_a_checkpoint(&name))?;
     let keys = (header, master, ring.newest());
     let found = read_pieces((store, scratch), keys, (epoch, number, manifest), entropy).await?;
-    Ok((receipt, FoundCheckpoint { from, ..found }))
+    let came = (found.came.0 + sealed.len() as u64, began.elapsed());
+    Ok((receipt, FoundCheckpoint { from, came, ..found }))
 }
 
 async fn fetch<U: VaultStore>(store: &U, name: &str, max: usize) -> Result<Vec<u8>, VaultError> {
@@ -126,6 +138,7 @@ async fn read_pieces<U: VaultStore>(
     let mut stash = RestoredStash::on(scratch);
     let tables = WordTables::zeros(&header.parameters.word_tables());
     let mut reader = ShippedStateReader::new(tables, header.parameters.scheme.block_bytes());
+    let mut came = 0;
     for (piece, expected) in (0..).zip(&manifest.pieces) {
         let name = piece_name(epoch, number, piece);
         let sealed = fetch(store, &name, crate::trusted::shipped_state::MAX_SEALED_BYTES).await?;
@@ -136,6 +149,7 @@ async fn read_pieces<U: VaultStore>(
             blob::open(master, Purpose::CHECKPOINT, &context(header, &name), &sealed).map_err(|error| {
                 VaultError::Tampered(ErrorReason::of(error).about(format_args!("{name} in the store")))
             })?;
+        came += sealed.len() as u64;
         drop(sealed);
         let bytes = text.len();
         let payloads = reader.take(&text).ok_or_else(|| not_a_checkpoint(&name))?;
@@ -160,5 +174,6 @@ async fn read_pieces<U: VaultStore>(
     }
     let written = PersistedScheme { tables: tables.into_inner(), rest: head.rest };
     let scheme = ShippedScheme { written, stash };
-    Ok(FoundCheckpoint { point: head.point, scheme, versions, rows, history: head.history, from: None })
+    let came = (came, Duration::ZERO);
+    Ok(FoundCheckpoint { point: head.point, scheme, versions, rows, history: head.history, from: None, came })
 }

@@ -21,6 +21,7 @@ mod pace;
 mod promises;
 mod rekey;
 mod restore;
+mod restored_buckets;
 mod simulation;
 mod store_journal;
 mod support;

@@ -15,12 +15,12 @@ use std::cell::Cell;
 use std::pin::pin;
 use tokio::time::Instant;
 
-fn block(fill: u8) -> Vec<u8> {
+pub(crate) fn block(fill: u8) -> Vec<u8> {
     vec![fill; 32]
 }
 
 /// Opens the vault, works with it, closes it, and returns the receipt.
-async fn in_service(
+pub(crate) async fn in_service(
     disk: &TrustedDisk,
     store: &VersionedMemory,
     seed: u64,
@@ -197,8 +197,8 @@ async fn a_local_copy_that_fails_is_told_as_such_and_not_as_the_store() {
                     switch.set(true);
                 }
             });
-            let Restore { scratch, expect, takeover, .. } = restore_options(&header, None);
-            let failing = Restore { copy, scratch, expect, takeover, progress };
+            let Restore { scratch, expect, takeover, announce, .. } = restore_options(&header, None);
+            let failing = Restore { copy, scratch, expect, takeover, announce, progress };
             let error = restore(setup(&memory_disk(), store.clone(), 5), failing).await.unwrap_err();
             assert!(matches!(error, VaultError::LocalCopy(_)), "{fails_from}: {error}");
             assert!(error.to_string().contains("run `ameles restore` again"), "{error}");

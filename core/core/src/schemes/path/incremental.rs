@@ -4,11 +4,11 @@ use super::snapshot::PathSnapshotError;
 use super::{PathOram, PathParameters};
 use crate::position_map::flat::FlatPositionMap;
 use crate::snapshot::full::SnapshotError;
-use crate::snapshot::incremental::{IncrementalSnapshot, Parts};
+use crate::snapshot::incremental::{BlockPlace, IncrementalSnapshot, Parts};
 use crate::snapshot::word_table::WordTable;
 use crate::stash::Stash;
 use crate::store::Store;
-use crate::types::{Bucket, Leaf};
+use crate::types::{BlockId, Bucket, Leaf};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::RefMut;
@@ -36,6 +36,12 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for PathOram<S, FlatPositionMa
 
     fn stash(&self) -> Option<RefMut<'_, Stash>> {
         Some(RefMut::map(self.state.borrow_mut(), |state| &mut state.stash))
+    }
+
+    /// Only where a block is not: no bucket has metadata.
+    fn locate(&self, block: BlockId) -> Option<BlockPlace> {
+        let leaf = self.positions.with_positions(|positions| positions.get(block));
+        leaf.is_none().then_some(BlockPlace::Nowhere)
     }
 
     fn max_blocks_in(&self, buckets: &[Bucket]) -> usize {

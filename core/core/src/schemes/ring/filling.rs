@@ -1,15 +1,22 @@
-//! A Ring ORAM that is full from the beginning. Every block gets a uniform leaf and goes as deep as there is room.
-//! Every bucket is written once, in the order of their numbers.
+//! A Ring ORAM that has blocks from the beginning. Every block gets a uniform leaf. Buckets are written once, in the
+//! order of their numbers, which reveals nothing.
 //!
-//! It restores a vault whose old positions must not be read again. The new positions are drawn here, and the order of
-//! the writes reveals nothing. A block that finds no room on its path waits in the stash. Usually there is no such
-//! block: leaf buckets have room for their share and three standard deviations of it, and the levels above them are
-//! empty.
+//! There are two ways. [`redraw`](RingFilling::redraw) restores a vault whose old positions must not be read again. It
+//! writes only the buckets that exist. The blocks come to their places as in a vault in which each of them was accessed
+//! once, followed by dummies: they wait in the stash until an eviction of the public schedule passes. So the stash is
+//! that of a vault after a possible sequence of requests, and its bound, which holds for every sequence, holds here and
+//! ever after. (Blocks as deep as possible in the buckets that exist would overload the lowest of these: all blocks of a
+//! missing child belong there, up to A instead of A/2.)
 //!
-//! It takes no more memory than the tables that it makes: until a bucket is written, its part of the metadata lists its
-//! blocks.
+//! [`draw`](RingFilling::draw) writes a full tree. Each block goes as deep as there is room. A block that finds no room
+//! on its path waits in the stash. Usually there is no such block: leaf buckets have room for their share and three
+//! standard deviations of it, and the levels above them are empty.
+//!
+//! Both take no more memory than the tables that they make: until a bucket is written, its part of the metadata lists
+//! its blocks.
 
 use super::RingParameters;
+use super::redraw::{RingProgress, RingRedraw};
 use super::validate::Agreement;
 use crate::permutation::sampling;
 use crate::position_map::flat::Positions;
@@ -32,6 +39,7 @@ pub struct RingFilling<R> {
     stash: Vec<BlockId>,
     /// The number of reads of a bucket that come before a reshuffle.
     max_reads: u32,
+    schedule: EvictionSchedule,
     random: R,
 }
 
@@ -76,7 +84,73 @@ impl<R: RngCore> RingFilling<R> {
             metadata,
             stash,
             max_reads: parameters.reads_before_reshuffle(),
+            schedule: EvictionSchedule::default(),
             random,
+        }
+    }
+
+    /// Draws a leaf for each block that `is_mapped`, and makes the evictions of the plan. `None` if there are more blocks
+    /// than the plan has accesses.
+    pub fn redraw(plan: &RingRedraw, mut is_mapped: impl FnMut(BlockId) -> bool, random: R) -> Option<Self> {
+        let (parameters, RingProgress(end)) = (&plan.parameters, plan.progress);
+        let tree = parameters.geometry();
+        // If the accesses were counted anew, whole rounds of evictions have gone before.
+        let round = u64::from(parameters.eviction_rate) << parameters.leaf_level.0;
+        let rounds = plan.repeated.saturating_sub(end.accesses).div_ceil(round);
+        let pace = parameters.pace();
+        let accesses = end.accesses + rounds * round - plan.repeated;
+        let begun = EvictionSchedule { accesses, evictions: end.emergencies, ..end };
+        let mut filling = RingFilling {
+            positions: Positions::new(parameters.capacity),
+            metadata: BucketMetadata::new(&tree),
+            stash: Vec::new(),
+            max_reads: parameters.reads_before_reshuffle(),
+            // Before the first of these accesses, every eviction was made.
+            schedule: EvictionSchedule { evictions: begun.evictions + begun.behind(pace), ..begun },
+            random,
+            tree,
+        };
+        let mut waiting: Vec<Vec<BlockId>> = vec![Vec::new(); filling.tree.subtrees()];
+        let mut blocks = (0..parameters.capacity).map(BlockId).filter(|block| is_mapped(*block));
+        for _ in 0..plan.repeated {
+            // A dummy has a leaf, too: as many are drawn for any number of blocks.
+            let leaf = sampling::leaf_of_64_bits(&mut filling.random, &filling.tree);
+            if let Some(block) = blocks.next() {
+                filling.positions.replace(block, leaf);
+                waiting[filling.tree.subtree(leaf)].push(block);
+            }
+            filling.schedule.accesses += 1;
+            while filling.schedule.behind(pace) > 0 {
+                let path = filling.schedule.begin(filling.tree.leaf_level());
+                filling.evict(path, &mut waiting[filling.tree.subtree(path)]);
+            }
+        }
+        if blocks.next().is_some() {
+            return None;
+        }
+        (filling.schedule, filling.stash) = (end, waiting.concat());
+        Some(filling)
+    }
+
+    /// Does EvictPath with the blocks that wait for this path's subtree: those of the path's buckets, and the waiting
+    /// ones, go as deep as they may.
+    fn evict(&mut self, path: Leaf, waiting: &mut Vec<BlockId>) {
+        let RingFilling { tree, positions, metadata, .. } = self;
+        for (level, bucket) in tree.path(path) {
+            let listed = metadata.unread(tree, level, bucket, true);
+            waiting.extend(listed.filter_map(|slot| metadata.block(tree, level, slot)));
+            metadata.rewrite(tree, level, bucket);
+        }
+        let deepest = |block: BlockId| {
+            let leaf = positions.get(block).expect("a block that waits is mapped");
+            tree.deepest_common(leaf, path)
+        };
+        waiting.sort_by_key(|block| deepest(*block));
+        for (level, bucket) in tree.path(path).rev() {
+            for index in 0..tree.shape(level).blocks {
+                let Some(block) = waiting.pop_if(|block| deepest(*block) >= level) else { break };
+                metadata.put(tree, level, Slot { bucket, index }, block);
+            }
         }
     }
 
@@ -120,12 +194,12 @@ impl<R: RngCore> RingFilling<R> {
         }
     }
 
-    /// Ends: every bucket was written.
+    /// Ends: every bucket that exists was written.
     pub fn finish(self) -> FilledRing {
-        let RingFilling { positions, metadata, stash, .. } = self;
+        let RingFilling { positions, metadata, stash, schedule, .. } = self;
         let [slots, written] = metadata.into_tables();
         let tables = vec![positions.into_words(), slots, written];
-        let rest: (EvictionSchedule, VecDeque<Bucket>) = Default::default();
+        let rest: (EvictionSchedule, VecDeque<Bucket>) = (schedule, VecDeque::new());
         let rest = borsh::to_vec(&rest).expect("memory takes every write");
         FilledRing { tables, rest, stash }
     }

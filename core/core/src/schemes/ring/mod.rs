@@ -47,6 +47,7 @@ mod inspect;
 mod parameters;
 mod planner;
 mod poisson;
+mod redraw;
 mod snapshot;
 mod stash_bound;
 mod state;
@@ -55,6 +56,7 @@ mod validate;
 
 pub use filling::{FilledRing, RingFilling};
 pub use parameters::{RingBucket, RingParameters, RingParametersError};
+pub use redraw::{RingProgress, RingRedraw};
 pub use snapshot::{RingSnapshot, RingSnapshotError};
 #[cfg(feature = "testing")]
 pub(crate) use stash_bound::StashBound;

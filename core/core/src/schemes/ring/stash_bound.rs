@@ -344,13 +344,13 @@ impl StashBound {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use alloc::vec;
     use alloc::vec::Vec;
 
     /// The distribution of the sum of two independent numbers.
-    fn sum(one: &[f64], other: &[f64]) -> Vec<f64> {
+    pub(in super::super) fn sum(one: &[f64], other: &[f64]) -> Vec<f64> {
         let mut distribution = vec![0.0; one.len() + other.len() - 1];
         for (first, p) in one.iter().enumerate().filter(|(_, p)| **p > 0.0) {
             for (second, q) in other.iter().enumerate() {
@@ -375,7 +375,7 @@ mod tests {
     }
 
     /// The exact distribution of the number of blocks that do not fit a bucket, if their number is Poisson.
-    fn excess(load: f64, blocks: u32) -> Vec<f64> {
+    pub(in super::super) fn excess(load: f64, blocks: u32) -> Vec<f64> {
         let mut distribution = vec![0.0; 200];
         let mut p = libm::exp(-load);
         for value in 0..blocks as usize + distribution.len() {
@@ -385,7 +385,7 @@ mod tests {
         distribution
     }
 
-    fn from(distribution: &[f64], value: usize) -> f64 {
+    pub(in super::super) fn from(distribution: &[f64], value: usize) -> f64 {
         libm::log2(distribution.iter().skip(value).sum())
     }
 

@@ -1,13 +1,18 @@
 //! A Ring ORAM that was filled at once is one like any other, and holds what it was filled with.
 
 use super::setup::*;
-use ameles_core::schemes::ring::{RingFilling, RingParameters};
+use ameles_core::oram::{Access, Oram};
+use ameles_core::schemes::ring::{RingFilling, RingParameters, RingProgress, RingRedraw};
 use ameles_core::snapshot::incremental::{BlockPlace, IncrementalSnapshot, Parts, Payloads};
 use ameles_core::store::Store;
-use ameles_core::testing::{ArrayModel, Operation, TraceEntry, TraceStore, finish_now};
+use ameles_core::testing::{
+    ArrayModel, Event, Operation, TraceEntry, TraceStore, finish_now, settle, small_ring,
+};
 use ameles_core::tree::block_header::{self, HEADER_BYTES};
-use ameles_core::types::BlockId;
+use ameles_core::types::{BlockId, Bucket, Level};
 use proptest::prelude::*;
+use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeSet;
 
 /// The payloads of blocks, from a model.
 struct FromModel<'a> {
@@ -35,9 +40,20 @@ fn filled<'a>(
     seed: u64,
     payload: &dyn Fn(BlockId) -> Option<Vec<u8>>,
 ) -> FlatRing<&'a TraceStore> {
-    let mut filling = RingFilling::draw(parameters, |block| payload(block).is_some(), rng(seed));
+    let filling = RingFilling::draw(parameters, |block| payload(block).is_some(), rng(seed));
+    let buckets: Vec<(Level, Bucket)> = filling.buckets().collect();
+    written(filling, &buckets, (parameters, store, seed), payload)
+}
+
+/// Writes the buckets of a filling to this store.
+pub(super) fn written<'a>(
+    mut filling: RingFilling<ChaCha8Rng>,
+    buckets: &[(Level, Bucket)],
+    (parameters, store, seed): (&RingParameters, &'a TraceStore, u64),
+    payload: &dyn Fn(BlockId) -> Option<Vec<u8>>,
+) -> FlatRing<&'a TraceStore> {
     let tree = parameters.geometry();
-    for (level, bucket) in filling.buckets() {
+    for (level, bucket) in buckets.iter().copied() {
         let shape = tree.shape(level);
         let mut plain = vec![0; (shape.slots * shape.slot_bytes) as usize];
         for (slot, block, leaf) in filling.place(level, bucket) {
@@ -54,6 +70,41 @@ fn filled<'a>(
     let (rest, order) = (&state.rest[..], &state.stash[..]);
     let parts = Parts { tables: state.tables, rest, order, payloads: &mut payloads, payload_source: None };
     FlatRing::resume(parameters.clone(), parts, store, rng(!seed)).expect("a sound state")
+}
+
+/// The buckets that a ring has written, in the order of the requests.
+fn writes(trace: Vec<TraceEntry>) -> Vec<Bucket> {
+    let written = |entry| match entry {
+        TraceEntry::Write(buckets) => buckets,
+        TraceEntry::Read(_) => Vec::new(),
+    };
+    trace.into_iter().flat_map(written).collect()
+}
+
+/// The paths that a ring has evicted, by their leaf buckets. Evictions write a path, reshuffles a bucket.
+fn evicted(parameters: &RingParameters, trace: Vec<TraceEntry>) -> Vec<Bucket> {
+    let levels = parameters.geometry().levels().count();
+    let path = |entry| match entry {
+        TraceEntry::Write(buckets) if buckets.len() == levels && levels > 1 => buckets.last().copied(),
+        _ => None,
+    };
+    trace.into_iter().filter_map(path).collect()
+}
+
+/// Redraws a ring from what is public of it and the positions that are mapped. The other side of the store is empty.
+fn redrawn<'a>(
+    old: &FlatRing<&TraceStore>,
+    exists: &BTreeSet<Bucket>,
+    (store, seed): (&'a TraceStore, u64),
+    payload: &dyn Fn(BlockId) -> Option<Vec<u8>>,
+) -> (RingRedraw, FlatRing<&'a TraceStore>) {
+    let parameters = old.parameters();
+    let progress = RingProgress::of_rest(&old.rest()).expect("the rest of a Ring ORAM");
+    let plan = RingRedraw::plan(parameters, progress, 0, |bucket| exists.contains(&bucket));
+    let is_mapped = |block| old.locate(block) != Some(BlockPlace::Nowhere);
+    let filling = RingFilling::redraw(&plan, is_mapped, rng(seed)).expect("a block an access at most");
+    let ring = written(filling, plan.buckets(), (parameters, store, seed), payload);
+    (plan, ring)
 }
 
 proptest! {
@@ -80,4 +131,86 @@ proptest! {
         interleave(&ring, &store, &mut model, &batches, &order);
         assert_nothing_lost(&ring, &mut model);
     }
+
+    /// Accesses, a redraw into another store, and further accesses: over the same buckets and with the same schedule as
+    /// if there had been no redraw.
+    #[test]
+    fn a_ring_oram_that_was_redrawn_continues_over_the_buckets_that_exist(
+        (parameters, batches) in with_batches(prop_oneof![small(), planned()]),
+        more in prop::collection::vec(any::<u8>(), 0..60), order in order(), seed: u64,
+    ) {
+        let (before, after) = (store_for(&parameters), store_for(&parameters));
+        let mut model = ArrayModel::new(parameters.capacity, parameters.block_bytes as usize);
+        let old = flat_ring(&parameters, &before, seed);
+        let events = interleave(&old, &before, &mut model, &batches, &order);
+        finish_now(settle(&old));
+        let mut trace = before.take_trace();
+        trace.extend(events.into_iter().filter_map(|event| match event {
+            Event::StoreRequest(_, entry) => Some(entry),
+            _ => None,
+        }));
+        let exists: BTreeSet<Bucket> = writes(trace).into_iter().collect();
+        let contents = model.clone();
+        let payload = |block| Some(contents.contents(block));
+        let (plan, ring) = redrawn(&old, &exists, (&after, seed), &payload);
+        prop_assert_eq!(writes(after.take_trace()), exists.iter().copied().collect::<Vec<_>>(), "each once");
+        prop_assert_eq!(ring.evictions(), old.evictions());
+        prop_assert_eq!(plan.progress().evictions(), old.evictions());
+        // Both make the same evictions next, of the same leaves.
+        for block in more {
+            let block = BlockId(u64::from(block) % parameters.capacity);
+            for (ring, store) in [(&old, &before), (&ring, &after)] {
+                let mut into = vec![0; parameters.block_bytes as usize];
+                finish_now(ring.access(&mut [Access::Read(block, &mut into)])).expect("it settles");
+                prop_assert_eq!(&into, &contents.contents(block));
+                store.take_trace();
+                finish_now(settle(ring));
+            }
+            prop_assert_eq!(ring.evictions(), old.evictions());
+            // A bucket that was read more often in the other ring may be reshuffled there, so only paths are compared.
+            let of_leaf = |store: &TraceStore| evicted(&parameters, store.take_trace());
+            prop_assert_eq!(of_leaf(&after), of_leaf(&before));
+        }
+        assert_nothing_lost(&ring, &mut model);
+    }
+}
+
+/// The leaf bucket that an access reads.
+fn leaf_bucket(parameters: &RingParameters, trace: &[TraceEntry]) -> Option<Bucket> {
+    let first = parameters.geometry().first_of(parameters.leaf_level);
+    trace.iter().find_map(|entry| match entry {
+        TraceEntry::Read(slots) => slots.iter().map(|slot| slot.bucket).find(|bucket| *bucket >= first),
+        TraceEntry::Write(_) => None,
+    })
+}
+
+#[test]
+fn an_access_after_a_redraw_shows_the_old_position_as_rarely_as_any_other() {
+    let parameters = small_ring(10);
+    let leaves = parameters.geometry().leaves();
+    let first = parameters.geometry().first_of(parameters.leaf_level);
+    let (mut same, mut shown, runs) = (0, BTreeSet::new(), 320);
+    for seed in 0..runs {
+        let (before, after) = (store_for(&parameters), store_for(&parameters));
+        let old = flat_ring(&parameters, &before, seed);
+        let payload = vec![7; parameters.block_bytes as usize];
+        for block in (0..4 * parameters.capacity).map(|nth| BlockId(nth % parameters.capacity)) {
+            finish_now(old.access(&mut [Access::Write(block, &payload)])).expect("it settles");
+            finish_now(settle(&old));
+        }
+        let exists: BTreeSet<Bucket> = writes(before.take_trace()).into_iter().collect();
+        let block = BlockId(seed % parameters.capacity);
+        let leaf = old.positions().snapshot().get(block).expect("it is mapped");
+        let (_, ring) = redrawn(&old, &exists, (&after, seed), &|_| Some(payload.clone()));
+        after.take_trace();
+        let mut into = vec![0; parameters.block_bytes as usize];
+        finish_now(ring.access(&mut [Access::Read(block, &mut into)])).expect("it settles");
+        assert_eq!(into, payload);
+        let bucket = leaf_bucket(&parameters, &after.take_trace()).expect("every bucket exists");
+        same += u64::from(bucket.0 - first.0 == leaf.0);
+        shown.insert(bucket);
+    }
+    assert!(shown.len() as u64 == leaves, "{} of {leaves} leaves", shown.len());
+    let expected = runs / leaves;
+    assert!(same > expected / 3 && same < 3 * expected, "{same} of {runs} show the old leaf, of {leaves}");
 }

@@ -1,15 +1,22 @@
 //! The number of blocks in the stash, compared with the room that planned parameters leave.
 //! `docs/how-it-works/stash.md` has the distribution, and `examples/stash_sweep.rs` has the long comparison.
 
+use super::filling::written;
 use super::setup::*;
 use ameles_core::oram::{Access, Oram};
-use ameles_core::schemes::ring::{RingBucket, RingParameters, RingParametersError};
+use ameles_core::schemes::ring::{
+    RingBucket, RingFilling, RingParameters, RingParametersError, RingProgress, RingRedraw,
+};
+use ameles_core::snapshot::incremental::IncrementalSnapshot;
 use ameles_core::testing::stash_tail::{
     ExponentialFit, Reads, emergency_log2, excess_over_bound, held_over_bound, moments, simulate,
     waiting_mean,
 };
 use ameles_core::testing::{finish_now, settle};
 use ameles_core::types::{BlockId, Level};
+use rand_core::RngCore;
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Plans for a large part, a sixteenth and a sixty-fourth on the trusted side, and for batches of 1 and 16.
 fn plans() -> impl Iterator<Item = RingParameters> {
@@ -126,4 +133,73 @@ fn compacted_buckets_bring_more_than_a_block_an_access_and_the_hard_bound_counts
     assert!(max > 64, "{max} blocks: a block an access would be enough");
     // Full up to the last batch, with six levels of compacted buckets below.
     assert_eq!(parameters.max_stash_blocks(), u64::from(parameters.stash_bound) + 64 * 6);
+}
+
+/// The numbers of blocks in the stash of rings that are redrawn after this many accesses and then continue for two
+/// rounds of evictions, each as late as the schedule allows.
+fn held_after_a_redraw(
+    parameters: &RingParameters,
+    (accesses, reads): (u64, Reads),
+    seeds: Range<u64>,
+) -> BTreeMap<i64, u64> {
+    let mut held = BTreeMap::new();
+    let tree = parameters.geometry();
+    let round = u64::from(parameters.eviction_rate) << tree.top().0;
+    for seed in seeds {
+        let fresh = flat_ring(parameters, store_for(parameters), seed);
+        let start = RingProgress::of_rest(&fresh.rest()).expect("the rest of a Ring ORAM");
+        let plan = RingRedraw::plan(parameters, start, accesses, |_| false);
+        let filling = RingFilling::redraw(&plan, |block| block.0 < plan.max_blocks(), rng(seed));
+        let store = store_for(parameters);
+        let filling = filling.expect("a block an access");
+        let ring = written(filling, plan.buckets(), (parameters, &store, seed), &|_| Some(Vec::new()));
+        let mut choose = rng(!seed);
+        let batch = u64::from(parameters.max_batch);
+        for nth in 0..2 * round / batch {
+            *held.entry(ring.stash_blocks() as i64).or_default() += 1;
+            let mut nothing = vec![[0; 0]; batch as usize];
+            let mut requested: Vec<Access<'_>> = (nth * batch..)
+                .zip(&mut nothing)
+                .map(|(at, into)| Access::Read(BlockId(requested_block(reads, at, &plan, &mut choose)), into))
+                .collect();
+            finish_now(ring.access(&mut requested)).expect("a stash with room");
+            store.take_trace();
+            while ring.must_step() {
+                finish_now(ring.step()).expect("memory");
+            }
+        }
+        assert_eq!(ring.emergencies(), 0, "seed {seed}, {accesses} accesses, {reads:?}: {parameters:?}");
+    }
+    held
+}
+
+/// The block that a read is for: one that exists, or in a scan any other too.
+fn requested_block(reads: Reads, at: u64, plan: &RingRedraw, choose: &mut impl RngCore) -> u64 {
+    let blocks = plan.max_blocks().max(1);
+    match reads {
+        Reads::Random => choose.next_u64() % blocks,
+        Reads::HotPart(parts) => at % (blocks / parts).max(1),
+        _ => (blocks + at) % plan.parameters().capacity,
+    }
+}
+
+#[test]
+fn no_redraw_at_any_time_is_seen_with_more_blocks_than_the_law_says() {
+    for parameters in plans().filter(|planned| planned.capacity <= 1024) {
+        let rate = u64::from(parameters.eviction_rate);
+        let leaves = parameters.geometry().leaves();
+        let evictions = (0..2 * leaves).filter(|turn| turn % (leaves / 8).max(1) == turn % 5 % 3);
+        for (nth, evictions) in (0..).zip(evictions) {
+            // No eviction is due, or the next one nearly is.
+            let accesses = evictions * rate + [0, rate - 1][nth as usize % 2];
+            for reads in [Reads::Scan, Reads::Random, Reads::HotPart(7)] {
+                let held = held_after_a_redraw(&parameters, (accesses, reads), nth..nth + 2);
+                let ratio = held_over_bound(&parameters, &held);
+                assert!(
+                    ratio < 0.0,
+                    "2^{ratio:.1} times as many after {evictions} evictions, {reads:?}: {parameters:?}"
+                );
+            }
+        }
+    }
 }

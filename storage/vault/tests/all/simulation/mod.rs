@@ -6,7 +6,7 @@
 mod callers;
 mod checked_store;
 mod disk_copies;
-mod killable;
+pub mod killable;
 pub mod registers;
 pub mod rows;
 mod run;

@@ -107,6 +107,7 @@ pub fn restore_options(header: &VaultHeader, expect: Option<Receipt>) -> Restore
         scratch: memory_disk(),
         expect,
         takeover: true,
+        announce: Box::new(|_| {}),
         progress: Box::new(|_, _, _| {}),
     }
 }

@@ -1,0 +1,173 @@
+//! The public part of a redraw: the buckets that a Ring ORAM gets which continues where another has ended, with every
+//! position drawn again.
+//!
+//! A bucket exists if an eviction has written it. So the buckets follow from the number of evictions, which is public.
+//! The redraw repeats the evictions of the newest accesses, as many as there may be blocks. They end at the number of
+//! evictions that the other had, and the next eviction is the one that the other would have made. No bucket is missing
+//! and none is new. After a batch that was not checkpointed, a few more buckets are written, for the evictions that it
+//! made due.
+
+use super::RingParameters;
+use crate::tree::eviction_schedule::{EvictionSchedule, reverse_lexicographic};
+use crate::tree::geometry::Geometry;
+use crate::types::{Bucket, Level};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// The accesses and evictions of a Ring ORAM so far. Public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingProgress(pub(super) EvictionSchedule);
+
+impl RingProgress {
+    /// The progress in the rest of a trusted state, as
+    /// [`IncrementalSnapshot::rest`](crate::snapshot::incremental::IncrementalSnapshot::rest) writes it. `None` if it is
+    /// not the rest of a Ring ORAM.
+    pub fn of_rest(rest: &[u8]) -> Option<Self> {
+        let (schedule, _): (EvictionSchedule, VecDeque<Bucket>) = borsh::from_slice(rest).ok()?;
+        (schedule.emergencies <= schedule.evictions).then_some(RingProgress(schedule))
+    }
+
+    /// The number of accesses, dummies included.
+    pub fn accesses(&self) -> u64 {
+        self.0.accesses
+    }
+
+    /// The number of evictions.
+    pub fn evictions(&self) -> u64 {
+        self.0.evictions
+    }
+
+    /// The progress after this many accesses in all, with every due eviction made.
+    #[must_use]
+    pub fn at(self, accesses: u64, parameters: &RingParameters) -> Self {
+        let RingProgress(mut schedule) = self;
+        schedule.accesses = accesses;
+        schedule.evictions += schedule.behind(parameters.pace());
+        RingProgress(schedule)
+    }
+
+    /// Returns whether one of the evictions has written this bucket.
+    fn has_written(&self, tree: &Geometry, level: Level, bucket: Bucket) -> bool {
+        // The turn of a bucket within its level has the bits of its number there, mirrored.
+        let first_turn = reverse_lexicographic(bucket.0 - tree.first_of(level).0, level);
+        first_turn.0 < self.0.evictions
+    }
+}
+
+/// The buckets of a redraw, and its accesses. Public.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RingRedraw {
+    pub(super) parameters: RingParameters,
+    pub(super) progress: RingProgress,
+    /// The number of accesses whose evictions are repeated: at least as many as there are blocks.
+    pub(super) repeated: u64,
+    buckets: Vec<(Level, Bucket)>,
+}
+
+impl RingRedraw {
+    /// Plans the redraw of a Ring ORAM whose buckets `exist`, and which has had this many accesses since `old`.
+    ///
+    /// At most one block was written in an access. But the accesses of a Ring ORAM whose buckets all exist may have been
+    /// counted anew since blocks were written: then there may be as many blocks as its capacity.
+    pub fn plan(
+        parameters: &RingParameters,
+        old: RingProgress,
+        accesses_since: u64,
+        exists: impl Fn(Bucket) -> bool,
+    ) -> Self {
+        let tree = parameters.geometry();
+        let accesses = old.accesses().saturating_add(accesses_since);
+        let is_complete = tree.all_buckets().all(|(_, bucket)| exists(bucket));
+        let repeated = if is_complete { parameters.capacity } else { accesses.min(parameters.capacity) };
+        let progress = old.at(accesses, parameters);
+        let is_written = |(level, bucket): &(Level, Bucket)| {
+            exists(*bucket) || progress.has_written(&tree, *level, *bucket)
+        };
+        let buckets = tree.all_buckets().filter(is_written).collect();
+        RingRedraw { parameters: parameters.clone(), progress, repeated, buckets }
+    }
+
+    /// The buckets that exist afterwards, in the order of their numbers. Each is written once.
+    pub fn buckets(&self) -> &[(Level, Bucket)] {
+        &self.buckets
+    }
+
+    /// The parameters of the Ring ORAM.
+    pub fn parameters(&self) -> &RingParameters {
+        &self.parameters
+    }
+
+    /// The maximum number of blocks.
+    pub fn max_blocks(&self) -> u64 {
+        self.repeated
+    }
+
+    /// The progress afterwards.
+    pub fn progress(&self) -> RingProgress {
+        self.progress
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stash_bound::tests::{excess, from, sum};
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use alloc::vec;
+
+    #[test]
+    fn the_buckets_that_exist_are_those_that_the_evictions_so_far_have_written() {
+        let parameters = RingParameters::for_capacity(16_384, 0, 1024, 16);
+        let tree = parameters.geometry();
+        assert!(tree.leaf_level() > tree.top(), "{parameters:?}");
+        let mut written = BTreeSet::new();
+        for evictions in 0..=2 * tree.leaves() {
+            let schedule = EvictionSchedule { evictions, ..EvictionSchedule::default() };
+            let of_schedule = tree
+                .all_buckets()
+                .filter(|(level, bucket)| RingProgress(schedule).has_written(&tree, *level, *bucket));
+            let of_schedule: BTreeSet<Bucket> = of_schedule.map(|(_, bucket)| bucket).collect();
+            assert_eq!(of_schedule, written, "after {evictions}");
+            written.extend(tree.path(schedule.next(tree.leaf_level())).map(|(_, bucket)| bucket));
+        }
+    }
+
+    /// The distribution of this many coins that are certain.
+    fn newest(accesses: u64) -> Vec<f64> {
+        let mut distribution = vec![0.0; accesses as usize + 1];
+        distribution[accesses as usize] = 1.0;
+        distribution
+    }
+
+    /// A redraw repeats the evictions of accesses to as many blocks as there may be. After e evictions, a block that was
+    /// accessed before the last one of them waits with probability 1 - 1/T at most, as in any other vault, and only e
+    /// leaves have been written.
+    #[test]
+    fn the_exact_tail_after_a_redraw_at_any_time_is_below_the_planned_one() {
+        for (capacity, trusted) in [(1024, 512), (4096, 1500)] {
+            let planned = RingParameters::for_capacity(capacity, 0, trusted, 16);
+            assert_eq!(planned.top, planned.leaf_level, "{planned:?}");
+            let (rate, subtrees) = (u64::from(planned.eviction_rate), 1u64 << planned.top.0);
+            let room = (planned.stash_bound - planned.max_batch) as usize;
+            let mut waiting = vec![1.0];
+            for evictions in 0..=2 * subtrees {
+                // No eviction has come since the newest accesses, for which none is due yet.
+                let mut exact = sum(&waiting, &newest(rate - 1));
+                let blocks = (rate * (evictions + 1)).min(capacity) as f64;
+                for _ in 0..evictions.min(subtrees) {
+                    exact = sum(&exact, &excess(blocks / subtrees as f64, planned.leaf.blocks));
+                    exact.truncate(2 * room);
+                }
+                let tail = from(&exact, room + 1);
+                assert!(tail <= -80.0, "2^{tail:.1} after {evictions} evictions: {planned:?}");
+                // One eviction more: the accesses before it have one more chance to be gone.
+                if evictions + 1 < subtrees {
+                    let waits = 1.0 - (evictions + 1) as f64 / subtrees as f64;
+                    for _ in 0..rate {
+                        waiting = sum(&waiting, &[1.0 - waits, waits]);
+                    }
+                }
+            }
+        }
+    }
+}
