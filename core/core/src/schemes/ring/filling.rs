@@ -16,6 +16,7 @@
 //! its blocks.
 
 use super::RingParameters;
+use super::incremental::Rest;
 use super::redraw::{RingProgress, RingRedraw};
 use super::validate::Agreement;
 use crate::permutation::sampling;
@@ -199,7 +200,7 @@ impl<R: RngCore> RingFilling<R> {
         let RingFilling { positions, metadata, stash, schedule, .. } = self;
         let [slots, written] = metadata.into_tables();
         let tables = vec![positions.into_words(), slots, written];
-        let rest: (EvictionSchedule, VecDeque<Bucket>) = (schedule, VecDeque::new());
+        let rest: Rest = (schedule, VecDeque::new());
         let rest = borsh::to_vec(&rest).expect("memory takes every write");
         FilledRing { tables, rest, stash }
     }
@@ -218,7 +219,7 @@ impl FilledRing {
         parameters: &RingParameters,
     ) -> Option<(BucketMetadata, EvictionSchedule, VecDeque<Bucket>)> {
         let [_, slots, written]: [Vec<u32>; 3] = self.tables.try_into().ok()?;
-        let (schedule, worn): (EvictionSchedule, VecDeque<Bucket>) = borsh::from_slice(&self.rest).ok()?;
+        let (schedule, worn): Rest = borsh::from_slice(&self.rest).ok()?;
         let tree = &parameters.geometry();
         if BucketMetadata::tables(tree) != [slots.len() as u64, written.len() as u64] {
             return None;

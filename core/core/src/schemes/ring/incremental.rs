@@ -20,7 +20,8 @@ use core::cell::RefMut;
 use core::mem;
 use rand_core::RngCore;
 
-type Rest = (EvictionSchedule, VecDeque<Bucket>);
+/// The rest of the state: the schedule, and the buckets to be reshuffled.
+pub(super) type Rest = (EvictionSchedule, VecDeque<Bucket>);
 
 impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMap<S::Error>, R> {
     type Parameters = RingParameters;

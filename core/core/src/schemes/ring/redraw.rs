@@ -8,10 +8,10 @@
 //! made due.
 
 use super::RingParameters;
+use super::incremental::Rest;
 use crate::tree::eviction_schedule::{EvictionSchedule, reverse_lexicographic};
 use crate::tree::geometry::Geometry;
 use crate::types::{Bucket, Level};
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 /// The accesses and evictions of a Ring ORAM so far. Public.
@@ -23,7 +23,7 @@ impl RingProgress {
     /// [`IncrementalSnapshot::rest`](crate::snapshot::incremental::IncrementalSnapshot::rest) writes it. `None` if it is
     /// not the rest of a Ring ORAM.
     pub fn of_rest(rest: &[u8]) -> Option<Self> {
-        let (schedule, _): (EvictionSchedule, VecDeque<Bucket>) = borsh::from_slice(rest).ok()?;
+        let (schedule, _): Rest = borsh::from_slice(rest).ok()?;
         (schedule.emergencies <= schedule.evictions).then_some(RingProgress(schedule))
     }
 

@@ -9,7 +9,7 @@ use ameles_core::testing::{
     ArrayModel, Event, Operation, TraceEntry, TraceStore, finish_now, settle, small_ring,
 };
 use ameles_core::tree::block_header::{self, HEADER_BYTES};
-use ameles_core::types::{BlockId, Bucket, Level};
+use ameles_core::types::{BlockId, Bucket, Level, Slot};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeSet;
@@ -79,6 +79,14 @@ fn writes(trace: Vec<TraceEntry>) -> Vec<Bucket> {
         TraceEntry::Read(_) => Vec::new(),
     };
     trace.into_iter().flat_map(written).collect()
+}
+
+/// The slots that a request reads.
+fn read_slots(entry: &TraceEntry) -> &[Slot] {
+    match entry {
+        TraceEntry::Read(slots) => slots,
+        TraceEntry::Write(_) => &[],
+    }
 }
 
 /// The paths that a ring has evicted, by their leaf buckets. Evictions write a path, reshuffles a bucket.
@@ -156,20 +164,25 @@ proptest! {
         prop_assert_eq!(writes(after.take_trace()), exists.iter().copied().collect::<Vec<_>>(), "each once");
         prop_assert_eq!(ring.evictions(), old.evictions());
         prop_assert_eq!(plan.progress().evictions(), old.evictions());
-        // Both make the same evictions next, of the same leaves.
+        // Both make the same evictions next, of the same leaves, and read no bucket that does not exist.
+        let mut exists_now = exists;
         for block in more {
             let block = BlockId(u64::from(block) % parameters.capacity);
             for (ring, store) in [(&old, &before), (&ring, &after)] {
                 let mut into = vec![0; parameters.block_bytes as usize];
                 finish_now(ring.access(&mut [Access::Read(block, &mut into)])).expect("it settles");
                 prop_assert_eq!(&into, &contents.contents(block));
-                store.take_trace();
+                let is_absent = |slot: &&Slot| !exists_now.contains(&slot.bucket);
+                let trace = store.take_trace();
+                let absent = trace.iter().flat_map(read_slots).find(is_absent);
+                prop_assert_eq!(absent, None, "a bucket that was never written is read");
                 finish_now(settle(ring));
             }
             prop_assert_eq!(ring.evictions(), old.evictions());
             // A bucket that was read more often in the other ring may be reshuffled there, so only paths are compared.
-            let of_leaf = |store: &TraceStore| evicted(&parameters, store.take_trace());
-            prop_assert_eq!(of_leaf(&after), of_leaf(&before));
+            let [one, other] = [before.take_trace(), after.take_trace()];
+            exists_now.extend(writes(other.clone()));
+            prop_assert_eq!(evicted(&parameters, other), evicted(&parameters, one));
         }
         assert_nothing_lost(&ring, &mut model);
     }
@@ -178,10 +191,7 @@ proptest! {
 /// The leaf bucket that an access reads.
 fn leaf_bucket(parameters: &RingParameters, trace: &[TraceEntry]) -> Option<Bucket> {
     let first = parameters.geometry().first_of(parameters.leaf_level);
-    trace.iter().find_map(|entry| match entry {
-        TraceEntry::Read(slots) => slots.iter().map(|slot| slot.bucket).find(|bucket| *bucket >= first),
-        TraceEntry::Write(_) => None,
-    })
+    trace.iter().flat_map(read_slots).map(|slot| slot.bucket).find(|bucket| *bucket >= first)
 }
 
 #[test]
