@@ -70,7 +70,7 @@ impl FromStr for Format {
 /// The misses of a file.
 type Misses = Box<dyn Iterator<Item = Result<Miss, TraceError>> + Send>;
 
-/// What a file has. Only packed traces have a warm-up and a notice.
+/// The contents of a file. Only packed traces have a warm-up and a notice.
 pub(super) struct Contents {
     /// The misses, from the first on, that only warm the cache.
     pub(super) warm_up: u64,
