@@ -31,7 +31,6 @@
 //!    - c. For requests of the active queue, from the oldest, in ranks that are not closed: an activate of its row,
 //!      if its bank is precharged; a precharge, if its bank has another row open that no request of the active queue
 //!      wants.
-//!
 //!    - d. For rows that are wanted next ([`Memory::open_ahead`](crate::Memory::open_ahead)), from the first, in ranks
 //!      that are not closed and banks that no request wants which has arrived: an activate, if the bank is precharged;
 //!      a precharge, if it has another row open.
