@@ -20,6 +20,9 @@ pub fn steps(what: &'static str, total: u64) -> ProgressBar {
 
 /// Moves a bar to `done` of `all` steps of `what`.
 pub fn update(bar: &ProgressBar, what: &str, done: u64, all: u64) {
+    if done == 0 {
+        bar.reset_eta();
+    }
     bar.set_message(what.to_owned());
     bar.set_length(all);
     bar.set_position(done);
@@ -28,9 +31,11 @@ pub fn update(bar: &ProgressBar, what: &str, done: u64, all: u64) {
 /// The number of lines about a long work.
 const TENTHS: u64 = 10;
 
-/// Lines about long work, for a log: one at the start, and one after each tenth.
+/// Lines about works that follow each other, for a log: one at the start of each, and one after each tenth.
 pub struct LogLines {
     start: Instant,
+    /// The time from the start of the first work to that of this one.
+    begun: Cell<Duration>,
     /// The tenths in the last line, and the number of steps.
     last: Cell<Option<(u64, u64)>>,
 }
@@ -38,10 +43,10 @@ pub struct LogLines {
 impl LogLines {
     /// Starts the lines of a work.
     pub fn start_now() -> Self {
-        LogLines { start: Instant::now(), last: Cell::new(None) }
+        LogLines { start: Instant::now(), begun: Cell::default(), last: Cell::new(None) }
     }
 
-    /// Returns a line if one is due after `done` of `all` steps.
+    /// Returns a line if one is due after `done` of `all` steps. Another work begins with no step done.
     pub fn next_line(&self, what: &str, done: u64, all: u64) -> Option<String> {
         self.next_line_after(self.start.elapsed(), what, done, all)
     }
@@ -53,9 +58,11 @@ impl LogLines {
         }
         self.last.set(Some((tenths, all)));
         let left = if done == 0 {
+            self.begun.set(elapsed);
             String::new()
         } else {
-            let left = elapsed.as_secs_f64() * all.saturating_sub(done) as f64 / done as f64;
+            let taken = elapsed.saturating_sub(self.begun.get());
+            let left = taken.as_secs_f64() * all.saturating_sub(done) as f64 / done as f64;
             format!(", about {left:.0} s left")
         };
         Some(format!("{done} of {all} done{left}, now {what}"))
@@ -108,6 +115,9 @@ mod tests {
         assert_eq!(last.len(), 10);
         assert_eq!(last[0], "0 of 200 done, now ring");
         assert_eq!(last[5], "100 of 200 done, about 100 s left, now ring");
+        let of_next = |seconds, done| lines.next_line_after(Duration::from_secs(seconds), "path", done, 100);
+        assert_eq!(of_next(200, 0).unwrap(), "0 of 100 done, now path");
+        assert_eq!(of_next(230, 50).unwrap(), "50 of 100 done, about 30 s left, now path");
     }
 
     #[test]

@@ -39,6 +39,9 @@ pub enum ProcessorError {
     /// The tree is too small or too large for the lab.
     #[error("the lab has no tree of {0} levels: choose 11 to 26")]
     Levels(u32),
+    /// The tree is too small for the search of bucket sizes.
+    #[error("the part scaling searches a tree of one level less than {0}, too: choose 12 to 26")]
+    SearchLevels(u32),
     /// The memory is impossible.
     #[error("the memory is impossible: {0}")]
     Memory(#[from] DramError),
@@ -103,6 +106,7 @@ impl ProcessorError {
             | ProcessorError::Unused { .. }
             | ProcessorError::Unsound { .. }
             | ProcessorError::Levels(_)
+            | ProcessorError::SearchLevels(_)
             | ProcessorError::Memory(_)
             | ProcessorError::Cores { .. }
             | ProcessorError::Configuration { .. }

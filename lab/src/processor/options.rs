@@ -171,10 +171,13 @@ impl Options {
     /// Checks the height of the tree, and the memory.
     ///
     /// # Errors
-    /// [`ProcessorError::Levels`], [`ProcessorError::Memory`].
+    /// [`ProcessorError::Levels`], [`ProcessorError::SearchLevels`], [`ProcessorError::Memory`].
     pub(super) fn check(&self) -> Result<(), ProcessorError> {
         if !LEVELS.contains(&self.levels) {
             return Err(ProcessorError::Levels(self.levels));
+        }
+        if self.parts.contains(&Part::Scaling) && self.levels == *LEVELS.start() {
+            return Err(ProcessorError::SearchLevels(self.levels));
         }
         let memory = self.baseline(self.levels).memory;
         let impossible = |why: String| Err(DramError::Invalid(why).into());

@@ -3,7 +3,7 @@
 use super::bytes::bytes;
 use super::error::ProcessorError;
 use super::options::Options;
-use super::schemes::pace_name;
+use super::schemes::{configuration_error, pace_name};
 use super::settings::Setting;
 use crate::bench::Progress;
 use crate::report::{Section, Sheet};
@@ -148,13 +148,13 @@ fn draw(oram: &OramConfiguration, seed: u64) -> Result<FilledTree, Configuration
 }
 
 fn failed(base: &Configuration, source: SearchError) -> ProcessorError {
-    let (scheme, pace, tree) = ("baseline".to_owned(), pace_name(base.pace), base.oram.scheme);
+    let scheme = "baseline";
     match source {
-        SearchError::Configuration(source) => {
-            ProcessorError::Configuration { scheme, pace, tree, source: Box::new(source) }
-        }
-        SearchError::Run(source) => {
-            ProcessorError::Run { program: "rand".to_owned(), scheme, source: Box::new(source) }
-        }
+        SearchError::Configuration(source) => configuration_error(scheme, base, source),
+        SearchError::Run(source) => ProcessorError::Run {
+            program: "rand".to_owned(),
+            scheme: scheme.to_owned(),
+            source: Box::new(source),
+        },
     }
 }

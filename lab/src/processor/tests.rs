@@ -168,6 +168,9 @@ fn programs_without_room_are_listed_with_the_tree_that_has_room() {
     assert!(message.starts_with("cc1, lbm: the 4096 lines"), "{message}");
     let low = Options { levels: 9, ..filling };
     assert!(run_one(&low).err().unwrap().to_string().contains("choose 11 to 26"));
+    let search = Options { levels: 11, parts: vec![Part::Scaling], ..low };
+    let error = run_one(&search).err().unwrap();
+    assert!(error.is_of_options() && error.to_string().contains("choose 12 to 26"), "{error}");
 }
 
 /// The figures of all parts, as a folder.

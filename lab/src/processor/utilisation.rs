@@ -9,7 +9,7 @@ use super::options::{Options, Part};
 use super::preset::Start;
 use super::programs::{self, Program};
 use super::published;
-use super::schemes::pace_name;
+use super::schemes::configuration_error;
 use super::trace_options::TraceOptions;
 use crate::bench::Progress;
 use crate::line_chart::Lines;
@@ -17,11 +17,9 @@ use crate::report::{Picture, Section, Sheet};
 use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_core::types::Level;
 use ameles_simulator::configuration::{Configuration, Scheme};
-use ameles_simulator::configuration_error::ConfigurationError;
 use ameles_simulator::machine::Machine;
 use ameles_simulator::pace::Pace;
 use ameles_simulator::tree::filled::FilledTree;
-use ameles_simulator::tree_scheme::TreeScheme;
 
 /// Stand-ins for gcc and lbm, and random accesses: the programs of Figure 4.
 const PROGRAMS: [&str; 3] = ["cc1", "lbm", "rand"];
@@ -68,8 +66,7 @@ pub(super) fn section(
     let run_levels = options.levels.min(RUN_LEVELS);
     for (nth, (name, title, scheme)) in (0..).zip(FIGURES) {
         progress.on_step("slots of each level", nth, FIGURES.len() as u64);
-        let drawn_states =
-            drawn_states(options, scheme).map_err(|source| configuration_error(name, source))?;
+        let drawn_states = drawn_states(options, scheme, name)?;
         let title_of = |levels: u32, what: &str| format!("{title}, {levels} levels, {what}");
         show(&mut section, &format!("{name}-drawn"), title_of(options.levels, "as drawn"), &drawn_states);
         let run = run_states(options, run_levels, scheme, name, programs)?;
@@ -99,10 +96,11 @@ fn configuration(levels: u32, scheme: Scheme) -> Configuration {
 }
 
 /// Draws the states in which a tree can start.
-fn drawn_states(options: &Options, scheme: Scheme) -> Result<Vec<State>, ConfigurationError> {
-    let oram = configuration(options.levels, scheme).oram;
+fn drawn_states(options: &Options, scheme: Scheme, name: &str) -> Result<Vec<State>, ProcessorError> {
+    let configuration = configuration(options.levels, scheme);
     let state = |start: Start| {
-        let tree = FilledTree::draw(&oram, start.contents(), options.seed())?;
+        let tree = FilledTree::draw(&configuration.oram, start.contents(), options.seed())
+            .map_err(|source| configuration_error(name, &configuration, source))?;
         Ok((state_name(start).to_owned(), tree.utilisation().1))
     };
     [Start::Packed, Start::Filled, Start::Settled].into_iter().map(state).collect()
@@ -130,13 +128,13 @@ fn run_states(
     let start =
         if options.start_of(Part::Utilisation) == Start::Packed { Start::Packed } else { Start::Filled };
     let tree = FilledTree::draw(&configuration.oram, start.contents(), options.seed())
-        .map_err(|source| configuration_error(name, source))?;
+        .map_err(|source| configuration_error(name, &configuration, source))?;
     let misses = options.misses.saturating_mul(5).min(configuration.oram.user_blocks as usize);
     let mut states = vec![(state_name(start).to_owned(), tree.utilisation().1)];
     let mut copy = tree.copy();
     for program in programs {
         let mut machine = Machine::over(configuration.clone(), copy, options.seed())
-            .map_err(|source| configuration_error(name, source))?;
+            .map_err(|source| configuration_error(name, &configuration, source))?;
         let trace = program.misses.iter().copied().cycle().take(misses);
         machine.run(trace, 0, |_| ()).map_err(|source| ProcessorError::Run {
             program: program.name.clone(),
@@ -148,11 +146,6 @@ fn run_states(
         copy.reset(&tree);
     }
     Ok(states)
-}
-
-fn configuration_error(name: &str, source: ConfigurationError) -> ProcessorError {
-    let (scheme, pace) = (name.to_owned(), pace_name(Pace::Free));
-    ProcessorError::Configuration { scheme, pace, tree: TreeScheme::Path, source: Box::new(source) }
 }
 
 /// Shows a table of states by level, with the mean of the middle levels, and a picture.

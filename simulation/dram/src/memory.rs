@@ -5,7 +5,7 @@ use crate::energy::{Counts, Energy, Meter};
 use crate::error::DramError;
 use crate::geometry::{Address, Mapping};
 use crate::place::Place;
-use crate::scheduler::{Direction, Fast, Listener, Request, Scheduler};
+use crate::scheduler::{Direction, Fast, Listener, Request, Scheduler, Stepped};
 use crate::specification::Specification;
 use crate::units::Cycle;
 use std::ops::ControlFlow;
@@ -259,6 +259,34 @@ impl<S: Scheduler, W: Observer> Memory<S, W> {
                 channel.scheduler.push(Request { id, batch, direction, rank, bank, row, column, arrival });
             }
         }
+    }
+}
+
+impl<W: Observer> Memory<Stepped, W> {
+    /// Opens the rows of blocks that will be submitted next, in place of those of the call before, while no request
+    /// wants their banks: one row of each bank.
+    ///
+    /// # Errors
+    /// The memory has no such block; nothing was changed.
+    pub fn open_ahead<A: Address>(&mut self, blocks: &[A]) -> Result<(), DramError> {
+        self.check(blocks)?;
+        self.catch_up();
+        let (arrival, id) = (self.now, self.next);
+        let places: Vec<Place> = blocks.iter().map(|block| block.place(&self.mapping)).collect();
+        for (nth, channel) in (0..).zip(&mut self.channels) {
+            let next = places.iter().filter(|place| place.channel == nth).map(|place| Request {
+                id,
+                batch: POSTED_BATCH,
+                direction: Direction::Read,
+                rank: place.rank as u8,
+                bank: place.bank as u8,
+                row: place.row,
+                column: place.column,
+                arrival,
+            });
+            channel.scheduler.want_next(next);
+        }
+        Ok(())
     }
 }
 

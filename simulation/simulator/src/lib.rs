@@ -27,6 +27,7 @@ pub mod palermo;
 mod path_timer;
 pub mod path_variant;
 pub mod pattern;
+pub mod proactive_bank;
 mod ring_metadata;
 mod small_oram;
 pub mod small_tree;

@@ -40,6 +40,7 @@ mod tree;
 
 pub use configuration::{Overlap, PalermoConfiguration, TREES};
 pub use schedule::VisibleStep;
+pub(crate) use tree::VisitedTree;
 
 use crate::configuration_error::ConfigurationError;
 use crate::machine::RunError;
@@ -49,7 +50,6 @@ use configuration::LABELS;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use schedule::Schedule;
-use tree::VisitedTree;
 
 /// The result of some requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

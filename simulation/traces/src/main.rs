@@ -76,6 +76,9 @@ fn main() -> Result<()> {
             let format = if is_text { WrittenFormat::Usimm } else { WrittenFormat::Packed };
             let misses = trace::convert(&from, &into, format)?;
             println!("{}: {misses} misses", into.display());
+            if let (true, Some(notice)) = (is_text, trace::open(&from, None)?.notice()) {
+                println!("{} has no place for the notice: {notice}", into.display());
+            }
             Ok(())
         }
     }
@@ -129,6 +132,7 @@ fn selected<'a>(tables: &'a Tables, only: &[String]) -> Result<Vec<&'a Program>,
 
 fn show(path: &Path) -> Result<()> {
     let trace = trace::open(path, None)?;
+    let notice = trace.notice().map(str::to_owned);
     let figures = Figures::of(trace.warm_up(), trace)?;
     println!("{}", path.display());
     println!("    records       {} ({} of them warm the cache)", figures.records, figures.warm_up);
@@ -139,7 +143,7 @@ fn show(path: &Path) -> Result<()> {
         println!("    {name:<13} {:.3} in a thousand instructions", figures.per_kilo(events));
     }
     println!("    SHA-256       {}", figures.digest);
-    if let Some(notice) = notice::read(path) {
+    if let Some(notice) = notice {
         println!("    notice        {notice}");
     }
     Ok(())

@@ -3,7 +3,7 @@
 use crate::error::RecordError;
 use ameles_processor::trace::{self, packed};
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter};
+use std::io::{self, BufWriter};
 use std::path::Path;
 
 /// Copies a trace into another file, packed and with a notice.
@@ -21,12 +21,6 @@ pub fn copy(from: &Path, into: &Path, notice: &str) -> Result<(), RecordError> {
     writer.finish().map_err(failed)
 }
 
-/// Reads the notice of a packed trace, if it has one.
-pub fn read(path: &Path) -> Option<String> {
-    let packed = packed::read(BufReader::new(File::open(path).ok()?)).ok()?;
-    packed.notice().map(str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,8 +34,11 @@ mod tests {
         let [bare, copied] = ["bare", "copied"].map(|name| folder.path().join(name));
         let tables = tables().unwrap();
         let gzip = tables.programs.iter().find(|program| program.name == "gzip").unwrap();
-        trace::convert(stored, &bare, trace::WrittenFormat::Packed).unwrap();
-        assert_eq!(read(&bare), None);
+        let trace = trace::open(stored, None).unwrap();
+        let mut writer = packed::Writer::new(File::create(&bare).unwrap(), trace.warm_up()).unwrap();
+        trace.for_each(|miss| writer.write(miss.unwrap()).unwrap());
+        writer.finish().unwrap();
+        assert_eq!(trace::open(&bare, None).unwrap().notice(), None);
         copy(&bare, &copied, &gzip.notice(&tables.trace_licence)).unwrap();
         assert_eq!(std::fs::read(&copied).unwrap(), std::fs::read(stored).unwrap());
         let digest = |path: &Path| {

@@ -5,6 +5,8 @@ use std::process::{Command, Output};
 
 const CC1: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/short/cc1.trace");
 
+const NOTICE: &str = "cc1: a memory trace of gcc 12.2.0 (GPL-3.0-or-later). The trace: MIT OR Apache-2.0.";
+
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ameles-traces"))
         .args(arguments)
@@ -27,14 +29,23 @@ fn a_trace_has_the_same_digest_in_either_format() {
         let text = printed(folder.path(), &["show", trace]);
         text.lines().find_map(|line| line.trim().strip_prefix("SHA-256 ")).unwrap().trim().to_owned()
     };
-    assert_eq!(printed(folder.path(), &["convert", CC1, "cc1.usimm"]), "cc1.usimm: 132768 misses\n");
+    let converted = printed(folder.path(), &["convert", CC1, "cc1.usimm"]);
+    assert_eq!(
+        converted,
+        format!("cc1.usimm: 132768 misses\ncc1.usimm has no place for the notice: {NOTICE}\n")
+    );
     assert_eq!(printed(folder.path(), &["convert", "cc1.usimm", "again"]), "again: 132768 misses\n");
     assert_eq!([digest("cc1.usimm"), digest("again")], [digest(CC1), digest(CC1)]);
     let shown = printed(folder.path(), &["show", CC1]);
     assert!(shown.contains("132768 (32768 of them warm the cache)"), "{shown}");
-    assert!(shown.contains(
-        "notice        cc1: a memory trace of gcc 12.2.0 (GPL-3.0-or-later). The trace: MIT OR Apache-2.0."
-    ));
+    assert!(shown.contains(&format!("notice        {NOTICE}")), "{shown}");
+}
+
+#[test]
+fn a_packed_copy_of_a_trace_keeps_its_notice() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(printed(folder.path(), &["convert", CC1, "copy"]), "copy: 132768 misses\n");
+    assert_eq!(std::fs::read(folder.path().join("copy")).unwrap(), std::fs::read(CC1).unwrap());
 }
 
 #[test]

@@ -287,7 +287,7 @@ fn with_flag(error: ProcessorError) -> anyhow::Error {
     let flag = match &error {
         ProcessorError::File(_) => "--trace ",
         ProcessorError::Unknown { .. } => "--",
-        ProcessorError::Levels(_) => "--levels: ",
+        ProcessorError::Levels(_) | ProcessorError::SearchLevels(_) => "--levels: ",
         ProcessorError::Cores { .. } => "--cores: ",
         ProcessorError::Memory(_) => "--channels, --dram: ",
         _ => "",

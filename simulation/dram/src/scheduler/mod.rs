@@ -31,6 +31,9 @@
 //!    - c. For requests of the active queue, from the oldest, in ranks that are not closed: an activate of its row, if
 //!      its bank is precharged. If its bank has another row open that no request of the active queue wants: a
 //!      precharge.
+//!    - d. For rows that are wanted next ([`Memory::open_ahead`](crate::Memory::open_ahead)), from the first, in ranks
+//!      that are not closed and banks that no arrived request wants: an activate, if the bank is precharged. If it has
+//!      another row open: a precharge.
 //!
 //! So a page stays open until a request for another row of its bank closes it, or a refresh does. Requests of the
 //! queue that is not active neither open nor close rows. A refresh is forced: it waits for no request, and requests
@@ -57,7 +60,8 @@
 //! # The implementations
 //!
 //! [`Stepped`] does the above cycle by cycle and remembers only when things happened. [`Fast`] keeps the earliest
-//! cycle of each thing that it could do, and jumps to the first. They do exactly the same in the same cycles.
+//! cycle of each thing that it could do, and jumps to the first. They do exactly the same in the same cycles. Only the
+//! first one does 4d.
 
 mod fast;
 mod request;

@@ -25,6 +25,8 @@ pub struct Stepped {
     reads: Queue,
     writes: Queue,
     is_draining: bool,
+    /// The requests whose rows are wanted next, at most one of a bank.
+    wanted_next: Vec<Request>,
 }
 
 /// The requests of a direction, oldest first.
@@ -93,6 +95,7 @@ impl Scheduler for Stepped {
             reads: Queue::default(),
             writes: Queue::default(),
             is_draining: false,
+            wanted_next: Vec::new(),
         }
     }
 
@@ -115,6 +118,20 @@ impl Scheduler for Stepped {
             self.now += Cycle(1);
             if entering.is_break() || issuing.is_break() {
                 break;
+            }
+        }
+    }
+}
+
+impl Stepped {
+    /// Takes requests whose rows are wanted next, from this cycle on, in place of those before. The first of a bank
+    /// counts.
+    pub(crate) fn want_next(&mut self, requests: impl Iterator<Item = Request>) {
+        self.wanted_next.clear();
+        for next in requests {
+            let is_of_bank = |other: &Request| (other.rank, other.bank) == (next.rank, next.bank);
+            if !self.wanted_next.iter().any(is_of_bank) {
+                self.wanted_next.push(next);
             }
         }
     }
@@ -172,6 +189,7 @@ impl Stepped {
         self.refresh_command()
             .or_else(|| self.row_hit_command(active_direction))
             .or_else(|| self.row_miss_command(active_direction))
+            .or_else(|| self.command_ahead())
     }
 
     fn refresh_command(&self) -> Option<Command> {
@@ -222,6 +240,27 @@ impl Stepped {
                 return None;
             }
             Some(self.command(Kind::Precharge, request, row))
+        })
+    }
+
+    fn command_ahead(&self) -> Option<Command> {
+        self.wanted_next.iter().find_map(|next| {
+            let (rank, bank) = (&self.ranks[next.rank as usize], self.bank(next));
+            let is_of_bank = |request: &Request| {
+                (request.rank, request.bank) == (next.rank, next.bank) && request.arrival <= self.now
+            };
+            let queues = [&self.reads, &self.writes].into_iter();
+            let mut requests = queues.flat_map(|queue| queue.queued.iter().chain(&queue.waiting));
+            if rank.pending_refreshes > 0 || requests.any(is_of_bank) {
+                return None;
+            }
+            match bank.row {
+                None => self
+                    .may_activate(rank, bank, self.group(next))
+                    .then(|| self.command(Kind::Activate, next, next.row)),
+                Some(row) => (row != next.row && self.may_precharge(bank))
+                    .then(|| self.command(Kind::Precharge, next, row)),
+            }
         })
     }
 

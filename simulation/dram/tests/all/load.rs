@@ -37,7 +37,7 @@ impl Observer for Record {
 
 impl Record {
     /// The record in an order that does not depend on when channels ran.
-    fn sorted(mut self) -> Self {
+    pub(crate) fn sorted(mut self) -> Self {
         self.commands.sort_by_key(|command| (command.channel, command.cycle));
         self.done.sort_unstable();
         self

@@ -2,7 +2,7 @@
 
 use crate::load::{Record, loads, memories, run};
 use ameles_dram::{
-    Block, Cycle, Direction, DramError, Fast, Kind, Layout, Memory, Place, RequestId, Specification,
+    Block, Cycle, Direction, DramError, Fast, Kind, Layout, Memory, Place, RequestId, Specification, Stepped,
     SubtreeLayout,
 };
 use proptest::prelude::*;
@@ -38,6 +38,33 @@ fn a_batch_is_done_with_its_last_block_and_not_before() {
     assert_eq!(again.done(&batch), None);
     again.advance(done);
     assert_eq!(again.done(&batch), Some(done));
+}
+
+#[test]
+fn a_row_that_is_opened_ahead_saves_its_activate_unless_its_bank_is_in_use() {
+    // Rows 0 and 1 of bank 0, and row 0 of bank 1, in one channel.
+    let [row, other_row, other_bank] = [0, 1 << 13, 1 << 2].map(Block);
+    let cycles = |next: Block, ahead: &[Block]| {
+        let mut memory = Memory::<Stepped>::with_observer(&Specification::usimm(), ()).unwrap();
+        let first = memory.read(&[row]).unwrap();
+        memory.open_ahead(ahead).unwrap();
+        memory.wait(first);
+        // Long enough for a precharge and an activate, whose row could then be closed again.
+        let begin = memory.now() + Cycle(50);
+        memory.advance(begin);
+        let next = memory.read(&[next]).unwrap();
+        memory.wait(next).0 - begin.0
+    };
+    assert_eq!(cycles(other_bank, &[]), 11 + 11 + 4);
+    assert_eq!(cycles(other_bank, &[other_bank]), 11 + 4);
+    // The bank of the first read is opened for the next one as soon as it has been read.
+    assert_eq!(cycles(other_row, &[]), 11 + 11 + 11 + 4);
+    assert_eq!(cycles(other_row, &[other_row]), 11 + 4);
+    assert_eq!(cycles(row, &[other_row]), 11 + 11 + 11 + 4);
+    // The first row of a bank counts.
+    assert_eq!(cycles(row, &[row, other_row]), 11 + 4);
+    let mut memory = Memory::<Stepped>::with_observer(&Specification::usimm(), ()).unwrap();
+    assert!(memory.open_ahead(&[Block(u64::MAX)]).is_err());
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! No run breaks a rule of the DRAM, and the checker notices if one does.
 
-use crate::load::{Step, loads, memories, run};
-use ameles_dram::{Checker, Command, Cycle, Direction, Fast, Kind, Rule, SameGroup, Specification, Stepped};
+use crate::load::{Record, Step, loads, memories, run};
+use ameles_dram::{
+    Checker, Command, Cycle, Direction, Fast, Kind, Memory, Rule, SameGroup, Specification, Stepped,
+};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -16,6 +18,26 @@ proptest! {
         prop_assert_eq!(checker.check(&fast.commands, end), Ok(()));
         let (_, stepped, _, end) = run::<Stepped>(&memory, &load);
         prop_assert_eq!(checker.check(&stepped.commands, end), Ok(()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 256, ..Default::default() })]
+
+    #[test]
+    fn rows_that_are_opened_ahead_break_no_rule_and_move_the_same_blocks(memory in memories(), load in loads()) {
+        let mut ahead = Memory::<Stepped, Record>::with_observer(&memory, Record::default()).unwrap();
+        for (nth, step) in load.iter().enumerate() {
+            ahead.advance(ahead.now() + Cycle(step.gap));
+            ahead.post(step.direction, &step.blocks).unwrap();
+            ahead.open_ahead(load.get(nth + 1).map_or(&[][..], |next| &next.blocks)).unwrap();
+        }
+        let (end, counts) = (ahead.finish(), ahead.counts());
+        let record = ahead.into_observer().sorted();
+        prop_assert_eq!(Checker::new(&memory).check(&record.commands, end), Ok(()));
+        let bursts: usize = load.iter().map(|step| step.blocks.len()).sum();
+        let moved = counts.reads + counts.writes + counts.forwarded;
+        prop_assert_eq!(moved, bursts as u64 * u64::from(memory.geometry.bursts));
     }
 }
 

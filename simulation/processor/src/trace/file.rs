@@ -1,6 +1,6 @@
 //! Files of traces: the format is told from the first bytes.
 
-use super::format::{self, Format, Misses};
+use super::format::{self, Contents, Format};
 use super::unpack::{self, Bytes};
 use super::{Miss, TraceError, packed, text};
 use std::fs::File;
@@ -47,7 +47,7 @@ pub enum FileError {
 pub struct Trace {
     path: PathBuf,
     format: Format,
-    misses: Misses,
+    contents: Contents,
 }
 
 /// Opens a trace in any format, packed by gzip or xz or not. Without a format, its first bytes tell it.
@@ -60,7 +60,7 @@ pub fn open(path: impl AsRef<Path>, format: Option<Format>) -> Result<Trace, Fil
         .map_err(TraceError::from)
         .and_then(|file| read_as(Box::new(BufReader::new(file)), format));
     match opened {
-        Ok((format, misses)) => Ok(Trace { path, format, misses }),
+        Ok((format, contents)) => Ok(Trace { path, format, contents }),
         Err(why) => Err(FileError::Read { path, why }),
     }
 }
@@ -69,7 +69,7 @@ pub fn open(path: impl AsRef<Path>, format: Option<Format>) -> Result<Trace, Fil
 const DETECTION_BYTES: u64 = 4096;
 
 /// Unpacks a file, and reads it in the format that it has.
-pub(super) fn read_as(from: Bytes, format: Option<Format>) -> Result<(Format, Misses), TraceError> {
+pub(super) fn read_as(from: Bytes, format: Option<Format>) -> Result<(Format, Contents), TraceError> {
     let mut from = unpack::open(from)?;
     let mut first = Vec::new();
     (&mut from).take(DETECTION_BYTES).read_to_end(&mut first)?;
@@ -85,7 +85,12 @@ impl Trace {
 
     /// The misses, from the first on, that only warm the last-level cache; only packed traces have some.
     pub fn warm_up(&self) -> u64 {
-        self.misses.0
+        self.contents.warm_up
+    }
+
+    /// The notice of the program and of the licences; only packed traces have one.
+    pub fn notice(&self) -> Option<&str> {
+        self.contents.notice.as_deref()
     }
 
     fn error_at(&self, why: TraceError) -> FileError {
@@ -98,13 +103,13 @@ impl Iterator for Trace {
     type Item = Result<Miss, FileError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let miss = self.misses.1.next()?;
+        let miss = self.contents.misses.next()?;
         Some(miss.map_err(|why| self.error_at(why)))
     }
 }
 
-/// Writes a trace in a format of the lab, and returns the number of its misses. In a text,
-/// those that only warm the cache are misses like the others.
+/// Writes a trace in a format of the lab, and returns the number of its misses. A packed trace has the notice of the
+/// other one. A text has no place for it, and the misses that only warm the cache are misses like the others there.
 ///
 /// # Errors
 /// The errors of reading and of writing. What was written before a fault remains.
@@ -118,7 +123,11 @@ pub fn convert(from: &Path, into: &Path, format: WrittenFormat) -> Result<u64, F
     let mut count = 0;
     match format {
         WrittenFormat::Packed => {
-            let mut writer = packed::Writer::new(file, trace.warm_up()).map_err(failed)?;
+            let mut writer = match trace.notice() {
+                Some(notice) => packed::Writer::with_notice(file, trace.warm_up(), notice),
+                None => packed::Writer::new(file, trace.warm_up()),
+            }
+            .map_err(failed)?;
             for miss in trace {
                 writer.write(miss?).map_err(failed)?;
                 count += 1;
@@ -262,8 +271,8 @@ mod tests {
     #[test]
     fn fuzz_file_of_a_trace() {
         bolero::check!().for_each(|bytes: &[u8]| {
-            if let Ok((_, (_, misses))) = read_as(Box::new(Cursor::new(bytes.to_vec())), None) {
-                let _ = misses.collect::<Result<Vec<_>, _>>();
+            if let Ok((_, contents)) = read_as(Box::new(Cursor::new(bytes.to_vec())), None) {
+                let _ = contents.misses.collect::<Result<Vec<_>, _>>();
             }
         });
     }

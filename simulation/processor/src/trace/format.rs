@@ -67,37 +67,47 @@ impl FromStr for Format {
     }
 }
 
-/// The number of misses that only warm the cache, and all misses of the file.
-pub(super) type Misses = (u64, Box<dyn Iterator<Item = Result<Miss, TraceError>> + Send>);
+/// The misses of a file.
+type Misses = Box<dyn Iterator<Item = Result<Miss, TraceError>> + Send>;
+
+/// The contents of a file. Only packed traces have a warm-up and a notice.
+pub(super) struct Contents {
+    /// The misses, from the first on, that only warm the cache.
+    pub(super) warm_up: u64,
+    /// The notice of the program and of the licences.
+    pub(super) notice: Option<String>,
+    pub(super) misses: Misses,
+}
 
 impl Format {
     /// Reads a trace of this format.
     ///
     /// # Errors
     /// The errors of the beginning of a packed trace and of gem5's.
-    pub(super) fn read(self, from: Bytes) -> Result<Misses, TraceError> {
-        Ok(match self {
+    pub(super) fn read(self, from: Bytes) -> Result<Contents, TraceError> {
+        let misses: Misses = match self {
             Format::Packed => {
                 let packed = packed::read(from)?;
-                return Ok((packed.warm_up(), Box::new(packed)));
+                let (warm_up, notice) = (packed.warm_up(), packed.notice().map(str::to_owned));
+                return Ok(Contents { warm_up, notice, misses: Box::new(packed) });
             }
-            Format::Usimm => (0, Box::new(text::read(from))),
-            Format::ChampSim => (0, Box::new(champsim::read(from))),
-            Format::Gem5 => (0, Box::new(gem5::read(from)?)),
-            Format::Gem5Text => (0, Box::new(gem5_text::read(from))),
-            Format::DramSim3 => (0, Box::new(dramsim::read(from, Simulator::DramSim3))),
-            Format::DramSim2 => (0, Box::new(dramsim::read(from, Simulator::DramSim2))),
+            Format::Usimm => Box::new(text::read(from)),
+            Format::ChampSim => Box::new(champsim::read(from)),
+            Format::Gem5 => Box::new(gem5::read(from)?),
+            Format::Gem5Text => Box::new(gem5_text::read(from)),
+            Format::DramSim3 => Box::new(dramsim::read(from, Simulator::DramSim3)),
+            Format::DramSim2 => Box::new(dramsim::read(from, Simulator::DramSim2)),
             Format::RamulatorCpu => {
-                (0, Box::new(lines::records(from, ramulator::CPU_EXAMPLES, ramulator::parse_cpu)))
+                Box::new(lines::records(from, ramulator::CPU_EXAMPLES, ramulator::parse_cpu))
             }
             Format::RamulatorMemory => {
-                (0, Box::new(lines::records(from, ramulator::MEMORY_EXAMPLES, ramulator::parse_memory)))
+                Box::new(lines::records(from, ramulator::MEMORY_EXAMPLES, ramulator::parse_memory))
             }
-            Format::RamulatorLoadStore => (
-                0,
-                Box::new(lines::records(from, ramulator::LOAD_STORE_EXAMPLES, ramulator::parse_load_store)),
-            ),
-        })
+            Format::RamulatorLoadStore => {
+                Box::new(lines::records(from, ramulator::LOAD_STORE_EXAMPLES, ramulator::parse_load_store))
+            }
+        };
+        Ok(Contents { warm_up: 0, notice: None, misses })
     }
 
     /// Returns whether a line of text can begin a trace of this format.

@@ -21,25 +21,25 @@ const MAX_SUBTREE: usize = 7;
 
 /// Blocks that are read together, and those that are written when they are there.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Step {
-    pub(super) reads: Vec<Block>,
-    pub(super) writes: Vec<Block>,
+pub(crate) struct Step {
+    pub(crate) reads: Vec<Block>,
+    pub(crate) writes: Vec<Block>,
 }
 
 /// The visit of a request to a tree.
 #[derive(Clone, Debug)]
-pub(super) struct Visit {
+pub(crate) struct Visit {
     /// The path that is read.
-    pub(super) leaf: Leaf,
-    pub(super) steps: Vec<Step>,
+    pub(crate) leaf: Leaf,
+    pub(crate) steps: Vec<Step>,
     /// Steps until the block is there.
-    pub(super) answers_after: usize,
+    pub(crate) answers_after: usize,
     /// Steps until the next request may visit the tree.
-    pub(super) releases_after: usize,
+    pub(crate) releases_after: usize,
 }
 
 /// A Ring ORAM in a part of the memory.
-pub(super) struct VisitedTree {
+pub(crate) struct VisitedTree {
     oram: MainOram,
     first: u64,
     layout: SubtreeLayout,
@@ -50,7 +50,7 @@ pub(super) struct VisitedTree {
 
 impl VisitedTree {
     /// A tree from block `first` of the memory on.
-    pub(super) fn new(
+    pub(crate) fn new(
         configuration: &OramConfiguration,
         first: u64,
         geometry: &Geometry,
@@ -80,12 +80,12 @@ impl VisitedTree {
     }
 
     /// The block behind its last one.
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.first + self.layout.blocks()
     }
 
     /// Visits the tree for a block, or for none.
-    pub(super) fn visit(&mut self, block: Option<BlockId>) -> Result<Visit, RunError> {
+    pub(crate) fn visit(&mut self, block: Option<BlockId>) -> Result<Visit, RunError> {
         match block {
             Some(block) => {
                 let reservation = self.oram.oram.reserve(block)?;
@@ -99,7 +99,7 @@ impl VisitedTree {
     }
 
     /// The steps of the access that was just made, with the evictions and reshuffles that it makes due.
-    pub(super) fn steps(&mut self) -> Result<Visit, RunError> {
+    pub(crate) fn steps(&mut self) -> Result<Visit, RunError> {
         self.oram.store.take_observed();
         let moved = self.oram.store.take_moved().unwrap_or_default();
         // The last bucket of a path is a leaf.

@@ -364,10 +364,10 @@ fn fuzz_trace_of_any_format() {
                 Some(Format::RamulatorMemory),
                 Some(Format::RamulatorLoadStore),
             ] {
-                if let Ok((_, (_, misses))) =
+                if let Ok((_, contents)) =
                     super::super::file::read_as(Box::new(std::io::Cursor::new(whole.clone())), format)
                 {
-                    let count = misses.filter(|miss| miss.is_ok()).count();
+                    let count = contents.misses.filter(|miss| miss.is_ok()).count();
                     // A line or record has at most a page of misses, each from a byte at least.
                     assert!(count <= 64 * whole.len());
                 }
