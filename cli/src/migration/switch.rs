@@ -2,8 +2,8 @@
 //!
 //! When the successor is complete, a mark file records it. From then on every start runs the switch, and continues
 //! where the last one was interrupted. There is always a database under the vault's name: the old one is hard-linked
-//! into `predecessor-…/`, and one rename replaces it by the new one. The files of stashes have unique names: they are
-//! hard-linked into their new folder before that rename, and removed from their old folder after it.
+//! into `predecessor-…/`, and one rename replaces it by the new one. The files of stashes and journals have unique names:
+//! they are hard-linked into their new folder before that rename, and removed from their old folder after it.
 //!
 //! Every command that opens a vault runs the switch. It locks the mark, so only one runs at a time, and removes it
 //! last.
@@ -51,8 +51,8 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
         (trusted.join(DATABASE), successor.join(DATABASE), predecessor.join(DATABASE));
     if new.exists() {
         let is_new = |name: &Path| successor.join(name).exists();
-        link_all(stash_files(&trusted)?.filter(|name| !is_new(name)), &trusted, &predecessor)?;
-        link_all(stash_files(&successor)?, &successor, &trusted)?;
+        link_all(companion_files(&trusted)?.filter(|name| !is_new(name)), &trusted, &predecessor)?;
+        link_all(companion_files(&successor)?, &successor, &trusted)?;
         step(&database_copy, |database_copy| ignore_existing(std::fs::hard_link(&old, database_copy)))?;
         sync_parent(&database_copy)?;
         sync_parent(&predecessor)?;
@@ -70,12 +70,12 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
         step(&successor, |_| Ok(()))?;
         MigrationRecord::remove_records(data)?;
     }
-    // Only stashes that already have their second name are removed.
-    for name in stash_files(&trusted)?.filter(|name| predecessor.join(name).exists()) {
-        step(&trusted.join(name), |stash| ignore_missing(std::fs::remove_file(stash)))?;
+    // Only files that already have their second name are removed.
+    for name in companion_files(&trusted)?.filter(|name| predecessor.join(name).exists()) {
+        step(&trusted.join(name), |file| ignore_missing(std::fs::remove_file(file)))?;
     }
-    for name in stash_files(&successor)?.filter(|name| trusted.join(name).exists()) {
-        step(&successor.join(name), |stash| ignore_missing(std::fs::remove_file(stash)))?;
+    for name in companion_files(&successor)?.filter(|name| trusted.join(name).exists()) {
+        step(&successor.join(name), |file| ignore_missing(std::fs::remove_file(file)))?;
     }
     // The reserved space of the successor: the folder of the served vault has its own.
     step(&successor.join(RESERVE), |reserve| ignore_missing(std::fs::remove_file(reserve)))?;
@@ -111,13 +111,13 @@ fn lock_mark(mark: &Path) -> Result<Option<(File, String)>> {
     Ok(mark.try_exists().with_context(reading)?.then_some((file, old)))
 }
 
-/// Returns the names of the stash files in a folder.
-fn stash_files(folder: &Path) -> Result<impl Iterator<Item = PathBuf>> {
+/// Returns the names of the stash and journal files in a folder.
+fn companion_files(folder: &Path) -> Result<impl Iterator<Item = PathBuf>> {
     let context = || format!("listing {}", folder.display());
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).with_context(context)? {
         let name = PathBuf::from(entry.with_context(context)?.file_name());
-        if name.extension().is_some_and(|kind| kind == "stash") {
+        if name.extension().is_some_and(|kind| kind == "stash" || kind == "journal") {
             found.push(name);
         }
     }
@@ -206,8 +206,10 @@ mod tests {
         std::fs::write(data.trusted().join("status.json"), "old").unwrap();
         std::fs::write(data.trusted().join("credentials.toml"), "kept").unwrap();
         std::fs::write(data.trusted().join("vault-1.stash"), "old").unwrap();
+        std::fs::write(data.trusted().join("vault-3.journal"), "old").unwrap();
         std::fs::write(data.successor().trusted().join(DATABASE), "new").unwrap();
         std::fs::write(data.successor().trusted().join("vault-2.stash"), "new").unwrap();
+        std::fs::write(data.successor().trusted().join("vault-4.journal"), "new").unwrap();
         let settings = Settings::resolve(Config::default()).unwrap();
         let at = || VaultLocation::of(&settings).unwrap();
         MigrationRecord { from: at(), to: at() }.save(&data).unwrap();
@@ -235,14 +237,14 @@ mod tests {
         let after = contents(&data.trusted());
         let kept = "predecessor-abababababababab";
         assert_eq!(after[DATABASE], "new");
-        assert_eq!(after["vault-2.stash"], "new");
-        for name in [DATABASE, "vault-1.stash", "status.json"] {
+        assert_eq!((after["vault-2.stash"].as_str(), after["vault-4.journal"].as_str()), ("new", "new"));
+        for name in [DATABASE, "vault-1.stash", "vault-3.journal", "status.json"] {
             assert_eq!(after[&format!("{kept}/{name}")], "old");
         }
         assert_eq!(after["credentials.toml"], "kept");
         assert!(after.contains_key("moved.toml"));
         // An empty folder of the successor may remain: the next successor uses it.
-        assert_eq!(after.len(), 7, "{:?}", after.keys());
+        assert_eq!(after.len(), 9, "{:?}", after.keys());
         assert_eq!(finish(data).unwrap(), None);
     }
 

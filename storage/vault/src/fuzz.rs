@@ -7,6 +7,7 @@ use crate::log::entry::{Object, text_bytes};
 use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint, parse_blob_name};
 use crate::trusted::delta::Delta;
 use crate::trusted::header::{VaultHeader, VaultParameters};
+use crate::trusted::journal::tests::read_any_file;
 use crate::trusted::shipped_state::{Manifest, ShippedStateReader, parse_piece_name};
 use crate::trusted::stash_directory::StashDirectory;
 use crate::trusted::summary::Summary;
@@ -34,6 +35,14 @@ fn fuzz_journal_record() {
         if let Some(record) = Record::decode(bytes) {
             assert_eq!(borsh::to_vec(&record).unwrap(), bytes, "one record, one encoding");
         }
+    });
+}
+
+#[test]
+fn fuzz_file_of_the_journal() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        read_any_file(bytes, false);
+        read_any_file(bytes, true);
     });
 }
 

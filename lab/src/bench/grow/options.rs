@@ -40,7 +40,7 @@ impl GrowOptions {
             trusted_share: 8,
             cycles: 2,
             crashes: 5,
-            goal_growth: Some(1.2),
+            goal_growth: Some(1.3),
             goal_opening: Some(reference_figures::OPENING * TOLERANCE),
             reference: reference_figures::GROW,
             skips_too_large: true,

@@ -20,6 +20,7 @@ use tempfile::TempDir;
 /// The files of the trusted disk.
 const DATABASE: &str = "trusted.redb";
 const PLACES: &str = "trusted.stash";
+const JOURNAL: &str = "trusted.journal";
 
 /// The number of bytes that are read and opened in one piece for comparison.
 const PIECE: usize = 256 << 10;
@@ -32,6 +33,7 @@ pub(crate) struct TrustedFolder {
     master: MasterKey,
     database: DiskUsageReader,
     places: DiskUsageReader,
+    journal: DiskUsageReader,
 }
 
 impl TrustedFolder {
@@ -44,6 +46,7 @@ impl TrustedFolder {
             master: MasterKey::draw(&mut OsRng.unwrap_err()),
             database: DiskUsageReader::default(),
             places: DiskUsageReader::default(),
+            journal: DiskUsageReader::default(),
         })
     }
 
@@ -61,15 +64,16 @@ impl TrustedFolder {
         database.with(&places)
     }
 
-    /// The traffic of the database, and of the stash's places.
+    /// The traffic of the database with the journal, and of the stash's places.
     pub(crate) fn disk_usage_by_file(&self) -> (DiskUsage, DiskUsage) {
-        (self.database.usage(), self.places.usage())
+        (self.database.usage().with(&self.journal.usage()), self.places.usage())
     }
 
     /// The bytes of the files of the trusted disk.
     pub(crate) fn disk_bytes(&self) -> Result<u64, BenchError> {
         let bytes = |name| std::fs::metadata(self.path().join(name)).map(|file| file.len());
-        Ok(bytes(DATABASE).map_err(BenchError::failed)? + bytes(PLACES).map_err(BenchError::failed)?)
+        let bytes = |name| bytes(name).map_err(BenchError::failed);
+        Ok(bytes(DATABASE)? + bytes(PLACES)? + bytes(JOURNAL)?)
     }
 
     /// Returns the seconds for reading this many bytes of the files of the trusted disk and for opening as many sealed
@@ -82,7 +86,7 @@ impl TrustedFolder {
         let mut left = bytes;
         let mut read = vec![0; PIECE];
         while left > 0 {
-            for name in [DATABASE, PLACES] {
+            for name in [DATABASE, PLACES, JOURNAL] {
                 let mut file = File::open(self.path().join(name)).map_err(BenchError::failed)?;
                 while left > 0 {
                     let max = PIECE.min(usize::try_from(left).unwrap_or(PIECE));
@@ -105,6 +109,7 @@ impl TrustedFolder {
     pub(crate) fn kill(&self) {
         self.database.kill();
         self.places.kill();
+        self.journal.kill();
     }
 
     /// Creates the vault over `store`. Its layout is [`VaultParameters::layout`].
@@ -128,9 +133,10 @@ impl TrustedFolder {
     pub(crate) fn setup<U>(&self, store: U) -> Result<Setup<U>, BenchError> {
         let file = |name: &str, counts| CountedDisk::open(&self.folder.path().join(name), counts);
         let (database, places) = (file(DATABASE, &self.database)?, file(PLACES, &self.places)?);
+        let journal = file(JOURNAL, &self.journal)?;
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         Ok(Setup {
-            disk: TrustedDisk::with_backends(database, places).map_err(BenchError::failed)?,
+            disk: TrustedDisk::with_backends(database, places, journal).map_err(BenchError::failed)?,
             store,
             master: self.master.clone(),
             entropy: Entropy::system(),

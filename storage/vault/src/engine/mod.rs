@@ -118,6 +118,11 @@ impl<U: Untrusted> Engine<U> {
         self.accesses
     }
 
+    /// Returns whether the batch that was served last has answers that were not taken.
+    pub(crate) fn has_answers(&self) -> bool {
+        self.answered.is_some() || self.refusal.is_some()
+    }
+
     /// Takes the answers of the batch that has just been served.
     pub(crate) fn take_answers(&mut self) -> Option<Result<Answers, VaultError>> {
         self.answered.take().map(Ok).or_else(|| self.refusal.take().map(Err))

@@ -1,13 +1,14 @@
 //! The batches of a session: when the next one starts, its calls, and their answers.
 
+use super::Session;
 use super::event::Event;
 use super::pace::LocalWork;
-use super::{Log, Session};
 use crate::engine::Answers;
 use crate::engine::record::Call;
 use crate::error::VaultError;
 use crate::log::objects::LogObjects;
 use crate::store::VaultStore;
+use crate::trusted::position::Position;
 use tokio::time::Instant;
 
 impl<U: VaultStore> Session<U> {
@@ -89,8 +90,8 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Sends the log object of a batch whose record is durable.
-    pub(super) fn send_object(&mut self, began: Instant) {
-        let Some((at, sealed)) = self.journal.log.as_mut().and_then(Log::take_object) else { return };
+    pub(super) fn send_object(&mut self, object: Option<(Position, Vec<u8>)>, began: Instant) {
+        let Some((at, sealed)) = object else { return };
         let (identity, store) = (self.identity.clone(), self.engine.sealed.clone());
         let task = async move {
             let objects =

@@ -1,12 +1,12 @@
 //! The dispatcher of requests to the store. Requests leave at once, or under a pace at the next instant. It collects
-//! their answers as events.
+//! their answers as events, and the ends of appends to the journal.
 
 use super::event::{Event, Task};
 use super::lease_renewal::LeaseRenewer;
 use crate::error::VaultError;
 use crate::session::pace::{Instants, LocalWork, Pacer};
 use crate::trusted::disk::TrustedDisk;
-use futures::stream::{FuturesUnordered, StreamExt};
+use futures::stream::{FuturesOrdered, FuturesUnordered, StreamExt};
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 use tokio::time::Instant;
@@ -19,6 +19,8 @@ pub(super) struct Dispatcher {
     /// The events that arrived while the disk was working.
     pending_events: VecDeque<Event>,
     in_flight: FuturesUnordered<Task>,
+    /// The appends to the journal, which end in their order.
+    appends: FuturesOrdered<Task>,
     /// Long work on this machine, which delays no request.
     background: Option<Task>,
     /// Checks for a newer claim, and renews the lease. The end of a session does not wait for a check.
@@ -33,6 +35,7 @@ impl Dispatcher {
             held,
             pending_events,
             in_flight: FuturesUnordered::new(),
+            appends: FuturesOrdered::new(),
             background: None,
             lease_renewer,
         }
@@ -55,7 +58,7 @@ impl Dispatcher {
 
     /// Returns whether no request is waiting or in flight, and no event is pending.
     pub(super) fn is_empty(&self) -> bool {
-        let is_still = self.in_flight.is_empty() && self.background.is_none();
+        let is_still = self.in_flight.is_empty() && self.appends.is_empty() && self.background.is_none();
         is_still && self.held.is_empty() && self.pending_events.is_empty()
     }
 
@@ -72,11 +75,11 @@ impl Dispatcher {
 
     /// The next event. Waits forever if nothing is in flight.
     pub(super) async fn next(&mut self) -> Event {
-        if let Some(event) = self.pending_events.pop_front() {
-            return event;
-        }
         tokio::select! {
             biased;
+            // Requests that wait for a record leave before anything else is done.
+            Some(event) = self.appends.next(), if !self.appends.is_empty() => event,
+            event = pop(&mut self.pending_events), if !self.pending_events.is_empty() => event,
             Some(event) = self.in_flight.next(), if !self.in_flight.is_empty() => event,
             event = self.lease_renewer.wait_renewal() => event,
             event = background_done(&mut self.background) => event,
@@ -89,8 +92,23 @@ impl Dispatcher {
         self.background = Some(work);
     }
 
-    /// Waits for the background work to end: its thread would hold the disk.
+    /// Appends to the journal in parallel with everything else, from now on. Returns the event if the append has ended
+    /// at once, because the disk has no thread of its own, and so have all before it.
+    pub(super) fn spawn_append(&mut self, mut append: Task) -> Option<Event> {
+        let ended = match append.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(event) if self.appends.is_empty() => return Some(event),
+            Poll::Ready(event) => Box::pin(std::future::ready(event)),
+            Poll::Pending => append,
+        };
+        self.appends.push_back(ended);
+        None
+    }
+
+    /// Waits for the background work and the appends to end: their threads would hold the disk.
     pub(super) async fn join_background(&mut self) {
+        while let Some(event) = self.appends.next().await {
+            drop(event);
+        }
         if self.background.is_some() {
             drop(background_done(&mut self.background).await);
         }
@@ -155,6 +173,14 @@ impl Dispatcher {
                 () = sleep_until(leaves), if leaves.is_some() => self.send_due(),
             }
         }
+    }
+}
+
+/// Takes the next event when it is polled.
+async fn pop(events: &mut VecDeque<Event>) -> Event {
+    match events.pop_front() {
+        Some(event) => event,
+        None => std::future::pending().await,
     }
 }
 

@@ -11,6 +11,8 @@ use futures::future::LocalBoxFuture;
 
 /// The result of work outside the session's thread.
 pub(super) enum Event {
+    /// The records of the oldest flush are durable.
+    Durable(Result<(), VaultError>),
     Operation(OperationId, Result<Vec<u8>, SealError>),
     Sealed(Result<Box<CheckpointUpload>, VaultError>),
     PieceSent(Result<Box<CheckpointUpload>, VaultError>),

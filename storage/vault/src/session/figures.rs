@@ -11,6 +11,8 @@ pub(super) struct Figures {
     /// The blocks in the stash so far.
     pub(super) stash: StashFigures,
     pub(super) opening: OpeningFigures,
+    /// The accesses whose records are durable.
+    pub(super) accesses: u64,
 }
 
 impl Figures {

@@ -1,4 +1,8 @@
 //! The journal of a session: records of steps that are not durable yet, and the work that waits for them.
+//!
+//! A **flush** makes the records of some steps durable. The session goes on meanwhile. The next flush may start before
+//! the last one has ended; the trusted disk then makes both durable with one sync if it can. Flushes end in the order
+//! in which they started, and the work of each leaves when it ends.
 
 use super::Log;
 use super::identity::Identity;
@@ -14,10 +18,29 @@ use crate::trusted::unlogged_commits::CommitId;
 use ameles_seal::derive::{Purpose, Salt};
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::record::{RecordError, RecordSealer};
+use std::collections::VecDeque;
 use tokio::time::Instant;
 
 /// A sealed record with its number, as the trusted disk stores it.
-type SealedRecord = (u64, Vec<u8>);
+pub(super) type SealedRecord = (u64, Vec<u8>);
+
+/// Steps whose records are becoming durable.
+pub(super) struct Flush {
+    /// The time of the first step.
+    pub(super) began: Instant,
+    /// The work that waits for the records.
+    pub(super) work: Vec<(OperationId, Work)>,
+    /// The log object of the batch, if there is one.
+    pub(super) object: Option<(Position, Vec<u8>)>,
+    has_batch: bool,
+}
+
+/// The contents of a flush, for the journal on the trusted disk.
+pub(super) struct Append {
+    pub(super) records: Vec<SealedRecord>,
+    /// The note of the batch's log object, and the last commit of rows that the store is known to hold.
+    pub(super) note: Option<(Vec<u8>, CommitId)>,
+}
 
 /// The records and the work of steps that are not durable yet.
 pub(super) struct Journal {
@@ -27,8 +50,10 @@ pub(super) struct Journal {
     sequence: u64,
     records: Vec<Record>,
     work: Vec<(OperationId, Work)>,
-    /// The time of the first step that was not flushed yet.
+    /// The time of the first step since the last flush could have started.
     stepped_at: Option<Instant>,
+    /// The flushes that have not ended, in order.
+    flushes: VecDeque<Flush>,
     bytes: u64,
     /// The journal in the store, if there is one.
     pub(super) log: Option<Log>,
@@ -49,6 +74,7 @@ impl Journal {
             records: Vec::new(),
             work: Vec::new(),
             stepped_at: None,
+            flushes: VecDeque::new(),
             bytes: 0,
             log,
         })
@@ -71,7 +97,7 @@ impl Journal {
 
     /// The note that is stored with the record of a batch that has a log object, and the last commit of rows that the
     /// store is known to hold.
-    pub(super) fn object_note(&self) -> Option<(Vec<u8>, CommitId)> {
+    fn object_note(&self) -> Option<(Vec<u8>, CommitId)> {
         let log = self.log.as_ref().filter(|log| log.has_object())?;
         Some((borsh::to_vec(&log.next()).expect("a write to memory does not fail"), log.logged()))
     }
@@ -99,27 +125,42 @@ impl Journal {
         self.work.extend(work);
     }
 
-    /// Takes the records that must become durable now, sealed, with their numbers. `None` if nothing depends on them
-    /// yet.
-    pub(super) fn take_records_to_flush(
+    /// Starts a flush of all steps so far, and returns what it appends. `None` if nothing depends on the records yet.
+    pub(super) fn begin_flush(
         &mut self,
         identity: &Identity,
         entropy: &mut Entropy,
-    ) -> Result<Option<Vec<SealedRecord>>, VaultError> {
+    ) -> Result<Option<Append>, VaultError> {
+        let began = self.stepped_at.take().unwrap_or_else(Instant::now);
         let has_batch = self.records.iter().any(|record| matches!(record.input, Input::Batch(_)));
         if !has_batch && self.work.is_empty() {
             return Ok(None);
         }
         let records = std::mem::take(&mut self.records);
         let sealed = records.iter().map(|record| self.seal(record, identity, entropy));
-        let sealed = sealed.collect::<Result<Vec<_>, _>>()?;
-        self.bytes += sealed.iter().map(|(_, record)| record.len() as u64).sum::<u64>();
-        Ok(Some(sealed))
+        let records = sealed.collect::<Result<Vec<_>, _>>()?;
+        self.bytes += records.iter().map(|(_, record)| record.len() as u64).sum::<u64>();
+        let note = self.object_note();
+        let object = self.log.as_mut().and_then(Log::take_object);
+        let work = std::mem::take(&mut self.work);
+        self.flushes.push_back(Flush { began, work, object, has_batch });
+        Ok(Some(Append { records, note }))
     }
 
-    /// Takes the start time of the steps that are durable now, and their work.
-    pub(super) fn take_work(&mut self) -> (Instant, Vec<(OperationId, Work)>) {
-        (self.stepped_at.take().unwrap_or_else(Instant::now), std::mem::take(&mut self.work))
+    /// Ends the oldest flush: its records are durable.
+    pub(super) fn end_flush(&mut self) -> Option<Flush> {
+        self.flushes.pop_front()
+    }
+
+    /// Returns whether a flush has not ended.
+    pub(super) fn is_flushing(&self) -> bool {
+        !self.flushes.is_empty()
+    }
+
+    /// Returns whether the record of the last batch is durable: then its callers may be answered.
+    pub(super) fn is_batch_durable(&self) -> bool {
+        let waits = self.records.iter().any(|record| matches!(record.input, Input::Batch(_)));
+        !waits && !self.flushes.iter().any(|flush| flush.has_batch)
     }
 
     /// Drops the records: a durable checkpoint comes after them.

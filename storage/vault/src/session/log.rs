@@ -92,7 +92,7 @@ impl Log {
         self.rows.unlogged().map_or(0, |unlogged| unlogged.logged())
     }
 
-    /// Takes the object of a batch whose record is durable.
+    /// Takes the object of a batch whose record is about to become durable.
     pub(super) fn take_object(&mut self) -> Option<(Position, Vec<u8>)> {
         self.object.take()
     }

@@ -19,12 +19,16 @@ impl<U: VaultStore> Session<U> {
             at_rest: if is_at_rest { blocks } else { before.at_rest },
             peak: before.peak.max(blocks),
         };
+        // The figures only grow, also across crashes. So an access counts when its record is durable.
+        if self.journal.is_batch_durable() {
+            self.figures.accesses = engine.accesses();
+        }
         let header = &self.identity.header;
         let (used, reserved) = self.rows.usage();
         let has_shipped = checkpoints.shipped.number > 0;
         *self.figures.shown.lock().expect("no thread panics while it holds this lock") = Status {
             epoch: self.identity.epoch,
-            accesses: engine.accesses(),
+            accesses: self.figures.accesses,
             evictions_pending: engine.scheme.pending_steps() + engine.running_steps() as u64,
             emergencies: engine.scheme.emergencies(),
             stash: self.figures.stash,

@@ -4,6 +4,7 @@ use super::Session;
 use super::command::Command;
 use super::dispatcher::sleep_until;
 use super::event::Event;
+use super::journal::Append;
 use super::key_change::KeyChange;
 use super::pace::{LocalWork, next_instant};
 use super::queue::FairQueue;
@@ -13,7 +14,6 @@ use crate::error::VaultError;
 use crate::lease::holder::clear_holder;
 use crate::log::NEXT_OBJECT_NOTE;
 use crate::store::VaultStore;
-use crate::trusted::disk::TrustedDisk;
 use std::sync::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -142,7 +142,7 @@ impl<U: VaultStore> Session<U> {
     async fn start_ready_work(&mut self) -> Result<(), VaultError> {
         loop {
             // The callers of the last batch get their answers before a new batch starts.
-            self.flush().await?;
+            self.flush()?;
             if self.dispatcher.pacer().is_some_and(|pacer| pacer.is_quiescing(Instant::now())) {
                 return Ok(());
             }
@@ -158,6 +158,7 @@ impl<U: VaultStore> Session<U> {
             let may_begin = may_begin && self.lease.is_valid() && self.has_room();
             let ready = may_begin
                 && !self.engine.is_accessing()
+                && !self.engine.has_answers()
                 && !self.journal.has_pending_object()
                 && !scheme.must_step();
             if (!due || self.may_overlap_checkpoint()) && ready && self.is_turn() {
@@ -208,7 +209,7 @@ impl<U: VaultStore> Session<U> {
         if !self.disk.reserve().refuses_accesses() {
             return true;
         }
-        if !self.engine.is_accessing() {
+        if !self.engine.is_accessing() && !self.engine.has_answers() {
             for reply in std::mem::replace(&mut self.waiting, FairQueue::new()).into_replies() {
                 let _ = reply.send(Err(VaultError::DiskFull));
             }
@@ -220,7 +221,8 @@ impl<U: VaultStore> Session<U> {
     pub(super) fn is_quiet(&self) -> bool {
         let is_engine_still =
             !self.engine.is_accessing() && !self.engine.is_stepping() && !self.engine.is_rewriting();
-        is_engine_still && !self.journal.has_pending_object() && !self.checks.is_running()
+        let is_journal_still = !self.journal.is_flushing() && !self.journal.has_pending_object();
+        is_engine_still && is_journal_still && !self.checks.is_running()
     }
 
     /// Returns whether a close was requested and every caller has been served.
@@ -246,31 +248,46 @@ impl<U: VaultStore> Session<U> {
         Ok(())
     }
 
-    /// Makes the records durable if anything depends on them, then sends the requests and the answers.
-    async fn flush(&mut self) -> Result<(), VaultError> {
-        if let Some(records) = self.journal.take_records_to_flush(&self.identity, &mut self.entropy)? {
-            let note = self.journal.object_note();
-            let append = move |disk: &TrustedDisk| match note {
-                Some((note, logged)) => disk.append_with_note(records, (NEXT_OBJECT_NOTE, note), logged),
-                None => disk.append(records),
+    /// Starts to make the records durable if anything depends on them. Answers the batch if it is served and its record
+    /// is durable.
+    fn flush(&mut self) -> Result<(), VaultError> {
+        if let Some(Append { records, note }) = self.journal.begin_flush(&self.identity, &mut self.entropy)? {
+            // Queued here, so that records and changes of rows have one order.
+            let queued = match note {
+                Some((note, logged)) => {
+                    self.disk.enqueue_records_with_note(records, (NEXT_OBJECT_NOTE, note), logged)
+                }
+                None => self.disk.enqueue_records(records),
             };
-            self.dispatcher.run_on_disk(&self.disk, append).await?;
+            let disk = self.disk.clone();
+            let append =
+                Box::pin(
+                    async move { Event::Durable(disk.run_blocking(move |disk| disk.commit(queued)).await) },
+                );
+            if let Some(Event::Durable(appended)) = self.dispatcher.spawn_append(append) {
+                appended?;
+                self.on_durable();
+            }
         }
-        let (began, work) = self.journal.take_work();
+        let is_acknowledged = self.journal.is_batch_durable() && !self.journal.has_pending_object();
+        if is_acknowledged && let Some(answers) = self.engine.take_answers() {
+            self.answer(answers);
+        }
+        Ok(())
+    }
+
+    /// Sends the requests of the steps whose records are durable now.
+    fn on_durable(&mut self) {
+        let Some(flush) = self.journal.end_flush() else { return };
+        let began = flush.began;
         // Published before the requests leave: a watcher of the requests may know that they have begun.
         self.publish();
-        self.send_object(began);
-        for (operation, work) in work {
+        self.send_object(flush.object, began);
+        for (operation, work) in flush.work {
             let sealed = self.engine.sealed.clone();
             let request = async move { Event::Operation(operation, execute(&sealed, work).await) };
             self.dispatcher.send(LocalWork::Step, began, Box::pin(request));
         }
-        if !self.journal.has_pending_object()
-            && let Some(answers) = self.engine.take_answers()
-        {
-            self.answer(answers);
-        }
-        Ok(())
     }
 
     /// Gives up the lease. After an orderly end, marks it in the store, so that a takeover need not wait.
@@ -288,6 +305,10 @@ impl<U: VaultStore> Session<U> {
 
     async fn on_event(&mut self, event: Event) -> Result<(), VaultError> {
         match event {
+            Event::Durable(appended) => {
+                appended?;
+                self.on_durable();
+            }
             Event::Operation(operation, answer) => self.step(Input::Complete(operation), answer?)?,
             Event::Sealed(upload) => self.send_upload(upload?).await?,
             Event::PieceSent(upload) => self.on_piece_sent(upload?),

@@ -40,52 +40,20 @@ pub(super) fn begin_write(database: &Database) -> Result<WriteTransaction, redb:
 mod tests {
     use crate::error::VaultError;
     use crate::trusted::disk::TrustedDisk;
+    use crate::trusted::journal::RecordsThen;
+    use crate::trusted::memory_file::MemoryFile;
     use crate::trusted::row::{Row, RowChange};
     use redb::StorageBackend;
     use redb::backends::InMemoryBackend;
-    use std::io::{self, ErrorKind};
+    use std::io;
     use std::sync::{Arc, RwLock};
 
-    /// A file in memory that outlives its database.
-    #[derive(Clone, Debug, Default)]
-    struct File(Arc<RwLock<Vec<u8>>>);
+    /// The bytes of the database and of the journal.
+    type Files = [Vec<u8>; 2];
 
-    impl StorageBackend for File {
-        fn len(&self) -> io::Result<u64> {
-            Ok(self.0.read().unwrap().len() as u64)
-        }
-
-        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-            let file = self.0.read().unwrap();
-            let bytes = file.get(offset as usize..offset as usize + out.len());
-            out.copy_from_slice(bytes.ok_or(ErrorKind::UnexpectedEof)?);
-            Ok(())
-        }
-
-        fn set_len(&self, len: u64) -> io::Result<()> {
-            self.0.write().unwrap().resize(len as usize, 0);
-            Ok(())
-        }
-
-        fn sync_data(&self) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-            let at = offset as usize;
-            self.0.write().unwrap()[at..at + data.len()].copy_from_slice(data);
-            Ok(())
-        }
-    }
-
-    impl File {
-        fn copy(&self) -> Vec<u8> {
-            self.0.read().unwrap().clone()
-        }
-    }
-
-    fn open(bytes: Vec<u8>) -> Result<TrustedDisk, VaultError> {
-        TrustedDisk::with_backends(File(Arc::new(RwLock::new(bytes))), InMemoryBackend::new())
+    fn open(files: Files) -> Result<TrustedDisk, VaultError> {
+        let [database, journal] = files.map(MemoryFile::of);
+        TrustedDisk::with_backends(database, InMemoryBackend::new(), journal)
     }
 
     /// A note, the journal and the rows.
@@ -95,20 +63,24 @@ mod tests {
         Ok((disk.meta("note")?, disk.journal()?, disk.snapshot()?.rows()?))
     }
 
-    /// The file of a database after some commits, of which the last is small. The first result is the file after a
-    /// kill, the second the file after a close.
-    fn files() -> [Vec<u8>; 2] {
-        let file = File::default();
-        let disk = TrustedDisk::with_backends(file.clone(), InMemoryBackend::new()).unwrap();
+    /// The files of a disk after some commits, of which the last is small. Half of the records and rows are in the
+    /// database, the others in the journal. The first result is the files after a kill, the second those after a close.
+    fn files() -> [Files; 2] {
+        let [database, journal] = [(); 2].map(|()| MemoryFile::default());
+        let disk =
+            TrustedDisk::with_backends(database.clone(), InMemoryBackend::new(), journal.clone()).unwrap();
         disk.set_meta("note", b"first").unwrap();
         for nth in 0..24u8 {
             disk.append(vec![(nth.into(), vec![nth; 700])]).unwrap();
             disk.commit(disk.enqueue_rows(vec![RowChange::put(vec![nth], vec![nth; 300])])).unwrap();
+            if nth == 12 {
+                disk.write(RecordsThen::Move, |_| Ok(())).unwrap();
+            }
         }
         disk.set_meta("note", b"last").unwrap();
-        let killed = file.copy();
+        let killed = [database.copy(), journal.copy()];
         drop(disk);
-        [killed, file.copy()]
+        [killed, [database.copy(), journal.copy()]]
     }
 
     /// The byte and the bit that select the newest of two commits. redb stores it without a checksum.
@@ -124,12 +96,13 @@ mod tests {
 
     #[test]
     fn a_database_with_a_changed_bit_is_damaged_or_holds_every_commit() {
-        for file in files() {
-            let whole = contents(&open(file.clone()).unwrap()).unwrap();
+        for files in files() {
+            let whole = contents(&open(files.clone()).unwrap()).unwrap();
+            assert_eq!((whole.1.len(), whole.2.len()), (24, 24));
             let mut noticed = 0;
-            for (byte, bit) in places(file.len()) {
-                let mut spoilt = file.clone();
-                spoilt[byte] ^= bit;
+            for (byte, bit) in places(files[0].len()) {
+                let mut spoilt = files.clone();
+                spoilt[0][byte] ^= bit;
                 match open(spoilt).and_then(|disk| contents(&disk)) {
                     Ok(found) => assert!(found == whole, "bit {bit} of byte {byte}"),
                     Err(VaultError::Damaged(_)) => noticed += 1,
@@ -142,7 +115,7 @@ mod tests {
 
     /// The file after each write and each change of length during the creation of a database.
     #[derive(Clone, Debug, Default)]
-    struct Steps(File, Arc<RwLock<Vec<Vec<u8>>>>);
+    struct Steps(MemoryFile, Arc<RwLock<Vec<Vec<u8>>>>);
 
     impl StorageBackend for Steps {
         fn len(&self) -> io::Result<u64> {
@@ -173,12 +146,13 @@ mod tests {
     #[test]
     fn a_database_whose_making_was_cut_off_at_any_step_is_made_by_the_next_opening() {
         let steps = Steps::default();
-        drop(TrustedDisk::with_backends(steps.clone(), InMemoryBackend::new()).unwrap());
+        let others = (InMemoryBackend::new(), InMemoryBackend::new());
+        drop(TrustedDisk::with_backends(steps.clone(), others.0, others.1).unwrap());
         let left = steps.1.read().unwrap().clone();
         let is_unmarked = |file: &&Vec<u8>| file[..9] == [0; 9];
         assert!(left.iter().filter(is_unmarked).count() >= 2, "of {} steps", left.len());
         for (nth, file) in left.into_iter().enumerate() {
-            let disk = open(file).unwrap_or_else(|error| panic!("step {nth}: {error}"));
+            let disk = open([file, Vec::new()]).unwrap_or_else(|error| panic!("step {nth}: {error}"));
             disk.set_meta("note", b"made").unwrap();
             assert_eq!(disk.meta("note").unwrap().as_deref(), Some(&b"made"[..]), "step {nth}");
         }
@@ -186,12 +160,12 @@ mod tests {
 
     #[test]
     fn a_database_that_was_made_is_never_taken_for_none() {
-        for mut file in files() {
-            let length = file.len();
+        for mut files in files() {
+            let length = files[0].len();
             for end in [9, 320, 4096] {
-                file[..end].fill(0);
+                files[0][..end].fill(0);
                 assert!(
-                    matches!(open(file.clone()).err(), Some(VaultError::Damaged(_))),
+                    matches!(open(files.clone()).err(), Some(VaultError::Damaged(_))),
                     "{end} of {length}"
                 );
             }
@@ -201,10 +175,9 @@ mod tests {
     #[test]
     fn the_last_commit_of_a_database_that_died_is_not_given_up_for_the_one_before() {
         let [killed, _] = files();
-        let place =
-            killed.windows(4).rposition(|window| window == b"last").expect("the last commit is there");
+        let place = killed[0].windows(4).rposition(|window| window == b"last");
         let mut spoilt = killed;
-        spoilt[place] ^= 1;
+        spoilt[0][place.expect("the last commit is there")] ^= 1;
         assert!(matches!(open(spoilt).err(), Some(VaultError::Damaged(_))));
     }
 }

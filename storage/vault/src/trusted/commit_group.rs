@@ -1,15 +1,17 @@
-//! Group commit on the trusted disk. While one transaction is synced, further changes wait, and the next transaction
+//! Group commit on the trusted disk. While one group of changes is synced, further changes wait, and the next group
 //! takes all of them.
 //!
-//! A sync takes milliseconds, however little it writes. With one transaction for each change, sixteen callers would
-//! wait for sixteen syncs in a row, and so would the journal's records after them.
+//! A sync takes milliseconds, however little it writes. With one sync for each change, sixteen callers would wait for
+//! sixteen syncs in a row, and so would the journal's records after them.
 
 use super::row::RowChange;
 use super::unlogged_commits::CommitId;
 use crate::error::VaultError;
+use borsh::{BorshDeserialize, BorshSerialize};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// A change that can share a transaction with others.
+/// A change that can share a sync with others.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) enum Change {
     /// Records for the journal, by sequence number.
     Records(Vec<(u64, Vec<u8>)>),
@@ -18,14 +20,40 @@ pub(crate) enum Change {
     /// Changes of rows with their sealed commit, if the store must get it. Commits up to `logged` are deleted.
     RowsWithCommit { changes: Vec<RowChange>, commit: Option<(CommitId, Vec<u8>)>, logged: CommitId },
     /// Records with a note of their log object. Commits up to `logged` are deleted.
-    RecordsWithNote { records: Vec<(u64, Vec<u8>)>, name: &'static str, note: Vec<u8>, logged: CommitId },
+    RecordsWithNote { records: Vec<(u64, Vec<u8>)>, name: String, note: Vec<u8>, logged: CommitId },
+}
+
+impl Change {
+    /// Returns whether the change has records.
+    pub(crate) fn has_records(&self) -> bool {
+        matches!(self, Change::Records(_) | Change::RecordsWithNote { .. })
+    }
+
+    /// The number of bytes of the change, without the lengths of its parts.
+    pub(crate) fn bytes(&self) -> u64 {
+        let of_records =
+            |records: &[(u64, Vec<u8>)]| records.iter().map(|(_, record)| record.len()).sum::<usize>();
+        let of_row = |row: &RowChange| row.key.len() + row.value.as_ref().map_or(0, |value| value.len());
+        let of_rows = |rows: &[RowChange]| rows.iter().map(of_row).sum::<usize>();
+        let bytes = match self {
+            Change::Records(records) => of_records(records),
+            Change::Rows(rows) => of_rows(rows),
+            Change::RowsWithCommit { changes, commit, .. } => {
+                of_rows(changes) + commit.as_ref().map_or(0, |(_, commit)| commit.len())
+            }
+            Change::RecordsWithNote { records, name, note, .. } => {
+                of_records(records) + name.len() + note.len()
+            }
+        };
+        bytes as u64
+    }
 }
 
 /// The changes that wait, in order.
 #[derive(Default)]
 pub(crate) struct CommitGroup {
     waiting: Mutex<(Vec<Change>, Vec<Outcome>)>,
-    /// The lock of the caller that runs a transaction.
+    /// The lock of the caller that makes a group durable.
     turn: Mutex<()>,
 }
 
@@ -53,7 +81,7 @@ impl CommitGroup {
     pub(crate) fn commit(
         &self,
         QueuedChange(outcome): QueuedChange,
-        apply: impl FnOnce(&[Change]) -> Result<(), VaultError>,
+        apply: impl FnOnce(Vec<Change>) -> Result<(), VaultError>,
     ) -> Result<(), VaultError> {
         let _turn = self.turn.lock().expect("no thread panics while it holds this lock");
         if let Some(outcome) = outcome.get() {
@@ -61,7 +89,7 @@ impl CommitGroup {
         }
         let (changes, outcomes) =
             std::mem::take(&mut *self.waiting.lock().expect("no thread panics while it holds this lock"));
-        let applied = apply(&changes);
+        let applied = apply(changes);
         for outcome in outcomes {
             let _ = outcome.set(applied.clone());
         }
@@ -87,15 +115,15 @@ mod tests {
         rows.map(|row| row.key[0]).collect()
     }
 
-    /// Has many callers commit while the first transaction is blocked. Each transaction ends with `ends`. Returns the
-    /// keys of each transaction, and the results of the callers.
+    /// Has many callers commit while the first group is blocked. Each group ends with `ends`. Returns the keys of each
+    /// group, and the results of the callers.
     fn commit_behind_one(
         many: u8,
         ends: Result<(), VaultError>,
     ) -> (Vec<Vec<u8>>, Vec<Result<(), VaultError>>) {
         let (group, applied) = (CommitGroup::default(), Mutex::new(Vec::new()));
-        let apply = |changes: &[Change]| {
-            applied.lock().unwrap().push(keys(changes));
+        let apply = |changes: Vec<Change>| {
+            applied.lock().unwrap().push(keys(&changes));
             ends.clone()
         };
         let all_have_entered = Barrier::new(usize::from(many) + 1);
@@ -125,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_while_a_transaction_is_under_way_is_in_the_next_one_and_all_are_told() {
+    fn what_comes_while_a_group_is_under_way_is_in_the_next_one_and_all_are_told() {
         let (mut applied, results) = commit_behind_one(16, Ok(()));
         assert!(results.len() == 17 && results.iter().all(Result::is_ok), "{results:?}");
         applied[1].sort_unstable();
@@ -143,8 +171,8 @@ mod tests {
         let group = CommitGroup::default();
         let (earlier, later) = (group.enqueue(put(1)), group.enqueue(put(2)));
         let mut applied = Vec::new();
-        let mut apply = |changes: &[Change]| {
-            applied.extend(keys(changes));
+        let mut apply = |changes: Vec<Change>| {
+            applied.extend(keys(&changes));
             Ok(())
         };
         group.commit(later, &mut apply).unwrap();

@@ -1,44 +1,42 @@
-//! The trusted disk: an embedded database (redb) in the trusted folder. Each commit is durable, alone or in a
-//! [group](super::commit_group).
+//! The trusted disk: an embedded database (redb) in the trusted folder, and a [journal](super::journal) of the changes
+//! that the database does not hold yet. Each change is durable, alone or in a [group](super::commit_group).
 //!
 //! | table | contents |
 //! |---|---|
-//! | `meta` | the vault's header, the claim of an epoch, the shipped checkpoint |
+//! | `meta` | the vault's header, the claim of an epoch, the shipped checkpoint, the mark of the journal |
 //! | `words`, `deltas`, `garbage`, `summary` | the trusted state, sealed by the [checkpoint writer](super::checkpoint_writer) |
-//! | `journal` | the records since, sealed, by sequence number, in chunks |
+//! | `journal` | records since, sealed, by sequence number, in chunks, if they were moved out of the journal's file |
 //! | `rows` | the gateway's rows, sealed, by a keyed hash of their key |
 //! | `unlogged` | changes of rows that the journal in the store may not hold yet, [sealed](super::unlogged_table) |
 //!
-//! The [file](super::slot_file) of the stash's slots lies next to the database.
+//! Records of the session and changes of rows go to the journal. A checkpoint drops the records, and makes the changes
+//! of rows in its own transaction. So does every other transaction, which leaves the records where they are.
+//!
+//! The [file](super::slot_file) of the stash's slots lies next to the database, and so does that of the journal.
 
 use crate::error::VaultError;
 use crate::error_reason::ErrorReason;
 use crate::trusted::checked_database;
-use crate::trusted::chunks::{self, ChunksTable};
+use crate::trusted::chunks;
 use crate::trusted::commit_group::{Change, CommitGroup, QueuedChange};
+use crate::trusted::database_changes::{self, JOURNAL, META, ROWS};
 use crate::trusted::disk_reserve::{DiskReserve, Reserve};
+use crate::trusted::disk_snapshot::DiskSnapshot;
 use crate::trusted::failure::{FirstFailure, failure};
 use crate::trusted::folder_sync::{make_durable, sync_folder};
-use crate::trusted::row::{Row, RowChange};
+use crate::trusted::journal::{JournalFile, RecordsThen};
+use crate::trusted::row::RowChange;
 use crate::trusted::slot_file::SlotFile;
 use crate::trusted::state_tables::StateTable;
-use crate::trusted::unlogged_table;
 use ameles_core::types::Bytes;
 use redb::backends::FileBackend;
-use redb::{
-    Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition, TableHandle,
-    WriteTransaction,
-};
+use redb::{Database, ReadTransaction, ReadableDatabase, StorageBackend, TableHandle, WriteTransaction};
 use std::fs::OpenOptions;
 use std::future::poll_fn;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
-
-const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
-const JOURNAL: ChunksTable = ChunksTable::new("journal");
-const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 
 /// The number of times that other tasks run before work starts that has no thread of its own.
 const TURNS: u32 = 3;
@@ -51,7 +49,10 @@ pub const DATABASE_CACHE: u64 = 64 << 20;
 pub struct TrustedDisk {
     database: Arc<Database>,
     pub(super) slot_file: Arc<SlotFile>,
+    journal: Arc<JournalFile>,
     group: Arc<CommitGroup>,
+    /// The lock of the caller that changes the database.
+    writes: Arc<Mutex<()>>,
     first_failure: FirstFailure,
     reserve: Arc<DiskReserve>,
     /// True if long work runs on another thread. Backends that the caller provides may not leave this thread.
@@ -78,19 +79,21 @@ impl TrustedDisk {
         // The name itself must survive power loss. This is done at every opening: an earlier one may have created the
         // file or the folder, and been cut off just then.
         make_durable(file, sync).map_err(|error| failure(redb::Error::Io(error)))?;
-        Self::new(database, (SlotFile::next_to(file, Arc::clone(&reserve)), reserve), true)
+        let journal = JournalFile::next_to(file, Arc::clone(&reserve));
+        Self::new(database, (SlotFile::next_to(file, Arc::clone(&reserve)), journal, reserve), true)
     }
 
-    /// A disk over backends that the caller provides, for simulations: one for the database, and one for the stash's
-    /// slots.
+    /// A disk over backends that the caller provides, for simulations: for the database, for the stash's slots, and for
+    /// the journal.
     ///
     /// # Errors
     /// The errors of [`open`](Self::open).
     pub fn with_backends(
         backend: impl StorageBackend,
         slot_file: impl StorageBackend,
+        journal: impl StorageBackend,
     ) -> Result<Self, VaultError> {
-        Self::from_backends(backend, slot_file, DiskReserve::default())
+        Self::from_backends(backend, slot_file, journal, DiskReserve::default())
     }
 
     /// Does the same as `with_backends`, with a reserve for a full disk.
@@ -100,11 +103,12 @@ impl TrustedDisk {
     pub fn with_backends_and_reserve(
         backend: impl StorageBackend,
         slot_file: impl StorageBackend,
+        journal: impl StorageBackend,
         reserve: impl Reserve,
     ) -> Result<Self, VaultError> {
         let disk_reserve = DiskReserve::default();
         disk_reserve.set_reserve(reserve);
-        Self::from_backends(backend, slot_file, disk_reserve)
+        Self::from_backends(backend, slot_file, journal, disk_reserve)
     }
 
     /// This disk, but other tasks run before its work starts. So a test sees whether a caller is answered before its
@@ -116,11 +120,17 @@ impl TrustedDisk {
     fn from_backends(
         backend: impl StorageBackend,
         slot_file: impl StorageBackend,
+        journal: impl StorageBackend,
         reserve: DiskReserve,
     ) -> Result<Self, VaultError> {
         let reserve = Arc::new(reserve);
         let database = checked_database::open(backend, DATABASE_CACHE as usize, &reserve)?;
-        Self::new(database, (SlotFile::with_backend(slot_file, Arc::clone(&reserve)), reserve), false)
+        let journal = JournalFile::with_backend(journal, Arc::clone(&reserve));
+        Self::new(
+            database,
+            (SlotFile::with_backend(slot_file, Arc::clone(&reserve)), journal, reserve),
+            false,
+        )
     }
 
     /// A disk over backends that the caller provides and that any thread may use: long work runs on another thread.
@@ -131,30 +141,35 @@ impl TrustedDisk {
     pub fn with_shared_backends(
         backend: impl StorageBackend,
         slot_file: impl StorageBackend,
+        journal: impl StorageBackend,
         cache: Bytes,
     ) -> Result<Self, VaultError> {
         let bytes = usize::try_from(cache.0).unwrap_or(usize::MAX);
         let reserve = Arc::<DiskReserve>::default();
         let database = checked_database::open(backend, bytes, &reserve)?;
-        Self::new(database, (SlotFile::with_backend(slot_file, Arc::clone(&reserve)), reserve), true)
+        let journal = JournalFile::with_backend(journal, Arc::clone(&reserve));
+        Self::new(database, (SlotFile::with_backend(slot_file, Arc::clone(&reserve)), journal, reserve), true)
     }
 
     fn new(
         (database, first_failure): (Database, FirstFailure),
-        (slot_file, reserve): (SlotFile, Arc<DiskReserve>),
+        (slot_file, journal, reserve): (SlotFile, JournalFile, Arc<DiskReserve>),
         has_own_thread: bool,
     ) -> Result<Self, VaultError> {
         let (database, slot_file) = (Arc::new(database), Arc::new(slot_file));
         let disk = TrustedDisk {
             database,
             slot_file,
+            journal: Arc::new(journal),
             group: Arc::default(),
+            writes: Arc::default(),
             first_failure,
             reserve,
             has_own_thread,
             yields_first: false,
         };
         disk.check_tables()?;
+        disk.open_journal()?;
         // A table is created when it is first opened for writing.
         disk.with_write(|transaction| {
             transaction.open_table(META)?;
@@ -210,16 +225,32 @@ impl TrustedDisk {
         result.map_err(|error| self.explain(error))
     }
 
-    /// Runs a write transaction. Its changes are made all or none, and are durable when this returns.
+    /// Runs a write transaction. Its changes are made all or none, and are durable when this returns. They come after
+    /// all changes that are durable in the journal.
     pub(super) fn with_write(
         &self,
         work: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
     ) -> Result<(), VaultError> {
+        self.write(RecordsThen::Stay, work)
+    }
+
+    /// Does the same as `with_write`, and decides about the records of the journal.
+    pub(super) fn write(
+        &self,
+        then: RecordsThen,
+        work: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
+    ) -> Result<(), VaultError> {
+        let _turn = self.writes.lock().expect("no thread panics while it holds this lock");
+        let waiting = self.journal.for_database(then)?;
         let result = checked_database::begin_write(&self.database).and_then(|transaction| {
+            waiting.iter().try_for_each(|waiting| database_changes::take_over(&transaction, waiting))?;
             work(&transaction)?;
             Ok(transaction.commit()?)
         });
-        result.map_err(|error| self.explain(error))
+        result.map_err(|error| self.explain(error))?;
+        // Only now may the journal forget them.
+        waiting.into_iter().for_each(|waiting| self.journal.on_committed(waiting));
+        Ok(())
     }
 
     pub(super) fn explain(&self, error: redb::Error) -> VaultError {
@@ -232,10 +263,7 @@ impl TrustedDisk {
     }
 
     pub(crate) fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, VaultError> {
-        self.with_read(|transaction| {
-            let table = transaction.open_table(META)?;
-            Ok(table.get(name)?.map(|value| value.value().to_vec()))
-        })
+        self.snapshot()?.meta(name)
     }
 
     pub(crate) fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), VaultError> {
@@ -244,17 +272,26 @@ impl TrustedDisk {
 
     /// Sets several values, all or none.
     pub(crate) fn set_metas<V: AsRef<[u8]>>(&self, values: &[(&str, V)]) -> Result<(), VaultError> {
-        self.with_write(|transaction| set_metas(transaction, values))
+        self.with_write(|transaction| database_changes::set_metas(transaction, values))
+    }
+
+    /// Adds records to the queue.
+    pub(crate) fn enqueue_records(&self, records: Vec<(u64, Vec<u8>)>) -> QueuedChange {
+        self.enqueue(Change::Records(records))
     }
 
     /// Appends records; they are durable when this returns.
+    #[cfg(test)]
     pub(crate) fn append(&self, records: Vec<(u64, Vec<u8>)>) -> Result<(), VaultError> {
-        self.commit(self.enqueue(Change::Records(records)))
+        self.commit(self.enqueue_records(records))
     }
 
-    /// The journal since the last checkpoint, in order.
+    /// The records since the last checkpoint, in order.
     pub(crate) fn journal(&self) -> Result<Vec<(u64, Vec<u8>)>, VaultError> {
-        self.with_read(|transaction| chunks::read_values(&transaction.open_table(JOURNAL)?))
+        let mut records =
+            self.with_read(|transaction| chunks::read_values(&transaction.open_table(JOURNAL)?))?;
+        records.extend(self.journal.records()?);
+        Ok(records)
     }
 
     /// Adds sealed changes of rows, by the hashes of their keys, to the queue. They come after all earlier ones.
@@ -268,17 +305,54 @@ impl TrustedDisk {
 
     /// Makes a queued change durable, together with those that wait.
     pub(crate) fn commit(&self, queued: QueuedChange) -> Result<(), VaultError> {
-        self.group.commit(queued, |changes| {
-            self.with_write(|transaction| {
-                changes.iter().try_for_each(|change| apply_change(transaction, change))
-            })
-        })
+        self.group.commit(queued, |changes| self.make_durable(changes))?;
+        match self.journal.overflow() {
+            Some(then) => self.write(then, |_| Ok(())),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes changes durable in the journal, in their order. The database makes a very large one at once.
+    fn make_durable(&self, changes: Vec<Change>) -> Result<(), VaultError> {
+        if !self.journal.is_open() {
+            self.create_journal()?;
+        }
+        let mut group = Vec::with_capacity(changes.len());
+        for change in changes {
+            if !self.journal.is_too_large(&change) {
+                group.push(change);
+                continue;
+            }
+            if !group.is_empty() {
+                self.journal.append(std::mem::take(&mut group))?;
+            }
+            self.with_write(|transaction| database_changes::apply_change(transaction, &change))?;
+        }
+        if group.is_empty() { Ok(()) } else { self.journal.append(group) }
+    }
+
+    /// Opens the journal, if it has a file.
+    fn open_journal(&self) -> Result<(), VaultError> {
+        let mut mark = None;
+        self.with_read(|transaction| {
+            let is_new = transaction.list_tables()?.next().is_none();
+            mark = if is_new { None } else { database_changes::read_mark(transaction)? };
+            Ok(())
+        })?;
+        mark.map_or(Ok(()), |mark| self.journal.open(mark))
+    }
+
+    fn create_journal(&self) -> Result<(), VaultError> {
+        let mark = self.journal.create().map_err(|error| failure(redb::Error::Io(error)))?;
+        self.with_write(|transaction| database_changes::set_mark(transaction, &mark))?;
+        self.journal.open(mark)
     }
 
     /// A snapshot of the disk.
     pub(crate) fn snapshot(&self) -> Result<DiskSnapshot, VaultError> {
+        let waiting = self.journal.waiting();
         let at = self.database.begin_read().map_err(|error| self.explain(error.into()))?;
-        Ok(DiskSnapshot { at, disk: self.clone() })
+        Ok(DiskSnapshot { waiting, at, first_failure: self.first_failure.clone() })
     }
 }
 
@@ -296,89 +370,6 @@ async fn yield_turns() {
         })
         .await;
     }
-}
-
-/// A snapshot of the disk. Later changes do not affect it.
-pub(crate) struct DiskSnapshot {
-    at: ReadTransaction,
-    disk: TrustedDisk,
-}
-
-impl DiskSnapshot {
-    /// All rows: the hash of each key, and the sealed row.
-    pub(crate) fn rows(&self) -> Result<Vec<Row>, VaultError> {
-        self.read_rows().map_err(|error| self.disk.explain(error))
-    }
-
-    fn read_rows(&self) -> Result<Vec<Row>, redb::Error> {
-        let mut rows = Vec::new();
-        for entry in self.at.open_table(ROWS)?.iter()? {
-            let (key, value) = entry?;
-            rows.push(Row::new(key.value().to_vec(), value.value().to_vec()));
-        }
-        Ok(rows)
-    }
-}
-
-fn apply_change(transaction: &WriteTransaction, change: &Change) -> Result<(), redb::Error> {
-    match change {
-        Change::Records(records) => append(transaction, records),
-        Change::Rows(changes) => put_rows(transaction, changes),
-        Change::RowsWithCommit { changes, commit, logged } => {
-            put_rows(transaction, changes)?;
-            unlogged_table::update(transaction, commit.as_slice(), *logged)
-        }
-        Change::RecordsWithNote { records, name, note, logged } => {
-            append(transaction, records)?;
-            set_metas(transaction, &[(*name, note)])?;
-            unlogged_table::update(transaction, &[], *logged)
-        }
-    }
-}
-
-/// Sets values by name.
-pub(super) fn set_metas<V: AsRef<[u8]>>(
-    transaction: &WriteTransaction,
-    values: &[(&str, V)],
-) -> Result<(), redb::Error> {
-    let mut meta = transaction.open_table(META)?;
-    for (name, value) in values {
-        meta.insert(*name, value.as_ref())?;
-    }
-    Ok(())
-}
-
-/// Appends records.
-pub(super) fn append(transaction: &WriteTransaction, records: &[(u64, Vec<u8>)]) -> Result<(), redb::Error> {
-    chunks::insert_values(&mut transaction.open_table(JOURNAL)?, records)
-}
-
-fn put_rows(transaction: &WriteTransaction, changes: &[RowChange]) -> Result<(), redb::Error> {
-    let mut rows = transaction.open_table(ROWS)?;
-    for RowChange { key, value } in changes {
-        match value {
-            Some(value) => rows.insert(key.as_ref(), value.as_ref())?,
-            None => rows.remove(key.as_ref())?,
-        };
-    }
-    Ok(())
-}
-
-/// Replaces all rows.
-pub(super) fn replace_rows(transaction: &WriteTransaction, rows: &[Row]) -> Result<(), redb::Error> {
-    transaction.delete_table(ROWS)?;
-    let mut table = transaction.open_table(ROWS)?;
-    for Row { key, value } in rows {
-        table.insert(key.as_ref(), value.as_ref())?;
-    }
-    Ok(())
-}
-
-/// Clears the journal.
-pub(super) fn clear_journal(transaction: &WriteTransaction) -> Result<(), redb::Error> {
-    transaction.delete_table(JOURNAL)?;
-    transaction.open_table(JOURNAL)?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -466,7 +457,8 @@ mod tests {
     fn a_caller_is_told_why_the_disk_failed_even_before_the_caller_for_whom_it_failed() {
         let is_full = Arc::new(AtomicBool::new(false));
         let backend = Fillable(InMemoryBackend::new(), is_full.clone());
-        let disk = TrustedDisk::with_backends(backend, InMemoryBackend::new()).unwrap();
+        let disk =
+            TrustedDisk::with_backends(backend, InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
         is_full.store(true, Ordering::Relaxed);
         let transaction = checked_database::begin_write(&disk.database).unwrap();
         transaction.open_table(META).unwrap().insert("note", &b"first"[..]).unwrap();

@@ -1,7 +1,7 @@
 //! The reserve of the trusted disk for when it is full: a file without contents, which is given up piece by piece.
 //!
 //! A write that finds the disk full takes a piece of the reserve and is repeated. So neither the database nor the slot
-//! file notices a full disk while a piece is left. From the first piece on, [writes are
+//! file nor the journal notices a full disk while a piece is left. From the first piece on, [writes are
 //! refused](DiskReserve::refuses_writes). Reads continue; each needs a record, and may bring a block into the stash.
 //! They stop when the rest is needed for pending work: evictions and batches in flight, a checkpoint, deletions of
 //! rows, another opening. When the disk has room again, the file is filled up, and writes are accepted.

@@ -213,11 +213,12 @@ impl VaultParameters {
 
     /// Returns the number of bytes that the trusted disk needs in addition to the last checkpoint: for the next one,
     /// and for the journal up to it. They assume that every access writes one payload in the journal and one in the
-    /// stash.
+    /// stash. The journal's file has checksums, and grows by a quarter at a time.
     pub fn trusted_disk_bytes(&self) -> u64 {
         /// The number of bytes of an access besides its payloads: the slots of its requests, its words, pieces.
         const ACCESS: u64 = 2048;
-        self.latest_checkpoint() * (2 * u64::from(self.scheme.block_bytes()) + ACCESS) + (1 << 20)
+        let block = u64::from(self.scheme.block_bytes());
+        self.latest_checkpoint() * (2 * block + block / 3 + ACCESS) + (1 << 20)
     }
 
     /// The maximum memory for checkpoints besides the trusted memory. For the disk: the sealed payloads of one

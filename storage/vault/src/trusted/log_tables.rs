@@ -5,7 +5,6 @@ use super::commit_group::{Change, QueuedChange};
 use super::disk::TrustedDisk;
 use super::row::RowChange;
 use super::unlogged_commits::CommitId;
-use super::unlogged_table;
 use crate::error::VaultError;
 
 impl TrustedDisk {
@@ -20,19 +19,18 @@ impl TrustedDisk {
         self.enqueue(Change::RowsWithCommit { changes, commit, logged })
     }
 
-    /// Appends records with a note of their log object, and deletes the commits up to `logged`; durable when this
-    /// returns.
-    pub(crate) fn append_with_note(
+    /// Adds records with a note of their log object to the queue. Commits up to `logged` are deleted.
+    pub(crate) fn enqueue_records_with_note(
         &self,
         records: Vec<(u64, Vec<u8>)>,
         (name, note): (&'static str, Vec<u8>),
         logged: CommitId,
-    ) -> Result<(), VaultError> {
-        self.commit(self.enqueue(Change::RecordsWithNote { records, name, note, logged }))
+    ) -> QueuedChange {
+        self.enqueue(Change::RecordsWithNote { records, name: name.to_owned(), note, logged })
     }
 
     /// The sealed commits, in order.
     pub(crate) fn unlogged_commits(&self) -> Result<Vec<(CommitId, Vec<u8>)>, VaultError> {
-        self.with_read(unlogged_table::read_commits)
+        self.snapshot()?.unlogged_commits()
     }
 }

@@ -7,7 +7,8 @@
 use crate::error::VaultError;
 use crate::error_reason::ErrorReason;
 use crate::trusted::commit_group::QueuedChange;
-use crate::trusted::disk::{DiskSnapshot, TrustedDisk};
+use crate::trusted::disk::TrustedDisk;
+use crate::trusted::disk_snapshot::DiskSnapshot;
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::unlogged_commits::{self, CommitId, UnloggedCommits};
 use ameles_seal::blob;
@@ -270,7 +271,8 @@ mod tests {
 
     #[test]
     fn held_rows_do_not_change_and_keep_no_change_waiting() {
-        let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+        let [database, slots, journal] = [(); 3].map(|()| InMemoryBackend::new());
+        let disk = TrustedDisk::with_backends(database, slots, journal).unwrap();
         let master = MasterKey::take(&mut [3; 32]);
         let rows = Arc::new(Rows::open(disk, master, VaultId([1; 16]), 1 << 20).unwrap());
         let mut entropy = Entropy::system();
@@ -289,7 +291,8 @@ mod tests {
 
     #[test]
     fn the_journal_in_the_store_takes_commits_in_the_order_in_which_the_disk_makes_them() {
-        let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+        let [database, slots, journal] = [(); 3].map(|()| InMemoryBackend::new());
+        let disk = TrustedDisk::with_backends(database, slots, journal).unwrap();
         let master = MasterKey::take(&mut [3; 32]);
         let rows = Rows::open(disk, master, VaultId([1; 16]), 1 << 20).unwrap().with_log().unwrap();
         std::thread::scope(|scope| {

@@ -1,18 +1,15 @@
 //! The file of the stash's slots. It is created when a payload is first written.
 //!
-//! The file has a random name, which the database stores. So the two files can be moved to any folder, also to one with
-//! the slot file of another database.
+//! It is a [file next to the database](super::companion_file).
 //!
 //! If steps read slots, the operating system is told to cache nothing of the file. A cached slot would be read faster,
 //! and the cache would take more memory than intended.
 
+use super::companion_file;
 use super::disk_reserve::DiskReserve;
-use super::folder_sync::{make_durable, sync_folder};
-use base16ct::lower::encode_string;
-use rand_core::{OsRng, TryRngCore};
 use redb::StorageBackend;
 use redb::backends::FileBackend;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -39,8 +36,7 @@ pub(super) struct SlotFile {
 impl SlotFile {
     /// A file in the folder of this database.
     pub(super) fn next_to(database: &Path, reserve: Arc<DiskReserve>) -> Self {
-        let folder = database.parent().map(Path::to_path_buf).unwrap_or_default();
-        SlotFile { folder: Some(folder), reserve, ..SlotFile::default() }
+        SlotFile { folder: Some(companion_file::folder_of(database)), reserve, ..SlotFile::default() }
     }
 
     /// A file in a backend that the caller provides.
@@ -85,25 +81,18 @@ impl SlotFile {
 
     /// Opens the file of this name.
     pub(super) fn open(&self, name: &str) -> io::Result<&dyn StorageBackend> {
-        let file = OpenOptions::new().read(true).write(true).open(self.path(name))?;
-        self.take(file)
+        self.take(companion_file::open(self.folder(), name)?)
     }
 
     /// Creates a file with a new name; durable when this returns.
     pub(super) fn make(&self) -> io::Result<String> {
-        let mut random = [0; 8];
-        OsRng.try_fill_bytes(&mut random).map_err(io::Error::other)?;
-        let name = format!("vault-{}.stash", encode_string(&random));
-        let path = self.path(&name);
-        let make = || OpenOptions::new().read(true).write(true).create_new(true).open(&path);
-        let file = self.reserve.retry_with_reserve(0, make)?;
-        make_durable(&path, sync_folder)?;
+        let (name, file) = companion_file::create(self.folder(), "stash", &self.reserve)?;
         self.take(file)?;
         Ok(name)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.as_deref().unwrap_or(Path::new("")).join(name)
+    fn folder(&self) -> &Path {
+        self.folder.as_deref().unwrap_or(Path::new(""))
     }
 
     fn take(&self, file: File) -> io::Result<&dyn StorageBackend> {

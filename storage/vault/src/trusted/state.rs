@@ -4,6 +4,7 @@
 use super::checkpoint_writer::CheckpointWrite;
 use super::chunks::chunks;
 use super::disk::TrustedDisk;
+use super::journal::RecordsThen;
 use super::row::Row;
 use super::state_tables::{DELTAS, GARBAGE, SUMMARY, StateTable, WORDS};
 use super::unlogged_commits::CommitId;
@@ -27,22 +28,22 @@ pub(crate) struct Resealed {
 
 impl TrustedDisk {
     /// Makes a checkpoint durable. First writes the payloads. Then writes everything that names them in one
-    /// transaction, which clears the journal as well.
+    /// transaction. It drops the records of the journal, and makes the changes of rows that wait there.
     pub(crate) fn commit_state(&self, block: Bytes, write: &CheckpointWrite) -> Result<(), VaultError> {
         self.write_slots(block, &write.writes)?;
-        self.with_write(|transaction| write_state(transaction, write))
+        self.write(RecordsThen::Drop, |transaction| write_state(transaction, write))
     }
 
     /// Replaces everything by its resealed form in one transaction. Afterwards only the new key opens this disk.
     pub(crate) fn reseal(&self, block: Bytes, resealed: &Resealed) -> Result<(), VaultError> {
         let Resealed { state, journal, rows, unlogged, metas } = resealed;
         self.write_slots(block, &state.writes)?;
-        self.with_write(|transaction| {
+        self.write(RecordsThen::Drop, |transaction| {
             write_state(transaction, state)?;
-            super::disk::append(transaction, journal)?;
-            super::disk::replace_rows(transaction, rows)?;
+            super::database_changes::append(transaction, journal)?;
+            super::database_changes::replace_rows(transaction, rows)?;
             super::unlogged_table::replace(transaction, unlogged)?;
-            super::disk::set_metas(transaction, metas)
+            super::database_changes::set_metas(transaction, metas)
         })
     }
 
@@ -77,7 +78,7 @@ impl TrustedDisk {
 
 /// Writes the changes of a checkpoint, and clears the journal.
 fn write_state(transaction: &WriteTransaction, write: &CheckpointWrite) -> Result<(), redb::Error> {
-    super::disk::clear_journal(transaction)?;
+    super::database_changes::clear_journal(transaction)?;
     if write.is_whole {
         for part in StateTable::ALL {
             transaction.delete_table(part.table())?;

@@ -63,6 +63,21 @@ async fn requests_are_served_while_the_rows_of_a_checkpoint_are_read_and_it_hold
 }
 
 #[tokio::test]
+async fn the_session_goes_on_while_a_record_is_being_synced() {
+    with_a_large_row(async |vault, gate, _, _| {
+        let before = vault.status().journal_bytes;
+        // The session publishes its figures whenever it has nothing to do.
+        let has_gone_on = async {
+            while vault.status().journal_bytes == before {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        gate.hold_up(Work::Sync, vault.write(BlockId(2), vec![2; 32]), has_gone_on).await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn figures_do_not_wait_for_a_change_of_rows_that_is_under_way() {
     with_a_large_row(async |vault, gate, _, _| {
         let asking = async { assert!(vault.status().rows.used > 0) };

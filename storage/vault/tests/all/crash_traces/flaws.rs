@@ -10,7 +10,7 @@ use ameles_store::{Blobs, Inventory, VersionedMemory, forward_blobs, forward_inv
 use ameles_vault::Entropy;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, RngCore, SeedableRng};
-use redb::{ReadableTable, TableDefinition};
+use redb::{ReadableDatabase, TableDefinition};
 use std::cell::Cell;
 use std::rc::Rc;
 use tokio::task::yield_now;
@@ -66,20 +66,22 @@ impl Flaw {
     }
 }
 
+/// Removes the last group of the journal, unless the database holds it.
 fn lose_last_record(disk: &FragileDisk) {
-    const JOURNAL: TableDefinition<'_, (u64, u32), &[u8]> = TableDefinition::new("journal");
+    const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+    let number = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
     let database = disk.database().expect("the disk is sound");
-    let change = database.begin_write().expect("a transaction can begin");
-    {
-        let mut journal = change.open_table(JOURNAL).expect("there is a journal");
-        let last = journal.last().expect("it can be read").map(|(key, _)| key.value().0);
-        if let Some(last) = last {
-            journal.retain(|(sequence, _), _| sequence != last).expect("it can be changed");
-        }
-    }
-    change.commit().expect("it can be committed");
-    drop(database);
+    let table = database.begin_read().expect("it can begin").open_table(META).expect("there is a table");
+    let mark = table.get("journal").expect("it can be read").map(|mark| mark.value().to_vec());
+    drop((table, database));
     disk.unplug();
+    let Some(mark) = mark else { return };
+    // After the name of a file, which is empty here: the last group that is not needed, a position, and the last group
+    // whose other changes the database holds.
+    let held = number(&mark, 4).max(number(&mark, 20));
+    if let Some(last) = disk.last_group_of_journal().filter(|last| *last > held) {
+        disk.remove_groups_of_journal(last);
+    }
 }
 
 /// A random number generator of which only the first draw is fresh.

@@ -1,5 +1,5 @@
-//! The database itself: data is durable before anything points to it. Acknowledged changes are there, or their absence
-//! is detected.
+//! The database and the journal: data is durable before anything points to it. Acknowledged changes are there, or their
+//! absence is detected.
 //!
 //! A database that made pages durable together with the mark that points to them would survive every crash here. It
 //! would find that the pages do not verify, and return to the previous commit. Nothing was acknowledged after that
@@ -8,11 +8,11 @@
 //! corrupted.
 
 use super::explorer::Effort;
-use super::machine::{Machine, runtime};
+use super::machine::{Machine, OpeningEnd, access, commit, runtime};
 use super::model::Model;
 use super::{effort, path, ring};
 use crate::support::effect_log::{Effect, MachineState};
-use crate::support::fragile_disk::{Change, Crash, DATABASE};
+use crate::support::fragile_disk::{Change, Crash, DATABASE, JOURNAL};
 use crate::support::rng::TestRng;
 use ameles_vault::{VaultError, VaultHeader};
 use std::collections::VecDeque;
@@ -65,8 +65,74 @@ fn the_database_points_to_nothing_that_is_not_durable() {
     for header in [ring(true), path(false)] {
         let (effects, _) = run_machine(&header).records();
         let marks = marks_that_come_last(&effects);
-        assert!(marks > 50, "{marks} commits");
+        assert!(marks > 20, "{marks} commits");
     }
+}
+
+/// Checks that the journal is synced after each write, before anything else happens. Returns the number of syncs.
+fn journal_syncs_that_come_first(effects: &[Effect]) -> usize {
+    let (mut is_synced, mut syncs) = (true, 0);
+    for (at, effect) in effects.iter().enumerate() {
+        match effect {
+            Effect::Change(JOURNAL, _) => is_synced = false,
+            Effect::Sync(JOURNAL) => (is_synced, syncs) = (true, syncs + 1),
+            _ => assert!(is_synced, "effect {at}: {effect:?} comes before the sync of the journal"),
+        }
+    }
+    syncs
+}
+
+#[test]
+fn each_group_of_the_journal_is_durable_before_anything_follows_from_it() {
+    for header in [ring(true), path(false)] {
+        let (effects, _) = run_machine(&header).records();
+        let syncs = journal_syncs_that_come_first(&effects);
+        assert!(syncs > 50, "{syncs} groups");
+    }
+}
+
+/// The writes and the syncs of the disk's files in some effects.
+fn disk_work(effects: &[Effect]) -> (Vec<usize>, Vec<usize>) {
+    let (mut writes, mut syncs) = (Vec::new(), Vec::new());
+    for effect in effects {
+        match effect {
+            Effect::Change(file, _) => writes.push(*file),
+            Effect::Sync(file) => syncs.push(*file),
+            _ => {}
+        }
+    }
+    (writes, syncs)
+}
+
+#[test]
+fn an_access_and_a_change_of_rows_take_one_write_and_one_sync_each() {
+    let header = ring(true);
+    let machine_state = MachineState::new(header.parameters.layout());
+    let mut machine = Machine::new(&header, machine_state, Model::new(&header.parameters), 0);
+    let effect_log = machine.effect_log.clone();
+    let working = async {
+        machine.make().await?;
+        machine
+            .open(OpeningEnd::Close, async |vault, model_recorder, _| {
+                access(vault, model_recorder, &[0, 1], &[]).await?;
+                let mut alone = 0;
+                for block in 0..16 {
+                    let before = effect_log.len();
+                    access(vault, model_recorder, &[block], &[]).await?;
+                    // An eviction that is under way has records of its own.
+                    let work = disk_work(&effect_log.effects()[before..]);
+                    alone += usize::from(work == (vec![JOURNAL], vec![JOURNAL]));
+                    let before = effect_log.len();
+                    commit(vault, model_recorder, &[("a", Some("value"))]).await?;
+                    let work = disk_work(&effect_log.effects()[before..]);
+                    assert_eq!(work, (vec![JOURNAL], vec![JOURNAL]));
+                }
+                Ok(alone)
+            })
+            .await
+    };
+    let alone = runtime().block_on(working).expect("nothing fails");
+    assert!(alone >= 4, "{alone} accesses");
 }
 
 /// Corrupts recently written sectors at every step of a lifecycle at which the machine may be killed. The vault must
@@ -78,10 +144,10 @@ fn corrupt_everywhere(header: &VaultHeader, effort: Effort) -> usize {
     let (mut last, mut told) = (VecDeque::new(), 0);
     for (at, effect) in (1..).zip(&effects) {
         machine_state.replay(effect);
-        if let Effect::Change(DATABASE, Change::Write(offset, bytes)) = effect
-            && *offset >= HEADER
+        if let Effect::Change(file @ (DATABASE | JOURNAL), Change::Write(offset, bytes)) = effect
+            && (*file == JOURNAL || *offset >= HEADER)
         {
-            last.push_front((*offset, bytes.len()));
+            last.push_front((*file, *offset, bytes.len()));
             last.truncate(LAST);
         }
         let model = || Model::new(&header.parameters).at(at, &events);
@@ -91,17 +157,19 @@ fn corrupt_everywhere(header: &VaultHeader, effort: Effort) -> usize {
         for _ in 0..SPOILT_AT_A_STEP {
             let left = machine_state.fork();
             left.disk.crash(Crash::Kill, &mut rng);
-            let (offset, len) = last[rng.below(last.len() as u64) as usize];
+            let (file, offset, len) = last[rng.below(last.len() as u64) as usize];
             let place = offset + rng.below(len as u64) as usize;
-            left.disk.flip_in_database(place);
+            left.disk.flip(file, place);
             let mut machine = Machine::new(header, left, model(), rng.seed());
             let looking = catch_unwind(AssertUnwindSafe(|| runtime.block_on(machine.check_everything())));
             match looking {
                 Ok(Ok(())) => {}
                 Ok(Err(VaultError::Damaged(_))) => told += 1,
-                Ok(Err(other)) => panic!("byte {place} after {at} effects: {other}"),
+                Ok(Err(other)) => panic!("byte {place} of file {file} after {at} effects: {other}"),
                 Err(_) => {
-                    panic!("byte {place} spoilt after {at} effects: what was acknowledged is gone, untold")
+                    panic!(
+                        "byte {place} of file {file} spoilt after {at} effects: what was acknowledged is gone, untold"
+                    )
                 }
             }
         }

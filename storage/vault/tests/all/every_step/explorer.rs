@@ -3,7 +3,7 @@
 use super::machine::{Machine, restore_elsewhere, runtime};
 use super::model::{Model, ModelEvents};
 use crate::support::effect_log::{Effect, MachineState};
-use crate::support::fragile_disk::Crash;
+use crate::support::fragile_disk::{Crash, JOURNAL};
 use crate::support::rng::TestRng;
 use ameles_vault::{JournalPlace, VaultHeader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,6 +12,9 @@ use tokio::runtime::Runtime;
 /// The number of crashes of which one has a recovery that crashes again, at each of its steps. If all did, a lifecycle
 /// would take over an hour.
 const CRASHES_TO_ONE_AGAIN: usize = 50;
+
+/// A usual run tears the writes to the journal of so many consecutive steps.
+const JOURNAL_WRITES_TO_ONE_TORN: usize = 4;
 
 /// The share of the steps that is tested.
 #[derive(Clone, Copy)]
@@ -41,6 +44,8 @@ pub struct Summary {
     pub crashes: usize,
     /// The number of crashes of recoveries.
     pub again: usize,
+    /// The number of crashes in the middle of a write to the journal.
+    pub torn: usize,
     /// Restores from a store alone.
     pub restored: usize,
 }
@@ -105,6 +110,17 @@ impl Explorer<'_> {
                 }
             }
             let Some(effect) = effects.get(at) else { break };
+            if let Effect::Change(JOURNAL, change) = effect
+                && self.effort.includes(at / JOURNAL_WRITES_TO_ONE_TORN, effects.len())
+            {
+                for torn in change.torn() {
+                    let left = machine_state.fork();
+                    left.disk.replay(JOURNAL, Some(&torn));
+                    let when = format!("seed {}, {torn:?} of effect {at} of {}", self.seed, effects.len());
+                    self.recover(left, &|| new().at(at, entries), &when, false);
+                    self.summary.torn += 1;
+                }
+            }
             machine_state.replay(effect);
             at += 1;
         }

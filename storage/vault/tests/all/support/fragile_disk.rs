@@ -1,20 +1,19 @@
 //! A trusted disk in memory that can lose power, fill up, and lie about syncs.
 //!
-//! It stands in for the disk under redb. Written bytes are in a cache until they are synced. A power loss keeps any
+//! It stands in for the disk under the vault. Written bytes are in a cache until they are synced. A power loss keeps any
 //! part of the cache, sector by sector, in any order.
 
+pub use super::disk_file::Change;
+use super::disk_file::{FileState, apply};
 use super::effect_log::{Effect, EffectLog};
 use super::rng::TestRng;
 use ameles_vault::{Reserve, TrustedDisk, VaultError};
 use futures::FutureExt;
 use redb::{Database, DatabaseError, StorageBackend};
-use std::collections::BTreeSet;
 use std::io::{Error, ErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// The bytes that a disk writes atomically.
-const SECTOR: usize = 512;
 /// The bytes that are allocated at once.
 const PAGE: usize = 4096;
 
@@ -22,26 +21,15 @@ const PAGE: usize = 4096;
 #[derive(Clone, Debug, Default)]
 pub struct FragileDisk(Arc<Mutex<DiskState>>);
 
-/// A file of the disk.
-#[derive(Clone, Debug, Default)]
-struct FileState {
-    /// The bytes that survive a power loss.
-    durable: Vec<u8>,
-    /// The bytes that a reader sees.
-    cached: Vec<u8>,
-    /// The changes from `durable` to `cached`, in order.
-    unsynced: Vec<Change>,
-    /// The pages that have been written to; the others use no space.
-    pages: BTreeSet<usize>,
-}
-
-/// The files of a disk: the database, and the slots of the stash.
+/// The files of a disk: the database, the slots of the stash, and the journal.
 pub const DATABASE: usize = 0;
 const SLOTS: usize = 1;
+pub const JOURNAL: usize = 2;
+const FILES: usize = 3;
 
 #[derive(Debug, Default)]
 struct DiskState {
-    files: [FileState; 2],
+    files: [FileState; FILES],
     /// The number of mounts; handles of earlier mounts no longer work.
     mounts: u64,
     mounted: bool,
@@ -65,13 +53,6 @@ struct DiskState {
     read_takes: Option<Duration>,
 }
 
-/// A change of the bytes that a reader sees.
-#[derive(Clone, Debug)]
-pub enum Change {
-    Write(usize, Vec<u8>),
-    Resize(usize),
-}
-
 /// The way in which the process on a disk ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crash {
@@ -89,7 +70,8 @@ impl FragileDisk {
     /// Opens the database on the disk.
     pub fn mount(&self) -> Result<TrustedDisk, VaultError> {
         let mount = self.begin_mount();
-        TrustedDisk::with_backends(self.backend(mount, DATABASE), self.backend(mount, SLOTS))
+        let [database, slots, journal] = self.backends(mount);
+        TrustedDisk::with_backends(database, slots, journal)
     }
 
     /// Opens the database. Its work begins only after the caller has yielded some times.
@@ -100,8 +82,8 @@ impl FragileDisk {
     /// Opens the database with a reserve for a full disk.
     pub fn mount_with_reserve(&self) -> Result<TrustedDisk, VaultError> {
         let mount = self.begin_mount();
-        let (database, slots) = (self.backend(mount, DATABASE), self.backend(mount, SLOTS));
-        TrustedDisk::with_backends_and_reserve(database, slots, DiskReserve(self.clone()))
+        let [database, slots, journal] = self.backends(mount);
+        TrustedDisk::with_backends_and_reserve(database, slots, journal, DiskReserve(self.clone()))
     }
 
     /// Limits the free space to this many bytes from now on; `None` removes the limit.
@@ -129,7 +111,8 @@ impl FragileDisk {
     /// The database itself, for a test that corrupts it; otherwise like [`mount`](Self::mount).
     pub fn database(&self) -> Result<Database, DatabaseError> {
         let mount = self.begin_mount();
-        Database::builder().create_with_backend(self.backend(mount, DATABASE))
+        let [database, ..] = self.backends(mount);
+        Database::builder().create_with_backend(database)
     }
 
     fn begin_mount(&self) -> u64 {
@@ -139,8 +122,8 @@ impl FragileDisk {
         state.mounts
     }
 
-    fn backend(&self, mount: u64, file: usize) -> Mount {
-        Mount { disk: self.clone(), mount, file }
+    fn backends(&self, mount: u64) -> [Mount; FILES] {
+        [DATABASE, SLOTS, JOURNAL].map(|file| Mount { disk: self.clone(), mount, file })
     }
 
     /// Unplugs the disk: nothing that the mounted database does has any effect from now on.
@@ -166,7 +149,7 @@ impl FragileDisk {
             let bytes = state.files[file].cached.clone();
             FileState { durable: bytes.clone(), cached: bytes, ..FileState::default() }
         };
-        let files = [copied(DATABASE), copied(SLOTS)];
+        let files = [DATABASE, SLOTS, JOURNAL].map(copied);
         FragileDisk(Arc::new(Mutex::new(DiskState { files, ..DiskState::default() })))
     }
 
@@ -255,83 +238,27 @@ impl FragileDisk {
         self.flip(SLOTS, at);
     }
 
-    /// Corrupts a byte of the database permanently. Corrupts it in the durable bytes too, if they are that long.
-    pub fn flip_in_database(&self, at: usize) {
-        self.flip(DATABASE, at);
-    }
-
-    fn flip(&self, file: usize, at: usize) {
+    /// Corrupts a byte of a file permanently. Corrupts it in the durable bytes too, if they are that long.
+    pub fn flip(&self, file: usize, at: usize) {
         let file = &mut self.state().files[file];
         for bytes in [&mut file.cached, &mut file.durable] {
             bytes.get_mut(at).into_iter().for_each(|byte| *byte ^= 1);
         }
     }
 
+    /// The number of the last whole group in the journal.
+    pub fn last_group_of_journal(&self) -> Option<u64> {
+        self.state().files[JOURNAL].last_group()
+    }
+
+    /// Removes a group from the journal permanently, and those after it.
+    pub fn remove_groups_of_journal(&self, first: u64) {
+        self.state().files[JOURNAL].remove_groups(first);
+    }
+
     /// The number of changes so far.
     pub fn changes(&self) -> u64 {
         self.state().changes
-    }
-}
-
-impl FileState {
-    /// Makes everything durable.
-    fn sync(&mut self) {
-        let FileState { durable, unsynced, .. } = self;
-        unsynced.drain(..).for_each(|change| apply(durable, &change));
-    }
-
-    fn lose_power(&mut self, rng: &mut TestRng) {
-        let unsynced = std::mem::take(&mut self.unsynced);
-        // All, none, a prefix, or any subset of them.
-        let (kind, cut) = (rng.below(4), rng.below(unsynced.len() as u64 + 1) as usize);
-        for (nth, change) in unsynced.into_iter().enumerate() {
-            match kind {
-                0 => {}
-                1 => apply(&mut self.durable, &change),
-                2 if nth < cut => apply(&mut self.durable, &change),
-                2 if nth == cut => apply_some(&mut self.durable, change, rng),
-                2 => {}
-                _ => apply_some(&mut self.durable, change, rng),
-            }
-        }
-        self.cached = self.durable.clone();
-    }
-}
-
-impl Change {
-    fn bytes(&self) -> usize {
-        match self {
-            Change::Write(_, data) => data.len(),
-            Change::Resize(_) => 0,
-        }
-    }
-}
-
-fn apply(bytes: &mut Vec<u8>, change: &Change) {
-    match change {
-        Change::Write(at, data) => {
-            let end = at + data.len();
-            if bytes.len() < end {
-                bytes.resize(end, 0);
-            }
-            bytes[*at..end].copy_from_slice(data);
-        }
-        Change::Resize(len) => bytes.resize(*len, 0),
-    }
-}
-
-/// Applies any subset of the change's sectors.
-fn apply_some(bytes: &mut Vec<u8>, change: Change, rng: &mut TestRng) {
-    match change {
-        Change::Write(at, data) => {
-            for (nth, sector) in data.chunks(SECTOR).enumerate() {
-                if rng.percent(50) {
-                    apply(bytes, &Change::Write(at + nth * SECTOR, sector.to_vec()));
-                }
-            }
-        }
-        resize @ Change::Resize(_) if rng.percent(50) => apply(bytes, &resize),
-        Change::Resize(_) => {}
     }
 }
 

@@ -34,8 +34,9 @@ struct State {
 impl Gate {
     /// A new disk behind the gate. It reads all requested bytes from the medium.
     pub fn disk(&self) -> TrustedDisk {
-        let backend = Gated { inner: InMemoryBackend::new(), gate: self.clone() };
-        TrustedDisk::with_shared_backends(backend, InMemoryBackend::new(), Bytes(0))
+        let [database, journal] =
+            [(); 2].map(|()| Gated { inner: InMemoryBackend::new(), gate: self.clone() });
+        TrustedDisk::with_shared_backends(database, InMemoryBackend::new(), journal, Bytes(0))
             .expect("a new disk can be used")
     }
 

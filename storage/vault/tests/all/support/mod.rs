@@ -1,6 +1,7 @@
 //! Helpers that the vault's tests share.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its share")]
 
+pub mod disk_file;
 pub mod effect_log;
 pub mod forward;
 pub mod fragile_disk;
@@ -75,7 +76,8 @@ pub fn with_top_on_disk(parameters: VaultParameters) -> VaultParameters {
 
 /// An empty trusted disk in memory.
 pub fn memory_disk() -> TrustedDisk {
-    TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory does not fail")
+    let [database, slots, journal] = [(); 3].map(|()| InMemoryBackend::new());
+    TrustedDisk::with_backends(database, slots, journal).expect("memory does not fail")
 }
 
 /// A new vault in memory: its header, its store and its trusted disk.
