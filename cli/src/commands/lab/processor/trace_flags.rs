@@ -65,6 +65,6 @@ mod tests {
         let list = folder.path().join(format!("a,{}", b.display()));
         assert_eq!(paths(&[&list, &with_comma]), [&a, &b, &a, Path::new("b")]);
         std::fs::write(&with_comma, "").unwrap();
-        assert_eq!(paths(&[&list, &with_comma]), [&a, &b, &with_comma]);
+        assert_eq!(paths(&[&list, &with_comma]), [&*a, &*b, &*with_comma]);
     }
 }

@@ -117,7 +117,7 @@ impl Explorer<'_> {
                     let left = machine_state.fork();
                     left.disk.replay(JOURNAL, Some(&torn));
                     let when = format!("seed {}, {torn:?} of effect {at} of {}", self.seed, effects.len());
-                    self.recover(left, &|| new().at(at, entries), &when, false);
+                    self.recover(left, &|| new().at(at, events), &when, false);
                     self.summary.torn += 1;
                 }
             }
