@@ -305,11 +305,13 @@ impl TrustedDisk {
 
     /// Makes a queued change durable, together with those that wait.
     pub(crate) fn commit(&self, queued: QueuedChange) -> Result<(), VaultError> {
-        self.group.commit(queued, |changes| self.make_durable(changes))?;
-        match self.journal.overflow() {
-            Some(then) => self.write(then, |_| Ok(())),
-            None => Ok(()),
-        }
+        self.group.commit(queued, |changes| self.make_durable(changes))
+    }
+
+    /// Lets the database take over changes of rows, if the journal holds too many. Called by those who change rows: a
+    /// batch must not wait for it.
+    pub(crate) fn bound_journal(&self) -> Result<(), VaultError> {
+        self.journal.overflow().map_or(Ok(()), |then| self.write(then, |_| Ok(())))
     }
 
     /// Makes changes durable in the journal, in their order. The database makes a very large one at once.

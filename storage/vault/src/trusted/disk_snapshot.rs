@@ -153,6 +153,20 @@ mod tests {
         assert!(journal.copy().len() < 1 << 20, "it is not in the journal");
     }
 
+    #[test]
+    fn many_changes_of_rows_without_a_checkpoint_are_taken_over_by_the_database() {
+        let (database, journal) = (MemoryFile::default(), MemoryFile::default());
+        let disk = open(database, journal.clone());
+        commit(&disk, Change::Records(vec![(7, vec![1; 3000])]));
+        for nth in 0..60u8 {
+            commit(&disk, Change::Rows(vec![RowChange::put(vec![nth % 3], vec![nth; 200_000])]));
+            disk.bound_journal().unwrap();
+            assert!(disk.snapshot().unwrap().waiting.bytes() <= 4 << 20);
+        }
+        assert_eq!(disk.journal().unwrap(), [(7, vec![1; 3000])]);
+        assert_eq!(rows(&disk), [57, 58, 59].map(|nth: u8| Row::new(vec![nth % 3], vec![nth; 200_000])));
+    }
+
     /// A database that runs something at each of its syncs.
     struct Hooked {
         file: MemoryFile,

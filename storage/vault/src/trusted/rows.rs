@@ -170,6 +170,7 @@ impl Rows {
         // The lock orders the changes. They become durable in groups.
         let (queued, id) = self.enqueue(changes, commit, salt)?;
         self.disk.commit(queued)?;
+        self.disk.bound_journal()?;
         Ok(id)
     }
 

@@ -284,7 +284,8 @@ impl JournalFile {
 
     /// Returns what a transaction must do so that the journal does not grow without a checkpoint, if anything.
     pub(in crate::trusted) fn overflow(&self) -> Option<RecordsThen> {
-        if !self.is_overfull.load(Ordering::Relaxed) {
+        // One caller does it.
+        if !self.is_overfull.swap(false, Ordering::Relaxed) {
             return None;
         }
         let state = lock(&self.state);
@@ -328,7 +329,6 @@ impl JournalFile {
             end.bytes_without_records = 0;
         }
         end.mark = changes.mark;
-        self.is_overfull.store(false, Ordering::Relaxed);
         // The last sector before the mark stays: an opening knows by it that the file belongs to the database.
         end.segments.free_before(segment_of(end.mark.at.saturating_sub(1)));
     }

@@ -29,7 +29,7 @@ impl WaitingChanges {
     }
 
     /// The number of bytes of the changes.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(in crate::trusted) fn bytes(&self) -> u64 {
         self.bytes
     }
 
