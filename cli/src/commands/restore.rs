@@ -137,17 +137,17 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
 
 /// The sentence about what a restore will move.
 fn announcement(plan: &RestorePlan) -> String {
-    let RestorePlan { buckets_read, bytes_read, buckets_written, accesses, bytes_written, is_least, .. } =
+    let RestorePlan { buckets_read, bytes_read, buckets_written, accesses, bytes_written, may_grow, .. } =
         *plan;
     let written = match accesses {
         0 => format!("it writes {buckets_written} buckets, {}", Size(bytes_written)),
         _ => format!("{accesses} accesses write {}", Size(bytes_written)),
     };
-    let least = if is_least { ", and more if the journal in the store has more" } else { "" };
+    let rest = if may_grow { ", and more if the journal in the store has more" } else { "" };
     let time = plan.estimate().map_or(String::new(), |time| {
         format!("; about {} at the speed at which the checkpoint came", Seconds(time))
     });
-    format!("The restore fetches {} of {buckets_read} buckets, and {written}{least}{time}.", Size(bytes_read))
+    format!("The restore fetches {} of {buckets_read} buckets, and {written}{rest}{time}.", Size(bytes_read))
 }
 
 /// A rough time.

@@ -7,7 +7,7 @@ use crate::trusted::header::VaultHeader;
 use ameles_core::schemes::ring::{RingProgress, RingRedraw};
 use std::time::Duration;
 
-/// What a restore will move. Public.
+/// The amounts that a restore will move. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RestorePlan {
     /// The number of buckets of the checkpoint.
@@ -23,7 +23,7 @@ pub struct RestorePlan {
     /// The number of bytes that are written, without the checkpoint of the restored state.
     pub bytes_written: u64,
     /// True if the journal in the store may add to it.
-    pub is_least: bool,
+    pub may_grow: bool,
     /// The bytes of the checkpoint that was fetched first, and the time that this took.
     pub first: (u64, Duration),
 }
@@ -50,7 +50,7 @@ pub(super) fn plan_restore(
     let plan = RestorePlan {
         buckets_read: versions.live().count() as u64,
         bytes_read: missing,
-        is_least: found.from.is_some() && logged == 0,
+        may_grow: found.from.is_some() && logged == 0,
         first: found.came,
         ..RestorePlan::default()
     };

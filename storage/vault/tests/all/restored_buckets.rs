@@ -257,7 +257,7 @@ async fn restore_twice(
     }
     let how = if changes.is_some() { Crash::PowerLoss } else { Crash::Kill };
     disk.crash(how, &mut TestRng::of(waits.or(changes).unwrap_or(0)));
-    // A database that was half made is made anew.
+    // A database that was half made is made again.
     let disk = if disk.mount().is_ok() { disk } else { FragileDisk::default() };
     let mounted = disk.mount().expect("a new disk can be used");
     if ameles_vault::restored(&mounted, &crate::support::master()).ok().flatten().is_none() {

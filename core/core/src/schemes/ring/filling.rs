@@ -95,7 +95,7 @@ impl<R: RngCore> RingFilling<R> {
     pub fn redraw(plan: &RingRedraw, mut is_mapped: impl FnMut(BlockId) -> bool, random: R) -> Option<Self> {
         let (parameters, RingProgress(end)) = (&plan.parameters, plan.progress);
         let tree = parameters.geometry();
-        // If the accesses were counted anew, whole rounds of evictions have gone before.
+        // If the count of accesses began again, whole rounds of evictions have gone before.
         let round = u64::from(parameters.eviction_rate) << parameters.leaf_level.0;
         let rounds = plan.repeated.saturating_sub(end.accesses).div_ceil(round);
         let pace = parameters.pace();

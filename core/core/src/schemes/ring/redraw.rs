@@ -67,8 +67,8 @@ pub struct RingRedraw {
 impl RingRedraw {
     /// Plans the redraw of a Ring ORAM whose buckets `exist`, and which has had this many accesses since `old`.
     ///
-    /// At most one block was written in an access. But the accesses of a Ring ORAM whose buckets all exist may have been
-    /// counted anew since blocks were written: then there may be as many blocks as its capacity.
+    /// At most one block was written in an access. But the count of accesses of a Ring ORAM whose buckets all exist may
+    /// have begun again since blocks were written: then there may be as many blocks as its capacity.
     pub fn plan(
         parameters: &RingParameters,
         old: RingProgress,
