@@ -86,7 +86,7 @@ impl Home<'_> {
     /// Opens the untrusted side of an existing vault, without creating it.
     ///
     /// # Errors
-    /// [`SettingsError::NoStore`] if its folder does not exist; the errors of [`objects`](Self::objects).
+    /// [`SettingsError::NoStore`] if its folder does not exist; the errors of [`open_objects`](Self::open_objects).
     pub async fn existing_objects(&self) -> Result<Objects> {
         let no_folder =
             |error: &anyhow::Error| matches!(error.downcast_ref(), Some(OpenError::NoFolder { .. }));
