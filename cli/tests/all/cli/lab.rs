@@ -9,30 +9,12 @@ use std::io::{BufRead, BufReader};
 fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
     let folder = TestFolder::new();
     fs::write(folder.path("bad.trace"), "10 R 0x40\n3 X 0x80\n").expect("written");
-    fs::write(folder.path("garbage.trace"), b"\x7fELF").expect("written");
-    fs::write(folder.path("cut.trace"), b"ameles trace v1\n\x1f\x8b").expect("written");
-    fs::write(folder.path("small.trace"), "0x40 write 1\n").expect("written");
-    fs::write(folder.path("a,b.trace"), "3 X 0x80\n").expect("written");
     let memory = include_str!("../../../../simulation/dram/src/usimm.toml");
     fs::write(folder.path("fast.toml"), memory.replace("mhz = 800", "mhz = 3201")).expect("written");
     fs::write(folder.path("short.toml"), memory.replace("t_rcd = 11\n", "")).expect("written");
     fs::write(folder.path("wide.toml"), memory.replace("block_bytes = 64", "block_bytes = 128"))
         .expect("written");
     for (line, parts) in [
-        ("--trace none.trace", ["--trace none.trace: ", "No such file"]),
-        ("--trace a,b.trace", ["--trace a,b.trace: line 1 of the trace", "begins no trace"]),
-        ("--trace bad.trace", ["--trace bad.trace: line 2 of the trace", "write for example"]),
-        ("--trace garbage.trace", ["byte 0 is not text", "name a trace"]),
-        ("--trace cut.trace", ["the head of the packed trace (byte 0", "copy the trace again"]),
-        (
-            "--trace small.trace",
-            ["line 1 of the trace: \"0x40 write 1\" may be of several", "give --trace-format dramsim3 or"],
-        ),
-        (
-            "--trace small.trace --trace-format usimm",
-            ["small.trace: line 1 of the trace", "write for example \"12 R"],
-        ),
-        ("--trace small.trace --trace-format zip", ["--trace-format", "choose packed, usimm, champsim"]),
         ("--program xz --cores 17", ["--cores: 17 cores are impossible", "choose 1 to 16"]),
         ("--program chess", ["--program chess is unknown", "choose cc1"]),
         ("--program xz --levels 14", ["xz: the 32768 lines of the memory", "choose --levels "]),
@@ -66,7 +48,7 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
         ("--pace fetches:0", ["a T of 0 instructions", "choose 1 or more"]),
         ("--part scaling --pace free,end:1000", ["and more than one rate of --pace", "leave them out"]),
     ] {
-        folder.check_refusal(&format!("lab processor --out new/figures --csv figures.csv {line}"), 2, &parts);
+        check_refused(&folder, line, &parts);
     }
     for (line, why) in [
         ("--csv none/figures.csv", "--csv none/figures.csv cannot be written: No such file"),
@@ -82,6 +64,39 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
     }
     let parts = ["--out .: the folder is not empty", "name a new folder"];
     folder.check_refusal("lab processor --out .", 2, &parts);
+}
+
+#[test]
+fn an_unreadable_trace_is_a_usage_error_that_says_where_and_changes_no_file() {
+    let folder = TestFolder::new();
+    fs::write(folder.path("bad.trace"), "10 R 0x40\n3 X 0x80\n").expect("written");
+    fs::write(folder.path("garbage.trace"), b"\x7fELF").expect("written");
+    fs::write(folder.path("cut.trace"), b"ameles trace v1\n\x1f\x8b").expect("written");
+    fs::write(folder.path("small.trace"), "0x40 write 1\n").expect("written");
+    fs::write(folder.path("a,b.trace"), "3 X 0x80\n").expect("written");
+    for (line, parts) in [
+        ("--trace none.trace", ["--trace none.trace: ", "No such file"]),
+        ("--trace a,b.trace", ["--trace a,b.trace: line 1 of the trace", "begins no trace"]),
+        ("--trace bad.trace", ["--trace bad.trace: line 2 of the trace", "write for example"]),
+        ("--trace garbage.trace", ["byte 0 is not text", "name a trace"]),
+        ("--trace cut.trace", ["the head of the packed trace (byte 0", "copy the trace again"]),
+        (
+            "--trace small.trace",
+            ["line 1 of the trace: \"0x40 write 1\" may be of several", "give --trace-format dramsim3 or"],
+        ),
+        (
+            "--trace small.trace --trace-format usimm",
+            ["small.trace: line 1 of the trace", "write for example \"12 R"],
+        ),
+        ("--trace small.trace --trace-format zip", ["--trace-format", "choose packed, usimm, champsim"]),
+    ] {
+        check_refused(&folder, line, &parts);
+    }
+}
+
+/// Checks that a line is refused with a message of these parts.
+fn check_refused(folder: &TestFolder, line: &str, parts: &[&str]) {
+    folder.check_refusal(&format!("lab processor --out new/figures --csv figures.csv {line}"), 2, parts);
 }
 
 #[cfg(target_os = "linux")]
