@@ -63,8 +63,8 @@ mod tests {
             Lab::parse_from([OsStr::new("lab")].into_iter().chain(flags)).traces.options().paths
         };
         let list = folder.path().join(format!("a,{}", b.display()));
-        assert_eq!(paths(&[&list, &with_comma]), [&a, &b, &a, Path::new("b")]);
+        assert_eq!(paths(&[&list, &with_comma]), [&a, &b, &a, Path::new("b")].map(Path::to_path_buf));
         std::fs::write(&with_comma, "").unwrap();
-        assert_eq!(paths(&[&list, &with_comma]), [&*a, &*b, &*with_comma]);
+        assert_eq!(paths(&[&list, &with_comma]), [&a, &b, &with_comma].map(PathBuf::clone));
     }
 }
