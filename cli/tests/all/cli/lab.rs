@@ -12,7 +12,6 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
     fs::write(folder.path("garbage.trace"), b"\x7fELF").expect("written");
     fs::write(folder.path("cut.trace"), b"ameles trace v1\n\x1f\x8b").expect("written");
     fs::write(folder.path("small.trace"), "0x40 write 1\n").expect("written");
-    fs::write(folder.path("a,b.trace"), "3 X 0x80\n").expect("written");
     let memory = include_str!("../../../../simulation/dram/src/usimm.toml");
     fs::write(folder.path("fast.toml"), memory.replace("mhz = 800", "mhz = 3201")).expect("written");
     fs::write(folder.path("short.toml"), memory.replace("t_rcd = 11\n", "")).expect("written");
@@ -20,7 +19,6 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
         .expect("written");
     for (line, parts) in [
         ("--trace none.trace", ["--trace none.trace: ", "No such file"]),
-        ("--trace a,b.trace", ["--trace a,b.trace: line 1 of the trace", "begins no trace"]),
         ("--trace bad.trace", ["--trace bad.trace: line 2 of the trace", "write for example"]),
         ("--trace garbage.trace", ["byte 0 is of no text", "name a trace"]),
         ("--trace cut.trace", ["the head of the packed trace (byte 0", "copy the trace again"]),
@@ -37,10 +35,7 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
         ("--program chess", ["--program chess is unknown", "choose cc1"]),
         ("--program xz --levels 14", ["xz: the 32768 lines of the memory", "choose --levels "]),
         ("--levels 9", ["--levels: the lab has no tree of 9 levels", "choose 11 to 26"]),
-        (
-            "--part figures,scaling --levels 11",
-            ["--levels: the part scaling searches a tree of one level less than 11", "choose 12 to 26"],
-        ),
+        ("--part figures,scaling --levels 11", ["--levels: the part scaling searches", "choose 12 to 26"]),
         ("--channels 3", ["--channels, --dram: the memory is impossible", "number of channels is 3"]),
         ("--channels 1048576", ["--channels, --dram: the memory is impossible", "choose 1 to 64"]),
         ("--dram fast.toml", ["--channels, --dram: the memory is impossible", "choose 1 to 3200"]),
