@@ -368,7 +368,7 @@ mod tests {
         for (given, why) in [
             ("top", "write KEY=VALUE"),
             ("roof=1", "choose z, hits, top"),
-            ("top=high", "no whole number"),
+            ("top=high", "not a whole number"),
             ("rob=18446744073709551615", "choose 1 to 65536"),
             ("labels=1", "choose 2 to"),
             ("block=100", "choose 64, 128"),

@@ -76,7 +76,7 @@ fn an_unreadable_trace_is_a_usage_error_that_says_where_and_changes_no_file() {
     fs::write(folder.path("a,b.trace"), "3 X 0x80\n").expect("written");
     for (line, parts) in [
         ("--trace none.trace", ["--trace none.trace: ", "No such file"]),
-        ("--trace a,b.trace", ["--trace a,b.trace: line 1 of the trace", "begins no trace"]),
+        ("--trace a,b.trace", ["--trace a,b.trace: line 1 of the trace", "not the beginning of a trace"]),
         ("--trace bad.trace", ["--trace bad.trace: line 2 of the trace", "write for example"]),
         ("--trace garbage.trace", ["byte 0 is not text", "name a trace"]),
         ("--trace cut.trace", ["the head of the packed trace (byte 0", "copy the trace again"]),
