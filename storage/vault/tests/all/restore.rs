@@ -222,9 +222,14 @@ async fn shown_by_a_restore(used: u64) -> Vec<String> {
         }
     });
     working.await.unwrap();
+    requests_of_restore(&header, &store).await
+}
+
+/// The requests of a restore, without the epochs and counters in them.
+pub(crate) async fn requests_of_restore(header: &VaultHeader, store: &VersionedMemory) -> Vec<String> {
     let recorder = Recorder::new(store.clone());
     let trace = recorder.trace();
-    restore(setup(&memory_disk(), recorder, 5), restore_options(&header, None)).await.unwrap();
+    restore(setup(&memory_disk(), recorder, 5), restore_options(header, None)).await.unwrap();
     let shown = |event: Event| match event.request {
         Request::Write(of) => format!("write {} of {}", of.bucket, event.bytes.0),
         Request::Read(range) => format!("read {} {}", range.of.bucket, event.bytes.0),

@@ -2,7 +2,7 @@
 //! continues with the next eviction.
 
 use crate::every_step::is_thorough;
-use crate::restore::{block, in_service};
+use crate::restore::{block, in_service, requests_of_restore};
 use crate::simulation::killable::KillableFuture;
 use crate::support::fragile_disk::{Crash, FragileDisk};
 use crate::support::rng::TestRng;
@@ -147,16 +147,7 @@ async fn a_restored_vault_continues_with_the_next_eviction() {
 /// The requests of a restore of a vault after this many accesses to `used` blocks, without epochs and counters.
 async fn shown(parameters: VaultParameters, accesses: u64, used: u64) -> Vec<String> {
     let (header, store) = lost_vault(parameters, accesses, used).await;
-    let recorder = Recorder::new(store.clone());
-    let trace = recorder.trace();
-    restore(setup(&memory_disk(), recorder, 5), restore_options(&header, None)).await.unwrap();
-    let shown = |event: ameles_store::Event| match event.request {
-        Request::Write(of) => format!("write {} of {}", of.bucket, event.bytes.0),
-        Request::Read(range) => format!("read {} {}", range.of.bucket, event.bytes.0),
-        Request::Delete(of) => format!("delete {}", of.bucket),
-        other => format!("{other:?} {}", event.bytes.0),
-    };
-    trace.events().into_iter().map(shown).collect()
+    requests_of_restore(&header, &store).await
 }
 
 #[tokio::test(start_paused = true)]

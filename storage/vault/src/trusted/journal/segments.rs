@@ -28,7 +28,9 @@ impl Segments {
     /// The needed segments, from `first` on, in a file with this many places.
     pub(super) fn new(first: u64, needed: Vec<u32>, places: u32) -> Self {
         let mut free: BTreeSet<u32> = (0..places).collect();
-        free.retain(|place| !needed.contains(place));
+        for place in &needed {
+            free.remove(place);
+        }
         Segments { first, needed: needed.into(), free }
     }
 
