@@ -158,7 +158,8 @@ impl FilledRing {
             schedule: &schedule,
             worn: &worn,
         };
-        let agrees = agreement.is_in_range() && agreement.reads_agree();
+        // No eviction has begun, so no bucket is held.
+        let agrees = agreement.is_in_range() && agreement.reads_agree() && schedule.begun == 0;
         agrees.then_some((metadata, schedule, worn))
     }
 }
