@@ -217,25 +217,11 @@ impl TranscriptWriter {
             && let Some(accesses) = self.waiting.pop_front()
         {
             self.steps_end();
-            self.silent_steps();
             self.counted += accesses as u64;
             self.batches += 1;
             self.is_fresh = false;
             self.access = Some(Access::Begun);
             self.emit(Event::AccessBegins(accesses));
-        }
-    }
-
-    /// Tells the slices of the first eviction that are due, if there are several: they request nothing, because nothing
-    /// was written before.
-    fn silent_steps(&mut self) {
-        let slices = self.ring.slices().len() as u64;
-        let silent = if slices > 1 { slices } else { 0 };
-        let due = (self.counted * slices / u64::from(self.ring.eviction_rate)).min(silent);
-        while (self.steps_begun as u64) < due {
-            let number = self.step_begins(Phase::Written);
-            self.steps.pop();
-            self.emit(Event::Ends(Work::Step(number)));
         }
     }
 
