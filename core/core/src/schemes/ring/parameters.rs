@@ -163,8 +163,8 @@ impl RingParameters {
     }
 
     /// The maximum number of blocks that are ever in the stash, without those of an eviction in flight or of held
-    /// buckets. It is the stash
-    /// bound, plus the blocks that the last batch may bring from compacted buckets in addition to the requested ones.
+    /// buckets. It is the stash bound, plus the blocks that the last batch may bring from compacted buckets in addition
+    /// to the requested ones.
     pub fn max_stash_blocks(&self) -> u64 {
         u64::from(self.stash_bound) + u64::from(self.max_batch) * u64::from(self.compacted_levels())
     }
