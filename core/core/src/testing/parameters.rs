@@ -38,7 +38,7 @@ macro_rules! check_refusals {
     };
 }
 
-/// Makes the test that parameters out of range are refused by name, as [`check_refusals!`] checks it.
+/// Makes the test that parameters out of range are refused by name, by the macro `check_refusals`.
 #[macro_export]
 macro_rules! test_refusals {
     ($valid:expr $(, $refusal:expr)* $(,)?) => {

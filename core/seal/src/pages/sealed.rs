@@ -88,8 +88,8 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         }
         let state = State {
             versions,
-            sources: Vec::with_capacity(BATCH_PAGES.min(geometry.slots())),
-            batch: Vec::with_capacity(BATCH_PAGES.min(geometry.slots())),
+            sources: Vec::with_capacity(BATCH_PAGES.min(geometry.slots)),
+            batch: Vec::with_capacity(BATCH_PAGES.min(geometry.slots)),
             seal_buffers: vec![seal_buffer(geometry)],
             seals_left: cipher.max_pages(geometry.page_bytes),
         };

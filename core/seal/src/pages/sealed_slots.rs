@@ -116,7 +116,7 @@ pub(crate) struct SlotGeometry {
     tag_bytes: usize,
     /// The bytes from one slot to the next.
     pub(crate) stride: usize,
-    slots: usize,
+    pub(crate) slots: usize,
     pub(crate) bucket_slots: u32,
 }
 
@@ -139,11 +139,6 @@ impl SlotGeometry {
         // `memory_bytes` does not overflow.
         slots.checked_mul(stride).ok_or(too_many)?;
         Ok(SlotGeometry { page_bytes, tag_bytes, stride, slots, bucket_slots })
-    }
-
-    /// Returns the number of slots.
-    pub(crate) fn slots(&self) -> usize {
-        self.slots
     }
 
     /// Returns the bytes of a page with its tag.

@@ -88,8 +88,8 @@ fn randomness() -> ChaCha20Rng {
 /// A memory that is measured, or the reason why there is none.
 type MadeTarget = Result<Box<dyn Target>, BenchError>;
 
-/// A scheme with a flat position map over fresh sealed memory of this shape. It keeps `metadata` bytes of each bucket
-/// and slot on the trusted side.
+/// A scheme over fresh sealed memory of this layout. On the trusted side it keeps a position map of `capacity` words of
+/// 4 bytes, and `metadata` bytes about its buckets and slots.
 fn over_sealed_memory<O, E>(
     (layout, capacity, metadata): (&Layout, u64, u64),
     cipher: Cipher,
