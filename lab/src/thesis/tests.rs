@@ -127,7 +127,7 @@ fn whole(letter: &str, scheme: &str, block_bytes: u64) -> Options {
     Options { block_bytes: vec![block_bytes], quick: false, ..quick(letter, &[scheme]) }
 }
 
-/// What the thesis prints of a job: GETs, PUTs without those of the filling, MiB down and up, and accesses.
+/// The figures that the thesis prints of a job: GETs, PUTs without those of the filling, MiB down and up, and accesses.
 struct Printed {
     gets: f64,
     puts: f64,

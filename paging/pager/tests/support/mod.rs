@@ -1,4 +1,4 @@
-//! What tests of regions share.
+//! The stores and loads that tests of regions share.
 
 use ameles_pager::region::Region;
 use rand_chacha::ChaCha12Rng;
