@@ -130,6 +130,32 @@ module ameles_axi
   logic unused;
   assign unused = ^{m_axi_rid, m_axi_rlast, m_axi_bid};
 
+  ameles_stream_if #(.word_t(logic [127:0])) key ();
+  ameles_stream_if #(.word_t(user_request_t)) request ();
+  ameles_stream_if #(.word_t(logic [Data-1:0])) user_data ();
+  ameles_answer_if #(.Cfg(Cfg)) answer ();
+  ameles_stream_if #(.word_t(logic [31:0])) random (), spare ();
+  assign {key.valid, key.data} = {key_valid_i, key_i};
+  assign {request.valid, request.data} = {request_valid_i, request_write_i, request_block_i};
+  assign {user_data.valid, user_data.data} = {data_valid_i, data_i};
+  assign {answer_valid_o, answer_o, answer_last_o} = {answer.valid, answer.beat, answer.last};
+  assign answer.ready = answer_ready_i;
+  assign {random.valid, random.data, spare.valid, spare.data} = {random_valid_i, random_i, spare_valid_i, spare_i};
+  assign {key_ready_o, request_ready_o, data_ready_o} = {key.ready, request.ready, user_data.ready};
+  assign {random_ready_o, spare_ready_o} = {random.ready, spare.ready};
+
+  ameles_axi_if #(.AddressBits(AddressBits), .Data(Data)) memory ();
+  assign {m_axi_arvalid, m_axi_araddr, m_axi_arlen} = {memory.ar_valid, memory.ar_address, memory.ar_length};
+  assign memory.ar_ready = m_axi_arready;
+  assign {memory.r_valid, memory.r_data, memory.r_response} = {m_axi_rvalid, m_axi_rdata, m_axi_rresp};
+  assign m_axi_rready = memory.r_ready;
+  assign {m_axi_awvalid, m_axi_awaddr, m_axi_awlen} = {memory.aw_valid, memory.aw_address, memory.aw_length};
+  assign memory.aw_ready = m_axi_awready;
+  assign {m_axi_wvalid, m_axi_wdata, m_axi_wlast} = {memory.w_valid, memory.w_data, memory.w_last};
+  assign memory.w_ready = m_axi_wready;
+  assign {memory.b_valid, memory.b_response} = {m_axi_bvalid, m_axi_bresp};
+  assign m_axi_bready = memory.b_ready;
+
   ameles_oram #(
     .Choices(Choices),
     .AddressBits(AddressBits)
@@ -137,46 +163,15 @@ module ameles_axi
     .clk_i,
     .clk2_i,
     .rst_ni,
-    .key_valid_i,
-    .key_ready_o,
-    .key_i,
+    .key,
     .base_i(Base),
-    .request_valid_i,
-    .request_ready_o,
-    .request_write_i,
-    .request_block_i,
-    .data_valid_i,
-    .data_ready_o,
-    .data_i,
-    .answer_valid_o,
-    .answer_ready_i,
-    .answer_o,
-    .answer_last_o,
-    .random_ready_o,
-    .random_valid_i,
-    .random_i,
-    .spare_ready_o,
-    .spare_valid_i,
-    .spare_i,
-    .ar_valid_o(m_axi_arvalid),
-    .ar_ready_i(m_axi_arready),
-    .ar_address_o(m_axi_araddr),
-    .ar_length_o(m_axi_arlen),
-    .r_valid_i(m_axi_rvalid),
-    .r_ready_o(m_axi_rready),
-    .r_data_i(m_axi_rdata),
-    .r_response_i(m_axi_rresp),
-    .aw_valid_o(m_axi_awvalid),
-    .aw_ready_i(m_axi_awready),
-    .aw_address_o(m_axi_awaddr),
-    .aw_length_o(m_axi_awlen),
-    .w_valid_o(m_axi_wvalid),
-    .w_ready_i(m_axi_wready),
-    .w_data_o(m_axi_wdata),
-    .w_last_o(m_axi_wlast),
-    .b_valid_i(m_axi_bvalid),
-    .b_ready_o(m_axi_bready),
-    .b_response_i(m_axi_bresp),
+    .request,
+    .data(user_data),
+    .answer,
+    .random,
+    .spare,
+    .reads(memory),
+    .writes(memory),
     .emergencies_o,
     .key_reused_o,
     .memory_error_o,

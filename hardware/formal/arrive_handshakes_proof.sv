@@ -21,14 +21,16 @@ module arrive_handshakes_proof #(
   localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, 4, 1);
   localparam int unsigned Requests = arrival_headers(Cfg);
 
-  logic rst_n, ready, r_ready;
+  logic rst_n, r_ready;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
   ameles_stream_if #(.word_t(logic [row_chunks(Cfg)*128-1:0])) header ();
   ameles_stream_if #(.word_t(logic [127:0])) body ();
   ameles_stream_if #(.word_t(mask_request_t)) mask_request ();
   assign {header.ready, body.ready, mask_request.ready} = {header_ready_i, body_ready_i, mask_ready_i};
+  ameles_stream_if #(.word_t(job_t)) job ();
+  assign {job.valid, job.data} = {valid_i, job_i};
   ameles_arrive #(.Cfg(Cfg)) u_arrive (
-    .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .job_i, .r_valid_i, .r_ready_o(r_ready), .r_data_i,
+    .clk_i, .rst_ni(rst_n), .job, .r_valid_i, .r_ready_o(r_ready), .r_data_i,
     .header, .header_beat_o(), .body, .mask_request, .masks_asked_o()
   );
 

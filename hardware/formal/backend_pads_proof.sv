@@ -28,15 +28,17 @@ module backend_pads_proof
   assign {request.valid, request.data} = {valid, op, block, path, 32'd0, 1'b0};
   assign {user_data.valid, answer.ready, leaf_chunk.ready} = {data_valid, answer_ready, 1'b1};
   assign {user_data.data, tag.valid, tag.data, leaf_input.valid, leaf_input.data} = '0;
+  ameles_stream_if #(.word_t(logic [31:0])) random ();
+  assign {random.valid, random.data} = {1'b1, 32'd0};
+  ameles_stream_if #(.word_t(logic [127:0])) key ();
+  assign {key.valid, key.data} = {1'b1, 128'd0};
+  ameles_axi_if #(.AddressBits(16), .Data(128)) memory ();
+  assign {memory.ar_ready, memory.r_valid, memory.r_data, memory.r_response} = {ar_ready, r_valid, r_data, 2'b0};
+  assign {memory.aw_ready, memory.w_ready, memory.b_valid, memory.b_response} = {aw_ready, w_ready, b_valid, 2'b0};
   ameles_backend #(.Choices(Cfg), .AddressBits(16)) u_backend (
-    .clk_i, .clk2_i(1'b0), .rst_ni(rst_n), .stop_i(1'b0), .key_valid_i(1'b1), .key_ready_o(), .key_i('0), .base_i('0),
+    .clk_i, .clk2_i(1'b0), .rst_ni(rst_n), .stop_i(1'b0), .key, .base_i('0),
     .request, .leaf_input, .leaf_chunk, .data(user_data), .answer, .tag,
-    .random_ready_o(), .random_valid_i(1'b1), .random_i('0),
-    .ar_valid_o(), .ar_ready_i(ar_ready), .ar_address_o(), .ar_length_o(),
-    .r_valid_i(r_valid), .r_ready_o(), .r_data_i(r_data), .r_response_i('0),
-    .aw_valid_o(), .aw_ready_i(aw_ready), .aw_address_o(), .aw_length_o(),
-    .w_valid_o(), .w_ready_i(w_ready), .w_data_o(), .w_last_o(),
-    .b_valid_i(b_valid), .b_ready_o(), .b_response_i('0),
+    .random, .reads(memory), .writes(memory),
     .emergencies_o(), .key_reused_o(), .memory_error_o(), .overflow_o()
   );
   always_comb assume (!valid || op <= OpSkip);

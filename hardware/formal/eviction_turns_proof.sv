@@ -30,7 +30,7 @@ module eviction_turns_proof #(
       assert (!u_pair.back.busy || 32'(taken_q) >= Turn);
       assert (32'(taken_q) <= Turn || u_pair.back.busy);
       // A mask that is taken is used: it covers the beat that passes to memory.
-      assert (!goes_back || (u_pair.u_write_back.w_valid_o && u_pair.w_ready && !u_pair.u_write_back.second_header_q));
+      assert (!goes_back || (u_pair.memory.w_valid && u_pair.w_ready && !u_pair.u_write_back.second_header_q));
     end
   end
 

@@ -25,7 +25,7 @@ BACKEND = [
     *REPLACED_AES, f"{HERE}/watched_chunk.sv",
     *("backend", "check", "read_room", "stall_watch"),
     *("schedule", "read_issue", "write_masks", "bucket_masks", "eviction_masks", "mask_engine", "mask_stream"),
-    *("arrive", *STASH),
+    *("arrive", "job_walk", *STASH),
 ]
 RAW = {"Raw": "1'b1"}
 PATH = {"Raw": "1'b0"}
@@ -53,7 +53,7 @@ PROOFS = [
      [{"Slots": 4}, {"Slots": 5}, {"Slots": 6}], 8, {}),
     ("no IV is given twice", "schedule_masks_proof", SCHEDULE, by_induction, [RAW, PATH], 8, RAW),
     ("no mask of a path that goes back is requested twice", "write_masks_proof",
-     ["write_masks", "bucket_masks", "path_walk"], by_induction,
+     ["write_masks", "bucket_masks", "job_walk", "path_walk"], by_induction,
      [RAW, PATH, PATH | {"LeafLevel": 0}, PATH | {"BusBits": 128}, RAW | {"BusBits": 128, "LeafLevel": 5},
       PATH | TOP, RAW | {"TopLevels": 4}], 40, RAW | {"LeafLevel": 1}),
     ("no mask of an eviction that goes back is requested twice", "eviction_masks_proof", ["eviction_masks", "path_walk"],
@@ -71,9 +71,9 @@ PROOFS = [
      [{"LeafLevel": 0}, {"LeafLevel": 20}, {"LeafLevel": 5, "FirstLevel": 2}, {"LeafLevel": 5, "SubtreeLevels": 3},
       {"LeafLevel": 5, "SubtreeLevels": 2, "FirstLevel": 1}], 10, {"LeafLevel": 3}),
     ("answers of memory stay until they are taken", "arrive_handshakes_proof",
-     ["arrive", "path_walk", "fifo", "ram", "bucket_masks"], by_induction, [RAW, PATH, PATH | {"LeafLevel": 0}], 10, RAW),
+     ["arrive", "job_walk", "path_walk", "fifo", "ram", "bucket_masks"], by_induction, [RAW, PATH, PATH | {"LeafLevel": 0}], 10, RAW),
     ("the room for answers of memory is never exceeded", "read_room_proof",
-     ["read_room", "arrive", "path_walk", "bucket_masks", "fifo", "ram"], by_induction,
+     ["read_room", "arrive", "job_walk", "path_walk", "bucket_masks", "fifo", "ram"], by_induction,
      [RAW, PATH, PATH | {"LeafLevel": 0}, RAW | {"LeafLevel": 5}, PATH | {"LeafLevel": 2, "BlockBeats": 4}], 16,
      RAW | {"LeafLevel": 0, "BlocksPerBucket": 1}),
     ("a job stays until it is taken", "schedule_handshakes_proof", SCHEDULE, by_induction, [RAW, PATH], 10, RAW),

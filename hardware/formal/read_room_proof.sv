@@ -41,8 +41,10 @@ module read_room_proof #(
   ameles_stream_if #(.word_t(mask_request_t)) mask_request ();
   assign {header_put, header.ready, body_put, body.ready} = {header.valid, header_room, body.valid, body_room};
   assign mask_request.ready = mask_ready_i;
+  ameles_stream_if #(.word_t(job_t)) job ();
+  assign {job.valid, job.data} = {job_i, path_i};
   ameles_arrive #(.Cfg(Cfg)) u_arrive (
-    .clk_i, .rst_ni(rst_n), .valid_i(job_i), .ready_o(), .job_i(path_i), .r_valid_i, .r_ready_o(r_ready), .r_data_i,
+    .clk_i, .rst_ni(rst_n), .job, .r_valid_i, .r_ready_o(r_ready), .r_data_i,
     .header, .header_beat_o(header_beat), .body, .mask_request, .masks_asked_o(masks_asked)
   );
   ameles_fifo #(.Width(1), .Depth(Headers)) u_headers (
@@ -68,7 +70,7 @@ module read_room_proof #(
   assign ends_header = header_put && header_room;
   always_comb begin
     assume (!r_valid_i || coming_q != '0);
-    assume (!(r_valid_i && u_arrive.walking_q && u_arrive.ends_header) || headers_q != '0);
+    assume (!(r_valid_i && u_arrive.walking && u_arrive.ends_header) || headers_q != '0);
   end
   always_ff @(posedge clk_i or negedge rst_n) begin
     if (!rst_n) {coming_q, headers_q} <= '0;
@@ -82,7 +84,7 @@ module read_room_proof #(
   assign requests = 16'(u_arrive.u_requests.count_q);
   always_comb begin
     if (rst_n) begin
-      assert (!(r_valid_i && u_arrive.walking_q) || r_ready);
+      assert (!(r_valid_i && u_arrive.walking) || r_ready);
       assert (32'(u_room.beats_q) <= Beats && 32'(u_room.headers_q) <= Headers && 32'(u_room.requests_q) <= Headers);
       // For the induction.
       assert (16'(u_room.beats_q) == coming_q + kept && 32'(coming_q) + 32'(kept) <= Beats);

@@ -9,20 +9,17 @@ module schedule_among_requests
   output logic         rst_no
 );
 
-  logic stop, request_valid, request_ready, random_valid, random_ready, done, job_valid, job_ready;
-  request_t request;
-  logic [31:0] random;
+  logic stop, done;
+  ameles_stream_if #(.word_t(request_t)) request ();
+  ameles_stream_if #(.word_t(job_t)) job ();
+  ameles_stream_if #(.word_t(logic [31:0])) random ();
   logic [$clog2(Cfg.stash_blocks+2)-1:0] waiting;
-  job_t job;
-  assign {stop, request_valid, request, random_valid, random, done, waiting, job_ready} =
+  assign {stop, request.valid, request.data, random.valid, random.data, done, waiting, job.ready} =
       any_i[36+$bits(request_t)+$bits(waiting):0];
   first_cycle_reset u_reset (.clk_i, .rst_no);
   ameles_schedule #(.Cfg(Cfg)) u_schedule (
     .clk_i, .rst_ni(rst_no), .stop_i(stop),
-    .valid_i(request_valid), .ready_o(request_ready), .request_i(request),
-    .random_ready_o(random_ready), .random_valid_i(random_valid), .random_i(random),
-    .done_i(done), .waiting_i(waiting),
-    .valid_o(job_valid), .ready_i(job_ready), .job_o(job), .emergencies_o()
+    .request, .random, .done_i(done), .waiting_i(waiting), .job, .emergencies_o()
   );
 
 endmodule

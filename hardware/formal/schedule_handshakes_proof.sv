@@ -15,29 +15,30 @@ module schedule_handshakes_proof #(
   schedule_among_requests #(.Cfg(Cfg)) u_env (.clk_i, .any_i, .rst_no(rst_n));
 
   stays_until_ready #(.Width(100), .Assumed(1'b1)) u_requests (
-    .clk_i, .rst_ni(rst_n), .valid_i(u_env.request_valid), .ready_i(u_env.request_ready),
-    .payload_i(u_env.request)
+    .clk_i, .rst_ni(rst_n), .valid_i(u_env.request.valid), .ready_i(u_env.request.ready),
+    .payload_i(u_env.request.data)
   );
   stays_until_ready #(.Width(32), .Assumed(1'b1)) u_random (
-    .clk_i, .rst_ni(rst_n), .valid_i(u_env.random_valid), .ready_i(u_env.random_ready), .payload_i(u_env.random)
+    .clk_i, .rst_ni(rst_n), .valid_i(u_env.random.valid), .ready_i(u_env.random.ready),
+    .payload_i(u_env.random.data)
   );
   logic waits_q;
-  always_ff @(posedge clk_i) waits_q <= rst_n && u_env.job_valid && !u_env.job_ready;
+  always_ff @(posedge clk_i) waits_q <= rst_n && u_env.job.valid && !u_env.job.ready;
   always_comb begin
     assume (!(waits_q && u_env.stop));
     assume (!u_env.done || (u_env.u_schedule.ahead_q != '0
         && (Wrong || 32'(u_env.waiting) <= 32'(u_env.u_schedule.waiting_q) + 32'd1)));
     // There is always a random word.
-    assume (u_env.random_valid);
+    assume (u_env.random.valid);
   end
 
   // An eviction has no block, and Path ORAM does not count evictions.
   ameles_pkg::job_t job;
   logic [67:0] of_request;
-  assign job = u_env.job;
+  assign job = u_env.job.data;
   assign of_request = job.evict ? '0 : {job.op, job.more, job.block, job.leaf};
   stays_until_ready #(.Width(229)) u_stays (
-    .clk_i, .rst_ni(rst_n), .valid_i(u_env.job_valid), .ready_i(u_env.job_ready),
+    .clk_i, .rst_ni(rst_n), .valid_i(u_env.job.valid), .ready_i(u_env.job.ready),
     .payload_i({job.evict, of_request, job.path, job.iv, Raw ? job.evictions : '0})
   );
 

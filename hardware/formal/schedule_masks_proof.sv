@@ -14,11 +14,11 @@ module schedule_masks_proof
   logic rst_n;
   job_t job;
   schedule_among_requests #(.Cfg(Cfg)) u_env (.clk_i, .any_i, .rst_no(rst_n));
-  assign job = u_env.job;
+  assign job = u_env.job.data;
 
   logic passes, is_path;
   logic [63:0] paths_q, evictions_q;
-  assign passes = u_env.job_valid && u_env.job_ready;
+  assign passes = u_env.job.valid && u_env.job.ready;
   assign is_path = job.evict || has_path(job.op) || Wrong;
   always_ff @(posedge clk_i or negedge rst_n) begin
     if (!rst_n) {paths_q, evictions_q} <= '0;

@@ -62,6 +62,8 @@ module stash_and_write_back
   assign {interest_request.ready, answer.ready} = {interest_ready, answer_ready};
 
   ameles_write_back_if #(.Cfg(Cfg)) back ();
+  ameles_axi_if #(.AddressBits(16), .Data(Cfg.bus_bits)) memory ();
+  assign {memory.aw_ready, memory.w_ready, memory.b_valid} = {aw_ready, w_ready, b_valid};
   ameles_stash #(.Cfg(Cfg)) u_stash (
     .clk_i, .rst_ni(rst_no),
     .valid_i(valid), .ready_o(ready), .job_i(job), .on_chip_i(on_chip),
@@ -70,9 +72,7 @@ module stash_and_write_back
     .data(user_data), .answer, .tag, .back
   );
   ameles_write_back #(.Cfg(Cfg), .AddressBits(16)) u_write_back (
-    .clk_i, .rst_ni(rst_no), .back, .row_mask(row_back_mask), .body_mask(body_back_mask), .base_i('0),
-    .aw_valid_o(), .aw_ready_i(aw_ready), .aw_address_o(), .aw_length_o(),
-    .w_valid_o(), .w_ready_i(w_ready), .w_data_o(), .w_last_o(), .b_valid_i(b_valid), .b_ready_o(),
+    .clk_i, .rst_ni(rst_no), .back, .row_mask(row_back_mask), .body_mask(body_back_mask), .writes(memory), .base_i('0),
     .written_paths_o(), .written_levels_o()
   );
 

@@ -24,10 +24,7 @@ module write_back_handshakes_proof #(
   input logic                                                                  b_valid_i
 );
 
-  logic rst_n, aw_valid, w_valid, w_last;
-  logic [15:0] aw_address;
-  logic [7:0] aw_length;
-  logic [127:0] w_data;
+  logic rst_n;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
   ameles_write_back_if #(.Cfg(Cfg)) back ();
   assign {back.valid, back.job, back.bank, back.occupied} = {valid_i, job_i, bank_i, occupied_i};
@@ -36,10 +33,10 @@ module write_back_handshakes_proof #(
   ameles_stream_if #(.word_t(logic [127:0])) row_mask (), body_mask ();
   assign {row_mask.valid, row_mask.data} = {row_mask_valid_i, row_mask_i};
   assign {body_mask.valid, body_mask.data} = {body_mask_valid_i, body_mask_i};
+  ameles_axi_if #(.AddressBits(16), .Data(128)) memory ();
+  assign {memory.aw_ready, memory.w_ready, memory.b_valid} = {aw_ready_i, w_ready_i, b_valid_i};
   ameles_write_back #(.Cfg(Cfg), .AddressBits(16)) u_write_back (
-    .clk_i, .rst_ni(rst_n), .back, .row_mask, .body_mask, .base_i('0),
-    .aw_valid_o(aw_valid), .aw_ready_i, .aw_address_o(aw_address), .aw_length_o(aw_length),
-    .w_valid_o(w_valid), .w_ready_i, .w_data_o(w_data), .w_last_o(w_last), .b_valid_i, .b_ready_o(),
+    .clk_i, .rst_ni(rst_n), .back, .row_mask, .body_mask, .writes(memory), .base_i('0),
     .written_paths_o(), .written_levels_o()
   );
 
@@ -60,10 +57,10 @@ module write_back_handshakes_proof #(
   always_comb assume (!rst_n || loads_q || loaded_i == loaded_q);
 
   stays_until_ready #(.Width(24)) u_address (
-    .clk_i, .rst_ni(rst_n), .valid_i(aw_valid), .ready_i(aw_ready_i), .payload_i({aw_address, aw_length})
+    .clk_i, .rst_ni(rst_n), .valid_i(memory.aw_valid), .ready_i(aw_ready_i), .payload_i({memory.aw_address, memory.aw_length})
   );
   stays_until_ready #(.Width(129)) u_beat (
-    .clk_i, .rst_ni(rst_n), .valid_i(w_valid), .ready_i(w_ready_i), .payload_i({w_last, w_data})
+    .clk_i, .rst_ni(rst_n), .valid_i(memory.w_valid), .ready_i(w_ready_i), .payload_i({memory.w_last, memory.w_data})
   );
 
   // For the induction.

@@ -25,7 +25,9 @@ module write_masks_proof
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
   ameles_stream_if #(.word_t(mask_request_t)) request ();
   assign {valid, row, pad, request.ready} = {request.valid, request.data, ready_i};
-  ameles_write_masks #(.Cfg(Cfg)) u_write_masks (.clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .job_i, .request);
+  ameles_stream_if #(.word_t(job_t)) job ();
+  assign {job.valid, job.data, ready} = {valid_i, job_i, job.ready};
+  ameles_write_masks #(.Cfg(Cfg)) u_write_masks (.clk_i, .rst_ni(rst_n), .job, .request);
 
   // IVs rise.
   logic any_job_q, any_pad_q;
@@ -63,16 +65,16 @@ module write_masks_proof
 
   // For the induction: the place of the walk, and the last request.
   logic [LeafLevel:0] first;
-  assign first = ((LeafLevel + 1)'(1) << u_write_masks.u_walk.level_q) - 1'b1;
+  assign first = ((LeafLevel + 1)'(1) << u_write_masks.level) - 1'b1;
   always_comb begin
     if (rst_n && valid) begin
-      assert (32'(u_write_masks.u_walk.level_q) <= LeafLevel && 32'(u_write_masks.u_walk.level_q) >= TopLevels && any_job_q);
+      assert (32'(u_write_masks.level) <= LeafLevel && 32'(u_write_masks.level) >= TopLevels && any_job_q);
       assert (u_write_masks.bucket >= first && u_write_masks.bucket - first <= first);
       assert (u_write_masks.iv_q == iv_q && pad.iv == iv_q);
       assert (32'(u_write_masks.u_masks.step_q) <= (Raw ? 0 : body_beats(Cfg, 0)));
       assert (row || (any_pad_q && pad_q.iv == iv_q && pad_q.bucket == pad.bucket));
       assert (row || 32'(pad.chunk) == (32'(u_write_masks.u_masks.step_q) - 32'd1) * beat_chunks(Cfg));
-      assert (!row || !any_pad_q || pad_q.iv < iv_q || 32'(u_write_masks.u_walk.level_q) != TopLevels);
+      assert (!row || !any_pad_q || pad_q.iv < iv_q || 32'(u_write_masks.level) != TopLevels);
       assert (!row || !any_pad_q || pad_q.iv < iv_q || pad_q.bucket < pad.bucket);
     end
     if (rst_n) begin

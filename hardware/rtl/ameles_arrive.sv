@@ -1,6 +1,6 @@
 // The split of memory's answers: headers go one way, with requests for their masks, and the beats of bodies the other.
 //
-// Interface: a path passes in at `valid_i`, then the beats of its buckets at `r`, in the order of their requests. A
+// Interface: a path passes in as its job, then the beats of its buckets at `r`, in the order of their requests. A
 // header goes out whole and without its IV, and a beat of a body unchanged. Masks are requested under the IV that
 // arrived.
 //
@@ -18,10 +18,8 @@ module ameles_arrive
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
-  // The path.
-  input  logic                    valid_i,
-  output logic                    ready_o,
-  input  job_t                    job_i,
+  // The job whose path it is: `job_t`.
+  ameles_stream_if.sink           job,
   // Memory.
   input  logic                    r_valid_i,
   output logic                    r_ready_o,
@@ -38,25 +36,20 @@ module ameles_arrive
   localparam int unsigned HeaderBeats = header_beats(Cfg);
   localparam int unsigned BeatBits = $clog2(most_bucket_beats(Cfg) + 1);
 
-  logic walking_q, is_header, ends_header, bucket_done, last, request_ready, passes, unused_right;
+  logic walking, is_header, ends_header, bucket_done, request_ready, passes;
   logic [BeatBits-1:0] beat_q;
   logic [HeaderBeats*Cfg.bus_bits-1:0] whole_header;
   logic [Cfg.leaf_level:0] bucket;
   logic [level_bits(Cfg)-1:0] level;
-  logic [63:0] unused_count;
 
-  assign ready_o = !walking_q;
-
-  ameles_path_walk #(.LeafLevel(Cfg.leaf_level), .FirstLevel(Cfg.top_levels)) u_walk (
-    .clk_i,
-    .start_i(valid_i && ready_o), .path_i(job_i.path[leaf_bits(Cfg)-1:0]), .evictions_i('0),
-    .next_i(bucket_done),
-    .level_o(level), .last_o(last), .bucket_o(bucket), .right_o(unused_right), .count_o(unused_count)
+  ameles_job_walk #(.Cfg(Cfg)) u_walk (
+    .clk_i, .rst_ni, .job, .next_i(bucket_done),
+    .valid_o(walking), .bucket_o(bucket), .level_o(level)
   );
 
   assign is_header = beat_q < BeatBits'(HeaderBeats);
   assign ends_header = beat_q == BeatBits'(HeaderBeats - 1);
-  assign r_ready_o = walking_q && (is_header ? !ends_header || (header.ready && request_ready) : body.ready);
+  assign r_ready_o = walking && (is_header ? !ends_header || (header.ready && request_ready) : body.ready);
   assign passes = r_valid_i && r_ready_o;
   assign header_beat_o = passes && is_header;
   assign bucket_done = passes && beat_q == BeatBits'(bucket_beats(Cfg, 32'(level)) - 1);
@@ -71,9 +64,9 @@ module ameles_arrive
   end else begin : gen_whole
     assign whole_header = r_data_i;
   end
-  assign header.valid = walking_q && r_valid_i && ends_header && request_ready;
+  assign header.valid = walking && r_valid_i && ends_header && request_ready;
   assign header.data = CipherBits'(whole_header >> IvBits);
-  assign body.valid = walking_q && r_valid_i && !is_header;
+  assign body.valid = walking && r_valid_i && !is_header;
   assign body.data = r_data_i;
 
   // Requests for masks wait here while the engine is busy.
@@ -83,7 +76,7 @@ module ameles_arrive
   logic [level_bits(Cfg)-1:0] request_level;
   ameles_fifo #(.Width(64 + level_bits(Cfg) + Cfg.leaf_level + 1), .Depth(arrival_headers(Cfg))) u_requests (
     .clk_i, .rst_ni,
-    .valid_i(walking_q && r_valid_i && ends_header && header.ready), .ready_o(request_ready),
+    .valid_i(walking && r_valid_i && ends_header && header.ready), .ready_o(request_ready),
     .data_i({whole_header[IvBits-1:0], level, bucket}),
     .valid_o(request_valid), .ready_i(request_taken), .data_o({request_iv, request_level, request_bucket})
   );
@@ -96,14 +89,8 @@ module ameles_arrive
   assign masks_asked_o = request_valid && request_taken;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      walking_q <= 1'b0;
-      beat_q <= '0;
-    end else begin
-      if (!walking_q) walking_q <= valid_i;
-      else if (bucket_done && last) walking_q <= 1'b0;
-      if (passes) beat_q <= bucket_done ? '0 : beat_q + 1'b1;
-    end
+    if (!rst_ni) beat_q <= '0;
+    else if (passes) beat_q <= bucket_done ? '0 : beat_q + 1'b1;
   end
 
 endmodule

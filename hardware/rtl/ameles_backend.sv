@@ -26,11 +26,9 @@ module ameles_backend
   input  logic                    rst_ni,
   input  logic                    stop_i,
   // The key.
-  input  logic                    key_valid_i,
-  output logic                    key_ready_o,
+  ameles_stream_if.sink           key,
   output logic                    keyed_o,  // a key was taken, and its round keys are ready
-  output logic                    key_known_o,  // `key_i` is that key
-  input  logic [127:0]            key_i,
+  output logic                    key_known_o,  // the key that is offered is that key
   // The first byte of the tree in memory: its lowest 12 bits count as zeros.
   input  logic [AddressBits-1:0]  base_i,
   // Requests: `request_t`.
@@ -43,29 +41,10 @@ module ameles_backend
   ameles_answer_if.source         answer,
   ameles_stream_if.sink           tag,
   // Paths of Path ORAM's emergencies.
-  output logic                    random_ready_o,
-  input  logic                    random_valid_i,
-  input  logic [31:0]             random_i,
-  // Memory: AXI4, one ID, bursts that increment, whole beats.
-  output logic                    ar_valid_o,
-  input  logic                    ar_ready_i,
-  output logic [AddressBits-1:0]  ar_address_o,
-  output logic [7:0]              ar_length_o,
-  input  logic                    r_valid_i,
-  output logic                    r_ready_o,
-  input  logic [Cfg.bus_bits-1:0] r_data_i,
-  input  logic [1:0]              r_response_i,
-  output logic                    aw_valid_o,
-  input  logic                    aw_ready_i,
-  output logic [AddressBits-1:0]  aw_address_o,
-  output logic [7:0]              aw_length_o,
-  output logic                    w_valid_o,
-  input  logic                    w_ready_i,
-  output logic [Cfg.bus_bits-1:0] w_data_o,
-  output logic                    w_last_o,
-  input  logic                    b_valid_i,
-  output logic                    b_ready_o,
-  input  logic [1:0]              b_response_i,
+  ameles_stream_if.sink           random,
+  // Memory.
+  ameles_axi_if.reader            reads,
+  ameles_axi_if.writer            writes,
   // State: a count, and errors that stop it.
   output logic [31:0]             emergencies_o,
   output logic                    key_reused_o,
@@ -87,6 +66,14 @@ module ameles_backend
     $error("AddressBits does not reach the end of the tree. Raise it, or lower leaf_level.");
   end
 
+  // What passes on the bus.
+  logic read_asked, read_beat, write_asked, write_beat, write_answered;
+  assign read_asked = reads.ar_valid && reads.ar_ready;
+  assign read_beat = reads.r_valid && reads.r_ready;
+  assign write_asked = writes.aw_valid && writes.aw_ready;
+  assign write_beat = writes.w_valid && writes.w_ready;
+  assign write_answered = writes.b_valid && writes.b_ready;
+
   // Errors stop the controller until it is reset.
   logic stop, memory_error_q, keyed, stash_overflow, schedule_overflow;
   assign overflow_o = stash_overflow || schedule_overflow;
@@ -95,9 +82,7 @@ module ameles_backend
   assign keyed_o = keyed;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) memory_error_q <= 1'b0;
-    else if ((r_valid_i && r_ready_o && r_response_i != '0) || (b_valid_i && b_ready_o && b_response_i != '0)) begin
-      memory_error_q <= 1'b1;
-    end
+    else if ((read_beat && reads.r_response != '0) || (write_answered && writes.b_response != '0)) memory_error_q <= 1'b1;
   end
 
   logic [AddressBits-1:0] base;
@@ -105,23 +90,21 @@ module ameles_backend
 
   // Keys.
   logic [10:0][127:0] round_keys;
-  assign key_known_o = key_i == round_keys[0];
+  assign key_known_o = key.data == round_keys[0];
   ameles_aes_key u_key (
     .clk_i, .rst_ni,
-    .key_valid_i, .key_ready_o, .key_i,
+    .key_valid_i(key.valid), .key_ready_o(key.ready), .key_i(key.data),
     .valid_o(keyed), .round_keys_o(round_keys), .reused_o(key_reused_o)
   );
 
   // Jobs.
-  logic job_valid, job_ready, done;
-  job_t job;
+  logic done;
+  ameles_stream_if #(.word_t(job_t)) job ();
   logic [WaitingBits-1:0] waiting;
   ameles_schedule #(.Cfg(Cfg)) u_schedule (
     .clk_i, .rst_ni, .stop_i(stop || !keyed),
-    .valid_i(request.valid), .ready_o(request.ready), .request_i(request.data),
-    .random_ready_o, .random_valid_i, .random_i,
-    .done_i(done), .waiting_i(waiting),
-    .valid_o(job_valid), .ready_i(job_ready), .job_o(job), .emergencies_o, .overflow_o(schedule_overflow)
+    .request, .random, .done_i(done), .waiting_i(waiting),
+    .job, .emergencies_o, .overflow_o(schedule_overflow)
   );
 
   // The write-back, which the reads leave room for.
@@ -136,11 +119,12 @@ module ameles_backend
   logic ask_valid, ask_ready, ask_first;
   ameles_read_issue #(.Cfg(Cfg), .AddressBits(AddressBits)) u_read_issue (
     .clk_i, .rst_ni,
-    .valid_i(job_valid), .ready_o(job_ready), .job_i(job), .base_i(base),
-    .read_beat_i(r_valid_i && r_ready_o), .write_beat_i(w_valid_o && w_ready_i),
+    .valid_i(job.valid), .ready_o(job.ready), .job_i(job.data), .base_i(base),
+    .read_beat_i(read_beat), .write_beat_i(write_beat),
     .write_begins_i(back.valid && back.ready), .write_whole_i(Cfg.scheme == PathOram || back.job.evict),
     .written_paths_i(written_paths), .written_levels_i(written_levels),
-    .ar_valid_o(ask_valid), .ar_ready_i(ask_ready), .ar_address_o, .ar_length_o, .ar_first_o(ask_first),
+    .ar_valid_o(ask_valid), .ar_ready_i(ask_ready), .ar_address_o(reads.ar_address), .ar_length_o(reads.ar_length),
+    .ar_first_o(ask_first),
     .begun_valid_o(begun_valid), .begun_ready_i(begun_ready),
     .path_valid_o(path_valid), .arriving_ready_i(arriving_ready), .masks_ready_i(masks_ready),
     .begun_job_o(begun_job), .begun_on_chip_o(begun_on_chip)
@@ -150,15 +134,16 @@ module ameles_backend
   logic header_beat, header_taken, body_taken, masks_asked;
   ameles_read_room #(.Cfg(Cfg)) u_read_room (
     .clk_i, .rst_ni,
-    .valid_i(ask_valid), .ready_o(ask_ready), .first_i(ask_first), .length_i(ar_length_o),
-    .valid_o(ar_valid_o), .ready_i(ar_ready_i),
+    .valid_i(ask_valid), .ready_o(ask_ready), .first_i(ask_first), .length_i(reads.ar_length),
+    .valid_o(reads.ar_valid), .ready_i(reads.ar_ready),
     .header_beat_i(header_beat), .body_beat_i(body_taken), .header_i(header_taken), .request_i(masks_asked)
   );
 
   // The path goes to the stash, to the arrival, and to the masks.
-  logic stash_valid, stash_ready, arriving_valid, arriving_taken, write_masks_valid, write_masks_taken;
-  job_t stash_job, arriving_job, write_masks_job;
+  logic stash_valid, stash_ready;
+  job_t stash_job;
   logic [Levels-1:0] stash_on_chip;
+  ameles_stream_if #(.word_t(job_t)) arriving_job (), masks_job ();
   ameles_fifo #(.Width($bits(job_t) + Levels), .Depth(4)) u_jobs (
     .clk_i, .rst_ni,
     .valid_i(begun_valid), .ready_o(begun_ready), .data_i({begun_job, begun_on_chip}),
@@ -167,12 +152,12 @@ module ameles_backend
   ameles_fifo #(.Width($bits(job_t)), .Depth(4)) u_arriving (
     .clk_i, .rst_ni,
     .valid_i(path_valid), .ready_o(arriving_ready), .data_i(begun_job),
-    .valid_o(arriving_valid), .ready_i(arriving_taken), .data_o(arriving_job)
+    .valid_o(arriving_job.valid), .ready_i(arriving_job.ready), .data_o(arriving_job.data)
   );
   ameles_fifo #(.Width($bits(job_t)), .Depth(4)) u_masks_jobs (
     .clk_i, .rst_ni,
     .valid_i(path_valid), .ready_o(masks_ready), .data_i(begun_job),
-    .valid_o(write_masks_valid), .ready_i(write_masks_taken), .data_o(write_masks_job)
+    .valid_o(masks_job.valid), .ready_i(masks_job.ready), .data_o(masks_job.data)
   );
 
   // Masks.
@@ -180,9 +165,7 @@ module ameles_backend
   ameles_stream_if #(.word_t(logic [MixedBits-1:0])) read_mask (), write_mask ();
   ameles_stream_if #(.word_t(beat_t)) interest_mask (), ahead_mask ();
   ameles_write_masks #(.Cfg(Cfg)) u_write_masks (
-    .clk_i, .rst_ni,
-    .valid_i(write_masks_valid), .ready_o(write_masks_taken), .job_i(write_masks_job),
-    .request(write_request)
+    .clk_i, .rst_ni, .job(masks_job), .request(write_request)
   );
   if (Cfg.scheme == RawOram) begin : gen_ahead
     ameles_eviction_masks #(.Cfg(Cfg)) u_eviction_masks (
@@ -203,11 +186,10 @@ module ameles_backend
   ameles_stream_if #(.word_t(beat_t)) arrived_body (), body ();
   // Bursts are completed after an error, so that others can use the memory.
   logic arrive_ready;
-  assign r_ready_o = arrive_ready || stop;
+  assign reads.r_ready = arrive_ready || stop;
   ameles_arrive #(.Cfg(Cfg)) u_arrive (
-    .clk_i, .rst_ni,
-    .valid_i(arriving_valid), .ready_o(arriving_taken), .job_i(arriving_job),
-    .r_valid_i, .r_ready_o(arrive_ready), .r_data_i,
+    .clk_i, .rst_ni, .job(arriving_job),
+    .r_valid_i(reads.r_valid), .r_ready_o(arrive_ready), .r_data_i(reads.r_data),
     .header(arrived_header), .header_beat_o(header_beat), .body(arrived_body),
     .mask_request(read_request), .masks_asked_o(masks_asked)
   );
@@ -254,19 +236,16 @@ module ameles_backend
   );
 
   ameles_write_back #(.Cfg(Cfg), .AddressBits(AddressBits)) u_write_back (
-    .clk_i, .rst_ni, .back, .row_mask(row_back_mask), .body_mask(body_back_mask), .base_i(base),
-    .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,
-    .w_valid_o, .w_ready_i, .w_data_o, .w_last_o, .b_valid_i, .b_ready_o,
+    .clk_i, .rst_ni, .back, .row_mask(row_back_mask), .body_mask(body_back_mask), .writes, .base_i(base),
     .written_paths_o(written_paths), .written_levels_o(written_levels)
   );
 
   // An answer to a write is due from the offer of its burst.
   ameles_stall_watch #(.Cfg(Cfg)) u_stall_watch (
     .clk_i, .rst_ni,
-    .asked_i(ar_valid_o && ar_ready_i), .length_i(ar_length_o), .beat_i(r_valid_i && r_ready_o),
-    .waits_i(ar_valid_o || aw_valid_o || w_valid_o || b_ready_o),
-    .moves_i((ar_valid_o && ar_ready_i) || (r_valid_i && r_ready_o) || (aw_valid_o && aw_ready_i)
-        || (w_valid_o && w_ready_i) || (b_valid_i && b_ready_o)),
+    .asked_i(read_asked), .length_i(reads.ar_length), .beat_i(read_beat),
+    .waits_i(reads.ar_valid || writes.aw_valid || writes.w_valid || writes.b_ready),
+    .moves_i(read_asked || read_beat || write_asked || write_beat || write_answered),
     .stalled_o(memory_stalled_o)
   );
 

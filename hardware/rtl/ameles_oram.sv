@@ -22,51 +22,20 @@ module ameles_oram
   input  logic                   clk_i,
   input  logic                   clk2_i,
   input  logic                   rst_ni,
-  // Keys.
-  input  logic                   key_valid_i,
-  output logic                   key_ready_o,
-  input  logic [127:0]           key_i,
+  // Keys: first that of leaves and masks, then that of tags.
+  ameles_stream_if.sink          key,
   // The first byte of the tree in memory: its lowest 12 bits count as zeros.
   input  logic [AddressBits-1:0] base_i,
-  // Requests and answers.
-  input  logic                   request_valid_i,
-  output logic                   request_ready_o,
-  input  logic                   request_write_i,
-  input  logic [31:0]            request_block_i,
-  input  logic                   data_valid_i,
-  output logic                   data_ready_o,
-  input  logic [Data-1:0]        data_i,
-  output logic                   answer_valid_o,
-  input  logic                   answer_ready_i,
-  output logic [Data-1:0]        answer_o,
-  output logic                   answer_last_o,
+  // Requests (`user_request_t`), the beats of writes, and answers, which have no tags.
+  ameles_stream_if.sink          request,
+  ameles_stream_if.sink          data,
+  ameles_answer_if.source        answer,
   // Random words: for blocks that were never mapped, and for no block and emergencies.
-  output logic                   random_ready_o,
-  input  logic                   random_valid_i,
-  input  logic [31:0]            random_i,
-  output logic                   spare_ready_o,
-  input  logic                   spare_valid_i,
-  input  logic [31:0]            spare_i,
-  // Memory: AXI4, one ID, bursts that increment, whole beats.
-  output logic                   ar_valid_o,
-  input  logic                   ar_ready_i,
-  output logic [AddressBits-1:0] ar_address_o,
-  output logic [7:0]             ar_length_o,
-  input  logic                   r_valid_i,
-  output logic                   r_ready_o,
-  input  logic [Data-1:0]        r_data_i,
-  input  logic [1:0]             r_response_i,
-  output logic                   aw_valid_o,
-  input  logic                   aw_ready_i,
-  output logic [AddressBits-1:0] aw_address_o,
-  output logic [7:0]             aw_length_o,
-  output logic                   w_valid_o,
-  input  logic                   w_ready_i,
-  output logic [Data-1:0]        w_data_o,
-  output logic                   w_last_o,
-  input  logic                   b_valid_i,
-  output logic                   b_ready_o,
-  input  logic [1:0]             b_response_i,
+  ameles_stream_if.sink          random,
+  ameles_stream_if.sink          spare,
+  // Memory.
+  ameles_axi_if.reader           reads,
+  ameles_axi_if.writer           writes,
   // State: a count, and errors that stop it.
   output logic [31:0]            emergencies_o,
   output logic                   key_reused_o,
@@ -84,18 +53,14 @@ module ameles_oram
 
   // Between the user and the front end. A stopped controller takes no request and gives no answer, because an answer may
   // be wrong.
-  ameles_stream_if #(.word_t(user_request_t)) request ();
-  ameles_stream_if #(.word_t(beat_t)) user_data ();
-  ameles_stream_if #(.word_t(logic [31:0])) random ();
-  ameles_answer_if #(.Cfg(Cfg)) answer ();
+  ameles_stream_if #(.word_t(user_request_t)) taken ();
+  ameles_answer_if #(.Cfg(Cfg)) given ();
   logic stopped;
   assign stopped = key_reused_o || memory_error_o || tag_error_o || overflow_o;
-  assign {request.valid, request.data} = {request_valid_i && !stopped, request_write_i, request_block_i};
-  assign {user_data.valid, user_data.data} = {data_valid_i, data_i};
-  assign {random.valid, random.data} = {random_valid_i, random_i};
-  assign {request_ready_o, data_ready_o, random_ready_o} = {request.ready && !stopped, user_data.ready, random.ready};
-  assign {answer_valid_o, answer_o, answer_last_o} = {answer.valid && !stopped, answer.beat, answer.last};
-  assign answer.ready = answer_ready_i && !stopped;
+  assign {taken.valid, taken.data} = {request.valid && !stopped, request.data};
+  assign request.ready = taken.ready && !stopped;
+  assign {answer.valid, answer.beat, answer.last, answer.tag} = {given.valid && !stopped, given.beat, given.last, given.tag};
+  assign given.ready = answer.ready && !stopped;
 
   // Between the front end, the tags and the backend: data that is stored, with tags in the tree, and blocks that return.
   ameles_stream_if #(.word_t(beat_t)) written (), store (), block ();
@@ -105,20 +70,24 @@ module ameles_oram
   ameles_stream_if #(.word_t(tagged_slot_t)) slot ();
   ameles_stream_if #(.word_t(request_t)) access ();
   ameles_front_end #(.Cfg(Cfg)) u_front_end (
-    .clk_i, .rst_ni, .request, .data(user_data), .answer, .random, .slot, .store(written), .block, .leaf_input, .leaf_chunk
+    .clk_i, .rst_ni, .request(taken), .data, .answer(given), .random, .slot, .store(written), .block, .leaf_input, .leaf_chunk
   );
 
   // An emergency takes its word before a slot does: both are never in the same cycle, because the slot is not taken then.
-  logic slot_taken, slot_dummy, tags_ready, emergency_ready, slot_random_ready;
-  assign spare_ready_o = emergency_ready || slot_random_ready;
+  logic slot_taken, slot_dummy, tags_ready, slot_random_ready;
+  ameles_stream_if #(.word_t(logic [31:0])) emergency ();
+  assign {emergency.valid, emergency.data} = {spare.valid, spare.data};
+  assign spare.ready = emergency.ready || slot_random_ready;
   ameles_pacer #(.Cfg(Cfg)) u_pacer (
     .clk_i, .rst_ni, .slot,
-    .random_ready_o(slot_random_ready), .random_valid_i(spare_valid_i), .random_i(spare_i),
+    .random_ready_o(slot_random_ready), .random_valid_i(spare.valid), .random_i(spare.data),
     .taken_o(slot_taken), .dummy_o(slot_dummy), .tags_ready_i(tags_ready), .request(access)
   );
 
   // Tags, and the key for them.
-  logic backend_key_valid, backend_key_ready, backend_keyed, backend_key_reused, key_known;
+  logic backend_keyed, backend_key_reused, key_known;
+  ameles_stream_if #(.word_t(logic [127:0])) backend_key ();
+  assign backend_key.data = key.data;
   if (HasTags) begin : gen_tags
     logic key_ready, keyed, tag_key_refused_q;
     ameles_stream_if #(.word_t(slot_tags_t)) slot_tags ();
@@ -131,18 +100,18 @@ module ameles_oram
     end
     ameles_pmmac #(.Cfg(Cfg)) u_pmmac (
       .clk_i, .rst_ni,
-      .key_valid_i(key_valid_i && backend_keyed && !key_known && !tag_key_refused_q), .key_ready_o(key_ready), .key_i,
-      .keyed_o(keyed), .error_o(tag_error_o),
+      .key_valid_i(key.valid && backend_keyed && !key_known && !tag_key_refused_q), .key_ready_o(key_ready),
+      .key_i(key.data), .keyed_o(keyed), .error_o(tag_error_o),
       .slot_tags, .data(written), .store, .answer(read), .block, .tag
     );
     // The second key is taken when the backend has taken the first, and no path begins before the second.
     assign tags_ready = slot_tags.ready && keyed;
-    assign backend_key_valid = key_valid_i && !backend_keyed;
-    assign key_ready_o = backend_keyed ? key_ready && !tag_key_refused_q : backend_key_ready;
+    assign backend_key.valid = key.valid && !backend_keyed;
+    assign key.ready = backend_keyed ? key_ready && !tag_key_refused_q : backend_key.ready;
     // The key of tags must differ from that of masks.
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) tag_key_refused_q <= 1'b0;
-      else if (key_valid_i && key_ready_o && backend_keyed && key_known) tag_key_refused_q <= 1'b1;
+      else if (key.valid && key.ready && backend_keyed && key_known) tag_key_refused_q <= 1'b1;
     end
     assign key_reused_o = backend_key_reused || tag_key_refused_q;
   end else begin : gen_no_tags
@@ -155,21 +124,15 @@ module ameles_oram
     assign read.ready = block.ready;
     assign {store.valid, store.data} = {written.valid, written.data};
     assign written.ready = store.ready;
-    assign backend_key_valid = key_valid_i;
-    assign key_ready_o = backend_key_ready;
+    assign backend_key.valid = key.valid;
+    assign key.ready = backend_key.ready;
   end
 
   ameles_backend #(.Choices(Cfg), .AddressBits(AddressBits)) u_backend (
     .clk_i, .clk2_i, .rst_ni, .stop_i(tag_error_o),
-    .key_valid_i(backend_key_valid), .key_ready_o(backend_key_ready), .keyed_o(backend_keyed), .key_known_o(key_known), .key_i,
-    .base_i,
+    .key(backend_key), .keyed_o(backend_keyed), .key_known_o(key_known), .base_i,
     .request(access), .leaf_input, .leaf_chunk, .data(store), .answer(read), .tag,
-    .random_ready_o(emergency_ready), .random_valid_i(spare_valid_i), .random_i(spare_i),
-    .ar_valid_o, .ar_ready_i, .ar_address_o, .ar_length_o,
-    .r_valid_i, .r_ready_o, .r_data_i, .r_response_i,
-    .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,
-    .w_valid_o, .w_ready_i, .w_data_o, .w_last_o,
-    .b_valid_i, .b_ready_o, .b_response_i,
+    .random(emergency), .reads, .writes,
     .emergencies_o, .key_reused_o(backend_key_reused), .memory_error_o, .overflow_o, .memory_stalled_o
   );
 

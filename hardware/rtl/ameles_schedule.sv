@@ -21,21 +21,15 @@ module ameles_schedule
   input  logic                   clk_i,
   input  logic                   rst_ni,
   input  logic                   stop_i,
-  // Requests.
-  input  logic                   valid_i,
-  output logic                   ready_o,
-  input  request_t               request_i,
+  // Requests: `request_t`.
+  ameles_stream_if.sink          request,
   // A path for an emergency of Path ORAM: drawn at random.
-  output logic                   random_ready_o,
-  input  logic                   random_valid_i,
-  input  logic [31:0]            random_i,
+  ameles_stream_if.sink          random,
   // The stash: finished work, and the blocks that wait then.
   input  logic                   done_i,
   input  logic [WaitingBits-1:0] waiting_i,
-  // Jobs.
-  output logic                   valid_o,
-  input  logic                   ready_i,
-  output job_t                   job_o,
+  // Jobs: `job_t`.
+  ameles_stream_if.source        job,
   output logic [31:0]            emergencies_o,
   output logic                   overflow_o
 );
@@ -50,31 +44,33 @@ module ameles_schedule
   logic [9:0] in_a_row_q;
   logic [31:0] path;
   logic is_due, fits, settled, is_emergency, is_request, takes, is_access;
+  request_t asked;
 
+  assign asked = request.data;
   assign is_due = Cfg.scheme == RawOram && !more_q && accesses_q == AccessBits'(Cfg.eviction_rate);
   assign fits = 32'(waiting_q) + 32'(ahead_q) < Cfg.stash_blocks;
   assign settled = ahead_q == '0;
-  assign is_emergency = !is_due && !more_q && settled && !fits && (Cfg.scheme == RawOram || random_valid_i);
+  assign is_emergency = !is_due && !more_q && settled && !fits && (Cfg.scheme == RawOram || random.valid);
   // A put that belongs to a take needs no check for room: the taken block has left its slot.
-  assign is_request = !is_due && (fits || more_q) && valid_i;
-  assign is_access = has_path(request_i.op);
+  assign is_request = !is_due && (fits || more_q) && request.valid;
+  assign is_access = has_path(asked.op);
 
-  assign valid_o = !stop_i && ahead_q != 3'd7 && (is_due || is_emergency || is_request);
-  assign takes = valid_o && ready_i;
-  assign ready_o = takes && is_request;
-  assign random_ready_o = takes && is_emergency && Cfg.scheme == PathOram;
+  assign job.valid = !stop_i && ahead_q != 3'd7 && (is_due || is_emergency || is_request);
+  assign takes = job.valid && job.ready;
+  assign request.ready = takes && is_request;
+  assign random.ready = takes && is_emergency && Cfg.scheme == PathOram;
 
   assign overflow_o = in_a_row_q == '1;
-  assign path = Cfg.scheme == PathOram ? random_i : eviction_path(Cfg, evictions_q);
+  assign path = Cfg.scheme == PathOram ? random.data : eviction_path(Cfg, evictions_q);
 
   always_comb begin
-    job_o = '{
+    job.data = '{
       evict: !is_request,
-      op: is_request ? request_i.op : OpDummy,
-      more: is_request && request_i.more,
-      block: request_i.block,
-      path: is_request ? request_i.path : path,
-      leaf: request_i.leaf,
+      op: is_request ? asked.op : OpDummy,
+      more: is_request && asked.more,
+      block: asked.block,
+      path: is_request ? asked.path : path,
+      leaf: asked.leaf,
       iv: iv_q,
       evictions: evictions_q
     };
@@ -98,7 +94,7 @@ module ameles_schedule
         if (!is_request && Cfg.scheme == RawOram) evictions_q <= evictions_q + 1'b1;
         if (is_due) accesses_q <= '0;
         else if (is_request && is_access && Cfg.scheme == RawOram) accesses_q <= accesses_q + 1'b1;
-        if (is_request) more_q <= request_i.more;
+        if (is_request) more_q <= asked.more;
         if (is_emergency) begin
           emergencies_o <= emergencies_o + 1'b1;
           in_a_row_q <= in_a_row_q + 10'(!overflow_o);

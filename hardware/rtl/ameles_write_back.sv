@@ -32,18 +32,9 @@ module ameles_write_back
   // Masks.
   ameles_stream_if.sink             row_mask,
   ameles_stream_if.sink             body_mask,
-  // Memory: the first byte of the tree.
+  // Memory, and the first byte of the tree in it.
+  ameles_axi_if.writer              writes,
   input  logic [AddressBits-1:0]    base_i,
-  output logic                      aw_valid_o,
-  input  logic                      aw_ready_i,
-  output logic [AddressBits-1:0]    aw_address_o,
-  output logic [7:0]                aw_length_o,
-  output logic                      w_valid_o,
-  input  logic                      w_ready_i,
-  output logic [Cfg.bus_bits-1:0]   w_data_o,
-  output logic                      w_last_o,
-  input  logic                      b_valid_i,
-  output logic                      b_ready_o,
   output logic [1:0]                written_paths_o,
   output logic [LevelCountBits-1:0] written_levels_o
 );
@@ -92,14 +83,14 @@ module ameles_write_back
   // because AXI lets memory wait for the beats before it takes the address.
   logic told_q, lengths_ready, ends_ready, length_valid, end_valid, end_last, beat_last, beat_passes;
   logic [7:0] length, sent_q;
-  assign aw_valid_o = burst_valid && (told_q || (lengths_ready && ends_ready));
-  assign burst_taken = aw_valid_o && aw_ready_i;
+  assign writes.aw_valid = burst_valid && (told_q || (lengths_ready && ends_ready));
+  assign burst_taken = writes.aw_valid && writes.aw_ready;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) told_q <= 1'b0;
-    else told_q <= aw_valid_o && !aw_ready_i;
+    else told_q <= writes.aw_valid && !writes.aw_ready;
   end
-  assign aw_address_o = base_i + offset;
-  assign aw_length_o = burst_length;
+  assign writes.aw_address = base_i + offset;
+  assign writes.aw_length = burst_length;
 
   ameles_fifo #(.Width(8), .Depth(4)) u_lengths (
     .clk_i, .rst_ni,
@@ -112,10 +103,10 @@ module ameles_write_back
     .clk_i, .rst_ni,
     .valid_i(burst_valid && !told_q && lengths_ready), .ready_o(ends_ready),
     .data_i({burst_last, burst_last && address_last}),
-    .valid_o(end_valid), .ready_i(b_valid_i), .data_o({end_level, end_path})
+    .valid_o(end_valid), .ready_i(writes.b_valid), .data_o({end_level, end_path})
   );
-  assign b_ready_o = end_valid;
-  assign end_last = b_valid_i && end_valid && end_path;
+  assign writes.b_ready = end_valid;
+  assign end_last = writes.b_valid && end_valid && end_path;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -127,7 +118,7 @@ module ameles_write_back
       else if (address_done && address_last) addressing_q <= 1'b0;
       if (end_last) written_paths_o <= written_paths_o + 1'b1;
       if (end_last) written_levels_o <= '0;
-      else if (b_valid_i && end_valid && end_level) written_levels_o <= written_levels_o + 1'b1;
+      else if (writes.b_valid && end_valid && end_level) written_levels_o <= written_levels_o + 1'b1;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -209,11 +200,11 @@ module ameles_write_back
   assign first_row_mask = HeaderBits'({row_mask.data, IvBits'(0)});
   assign mask_valid = second_header_q ? row_mask.valid : body_mask.valid;
   assign plain = second_header_q ? header_q[Cfg.bus_bits-1:0] : second_tags_q ? tags : second_block_q ? back.loaded : '0;
-  assign w_valid_o = second_q && mask_valid && length_valid;
-  assign beat_passes = w_valid_o && w_ready_i;
+  assign writes.w_valid = second_q && mask_valid && length_valid;
+  assign beat_passes = writes.w_valid && writes.w_ready;
   assign beat_last = sent_q == length;
-  assign w_last_o = beat_last;
-  assign w_data_o = plain ^ mask;
+  assign writes.w_last = beat_last;
+  assign writes.w_data = plain ^ mask;
   assign row_mask.ready = beat_passes && second_header_q && second_row_done_q;
   assign body_mask.ready = beat_passes && !second_header_q;
 

@@ -12,42 +12,33 @@ module ameles_write_masks
 #(
   parameter config_t Cfg = '0
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
-  input  logic valid_i,
-  output logic ready_o,
-  input  job_t job_i,
+  input logic             clk_i,
+  input logic             rst_ni,
+  ameles_stream_if.sink   job,  // `job_t`
   ameles_stream_if.source request
 );
 
-  logic walking_q, bucket_done, last, unused_right;
+  logic walking, bucket_done;
   logic [Cfg.leaf_level:0] bucket;
   logic [level_bits(Cfg)-1:0] level;
-  logic [63:0] unused_count;
   logic [63:0] iv_q;
+  job_t asked;
 
-  assign ready_o = !walking_q;
+  assign asked = job.data;
 
-  ameles_path_walk #(.LeafLevel(Cfg.leaf_level), .FirstLevel(Cfg.top_levels)) u_walk (
-    .clk_i,
-    .start_i(valid_i && ready_o), .path_i(job_i.path[leaf_bits(Cfg)-1:0]), .evictions_i('0),
-    .next_i(bucket_done),
-    .level_o(level), .last_o(last), .bucket_o(bucket), .right_o(unused_right), .count_o(unused_count)
+  ameles_job_walk #(.Cfg(Cfg)) u_walk (
+    .clk_i, .rst_ni, .job, .next_i(bucket_done),
+    .valid_o(walking), .bucket_o(bucket), .level_o(level)
   );
 
   ameles_bucket_masks #(.Cfg(Cfg)) u_masks (
     .clk_i, .rst_ni,
-    .valid_i(walking_q), .ready_o(bucket_done), .iv_i(iv_q), .bucket_i(32'(bucket)), .level_i(level),
+    .valid_i(walking), .ready_o(bucket_done), .iv_i(iv_q), .bucket_i(32'(bucket)), .level_i(level),
     .request
   );
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) walking_q <= 1'b0;
-    else if (!walking_q) walking_q <= valid_i;
-    else if (bucket_done && last) walking_q <= 1'b0;
-  end
   always_ff @(posedge clk_i) begin
-    if (ready_o) iv_q <= job_i.iv;
+    if (job.ready) iv_q <= asked.iv;
   end
 
 endmodule

@@ -132,24 +132,39 @@ module ameles_bench
   watch_t watch;
   assign watch_o = watch;
 
-  logic [BusBits-1:0] answer, w_data;
-  assign answer_o = 512'(answer);
-  assign w_data_o = 512'(w_data);
+  ameles_stream_if #(.word_t(logic [127:0])) key ();
+  ameles_stream_if #(.word_t(logic [BusBits-1:0])) user_data ();
+  ameles_answer_if #(.Cfg(Cfg)) answer ();
+  ameles_stream_if #(.word_t(logic [31:0])) random ();
+  assign {key.valid, key.data} = {key_valid_i, key_i};
+  assign {user_data.valid, user_data.data} = {data_valid_i, data_i[BusBits-1:0]};
+  assign {answer_valid_o, answer_o, answer_last_o} = {answer.valid, 512'(answer.beat), answer.last};
+  assign {random.valid, random.data} = {random_valid_i, random_i};
+  assign answer.ready = answer_ready_i;
+  assign {key_ready_o, data_ready_o, random_ready_o} = {key.ready, user_data.ready, random.ready};
+
+  ameles_axi_if #(.AddressBits(40), .Data(BusBits)) memory ();
+  assign {ar_valid_o, ar_address_o, ar_length_o} = {memory.ar_valid, memory.ar_address, memory.ar_length};
+  assign memory.ar_ready = ar_ready_i;
+  assign {memory.r_valid, memory.r_data, memory.r_response} = {r_valid_i, r_data_i[BusBits-1:0], r_response_i};
+  assign r_ready_o = memory.r_ready;
+  assign {aw_valid_o, aw_address_o, aw_length_o} = {memory.aw_valid, memory.aw_address, memory.aw_length};
+  assign memory.aw_ready = aw_ready_i;
+  assign {w_valid_o, w_data_o, w_last_o} = {memory.w_valid, 512'(memory.w_data), memory.w_last};
+  assign memory.w_ready = w_ready_i;
+  assign {memory.b_valid, memory.b_response} = {b_valid_i, b_response_i};
+  assign b_ready_o = memory.b_ready;
 
   if (FrontEnd) begin : gen_oram
     assign aes_chunks_o = '0;
+    ameles_stream_if #(.word_t(user_request_t)) request ();
+    ameles_stream_if #(.word_t(logic [31:0])) spare ();
+    assign {request.valid, request.data} = {request_valid_i, request_op_i[0], request_block_i};
+    assign {spare.valid, spare.data} = {spare_valid_i, spare_i};
+    assign {request_ready_o, spare_ready_o} = {request.ready, spare.ready};
     ameles_oram #(.Choices(Cfg), .AddressBits(40)) u_oram (
-      .clk_i, .clk2_i, .rst_ni, .key_valid_i, .key_ready_o, .key_i, .base_i('0),
-      .request_valid_i, .request_ready_o, .request_write_i(request_op_i[0]), .request_block_i,
-      .data_valid_i, .data_ready_o, .data_i(data_i[BusBits-1:0]),
-      .answer_valid_o, .answer_ready_i, .answer_o(answer), .answer_last_o,
-      .random_ready_o, .random_valid_i, .random_i,
-      .spare_ready_o, .spare_valid_i, .spare_i,
-      .ar_valid_o, .ar_ready_i, .ar_address_o, .ar_length_o,
-      .r_valid_i, .r_ready_o, .r_data_i(r_data_i[BusBits-1:0]), .r_response_i,
-      .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,
-      .w_valid_o, .w_ready_i, .w_data_o(w_data), .w_last_o,
-      .b_valid_i, .b_ready_o, .b_response_i,
+      .clk_i, .clk2_i, .rst_ni, .key, .base_i('0),
+      .request, .data(user_data), .answer, .random, .spare, .reads(memory), .writes(memory),
       .emergencies_o, .key_reused_o, .memory_error_o, .tag_error_o, .overflow_o, .memory_stalled_o
     );
     assign watch = '0;
@@ -157,26 +172,17 @@ module ameles_bench
     assign slot_dummy_o = u_oram.slot_dummy;
   end else begin : gen_backend
     ameles_stream_if #(.word_t(request_t)) request ();
-    ameles_stream_if #(.word_t(logic [BusBits-1:0])) user_data ();
-    ameles_answer_if #(.Cfg(Cfg)) read ();
     ameles_stream_if #(.word_t(logic [at_least_one(TagBits)-1:0])) tag ();
     ameles_stream_if #(.word_t(logic [127:0])) leaf_input (), leaf_chunk ();
     assign {request.valid, request.data} = {request_valid_i, request_op_i, request_block_i, request_path_i, request_leaf_i, 1'b0};
-    assign {user_data.valid, user_data.data} = {data_valid_i, data_i[BusBits-1:0]};
-    assign {request_ready_o, data_ready_o, read.ready} = {request.ready, user_data.ready, answer_ready_i};
-    assign {answer_valid_o, answer, answer_last_o} = {read.valid, read.beat, read.last};
+    assign request_ready_o = request.ready;
     assign {tag.valid, tag.data, leaf_input.valid, leaf_input.data, leaf_chunk.ready} = '0;
     logic unused_keyed, unused_known;
     assign {spare_ready_o, tag_error_o, slot_o, slot_dummy_o} = '0;
     ameles_backend #(.Choices(Cfg), .AddressBits(40)) u_backend (
-      .clk_i, .clk2_i, .rst_ni, .stop_i(1'b0), .key_valid_i, .key_ready_o, .keyed_o(unused_keyed), .key_known_o(unused_known), .key_i, .base_i('0),
-      .request, .leaf_input, .leaf_chunk, .data(user_data), .answer(read), .tag,
-      .random_ready_o, .random_valid_i, .random_i,
-      .ar_valid_o, .ar_ready_i, .ar_address_o, .ar_length_o,
-      .r_valid_i, .r_ready_o, .r_data_i(r_data_i[BusBits-1:0]), .r_response_i,
-      .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,
-      .w_valid_o, .w_ready_i, .w_data_o(w_data), .w_last_o,
-      .b_valid_i, .b_ready_o, .b_response_i,
+      .clk_i, .clk2_i, .rst_ni, .stop_i(1'b0), .key, .keyed_o(unused_keyed), .key_known_o(unused_known), .base_i('0),
+      .request, .leaf_input, .leaf_chunk, .data(user_data), .answer, .tag,
+      .random, .reads(memory), .writes(memory),
       .emergencies_o, .key_reused_o, .memory_error_o, .overflow_o, .memory_stalled_o
     );
 

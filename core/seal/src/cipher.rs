@@ -2,11 +2,11 @@
 
 use crate::aead::Aead;
 use crate::aead::terms::Algorithm;
+use crate::named_enum;
 use aegis::aegis128l::Aegis128L;
 use aegis::aegis256::Aegis256;
 use borsh::{BorshDeserialize, BorshSerialize};
 use core::fmt;
-use core::str::FromStr;
 use zeroize::Zeroizing;
 
 pub use crate::aead::terms::{Forged, KEY_BYTES, NONCE_BYTES, Nonce, TAG_BYTES, Tag};
@@ -54,23 +54,11 @@ impl Cipher {
     }
 }
 
-impl fmt::Display for Cipher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// The error for an unknown cipher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown cipher; choose aes-256-gcm, chacha20-poly1305, aegis-128l or aegis-256")]
-pub struct UnknownCipher;
-
-impl FromStr for Cipher {
-    type Err = UnknownCipher;
-
-    fn from_str(name: &str) -> Result<Self, UnknownCipher> {
-        Cipher::ALL.into_iter().find(|c| c.name().eq_ignore_ascii_case(name)).ok_or(UnknownCipher)
-    }
+named_enum! {
+    Cipher,
+    /// The error for an unknown cipher.
+    UnknownCipher,
+    "unknown cipher; choose aes-256-gcm, chacha20-poly1305, aegis-128l or aegis-256"
 }
 
 /// A cipher with its key, expanded once. Neither `seal` nor `open` allocates.

@@ -43,6 +43,7 @@ pub mod versions;
 
 mod aead;
 mod batch;
+mod named_enum;
 mod scratch;
 mod shape;
 mod slot_key;

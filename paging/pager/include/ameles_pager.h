@@ -44,6 +44,9 @@ typedef struct ameles_counters {
     uint64_t write_nanos;
     uint64_t read_nanos;
     uint64_t idle_nanos;
+    uint64_t held_pages;     /* pages that hold something now */
+    uint64_t max_held_pages; /* the most pages that ever held something at once */
+    uint64_t max_resident;   /* the limit of resident pages now, if it follows held_pages; else 0 */
 } ameles_counters;
 
 /* The defaults for a region of so many pages. */

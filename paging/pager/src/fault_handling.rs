@@ -1,6 +1,6 @@
 //! The choice of the thread that handles a page fault. Messages and tables call it the trap.
 
-use crate::named_enum::named_enum;
+use ameles_seal::named_enum;
 
 /// The thread that handles a page fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

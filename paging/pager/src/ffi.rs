@@ -1,6 +1,7 @@
 //! The C interface: `include/ameles_pager.h` documents each function.
 #![allow(unsafe_code, reason = "pointers from C; each function says what it must be given")]
 
+use crate::fault::counters::Counters;
 use crate::fault::policy::Policy;
 use crate::options::{Handler, HandlerProcessor, Options};
 use crate::region::Region;
@@ -35,23 +36,6 @@ pub struct AmelesOptions {
     pub second_process: u64,
     /// 0 means [`HandlerProcessor::Any`], any other value [`HandlerProcessor::Together`].
     pub together: u64,
-}
-
-/// `ameles_counters`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-#[allow(missing_docs, reason = "as in Counters")]
-pub struct AmelesCounters {
-    pub faults: u64,
-    pub evictions: u64,
-    pub soft_faults: u64,
-    pub repeated: u64,
-    pub idle_steps: u64,
-    pub total_nanos: u64,
-    pub frames_nanos: u64,
-    pub write_nanos: u64,
-    pub read_nanos: u64,
-    pub idle_nanos: u64,
 }
 
 /// The defaults.
@@ -195,21 +179,9 @@ pub unsafe extern "C" fn ameles_region_discard(region: *const Region, first_page
 /// # Safety
 /// A region of [`ameles_region_new`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ameles_region_counters(region: *const Region) -> AmelesCounters {
+pub unsafe extern "C" fn ameles_region_counters(region: *const Region) -> Counters {
     // SAFETY: the caller promises it.
-    let counters = unsafe { &*region }.counters();
-    AmelesCounters {
-        faults: counters.faults,
-        evictions: counters.evictions,
-        soft_faults: counters.soft_faults,
-        repeated: counters.repeated,
-        idle_steps: counters.idle_steps,
-        total_nanos: counters.total_nanos,
-        frames_nanos: counters.frames_nanos,
-        write_nanos: counters.write_nanos,
-        read_nanos: counters.read_nanos,
-        idle_nanos: counters.idle_nanos,
-    }
+    unsafe { &*region }.counters()
 }
 
 /// The file with the untrusted memory.

@@ -59,8 +59,6 @@ pub mod fork;
 pub mod interval_set;
 #[cfg(feature = "linux")]
 mod linux;
-#[cfg(feature = "schemes")]
-mod named_enum;
 #[cfg(feature = "linux")]
 pub mod options;
 #[cfg(feature = "schemes")]

@@ -1,6 +1,6 @@
 //! The schemes by name, and what each hides.
 
-use crate::named_enum::named_enum;
+use ameles_seal::named_enum;
 
 /// The storage of pages in untrusted memory. A `Snapshot` adversary sees which slots changed between two times, a
 /// `Full` one sees every read and write.

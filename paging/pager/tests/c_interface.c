@@ -44,6 +44,7 @@ int use_region(
     ameles_counters counters = count(region);
     CHECK(counters.faults == counters.evictions + 8 && counters.evictions > 150);
     CHECK(counters.total_nanos >= counters.write_nanos + counters.read_nanos && counters.write_nanos > 0);
+    CHECK(counters.held_pages == 100 && counters.max_held_pages == 100 && counters.max_resident == 0);
     CHECK(lseek(untrusted_fd(region), 0, SEEK_END) >= 133 * AMELES_PAGE_BYTES);
     region_free(region);
     region_free(NULL);

@@ -2,6 +2,8 @@
 #![cfg(target_env = "gnu")]
 #![allow(unsafe_code, reason = "forks, and threads that share the region; each block says why it is sound")]
 
+mod support;
+
 use ameles_pager::access::Access;
 use ameles_pager::addresses::MapRequest;
 use ameles_pager::eviction::Eviction;
@@ -20,6 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use support::store_or_load;
 
 /// Has one test at a time work: a child has one thread, and would wait for a lock that another test's thread held.
 fn alone() -> MutexGuard<'static, ()> {
@@ -93,14 +96,7 @@ fn random(seed: u64, bytes: usize) -> Vec<u8> {
 fn exercise(region: &mut Region, expected: &mut [u8], seed: u64) {
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     for step in 0..200 {
-        let at = rng.next_u64() as usize % expected.len();
-        let len = (rng.next_u64() as usize % 300).min(expected.len() - at);
-        if step % 2 == 0 {
-            rng.fill_bytes(&mut expected[at..at + len]);
-            region.as_mut_slice()[at..at + len].copy_from_slice(&expected[at..at + len]);
-        } else {
-            assert!(region.as_slice()[at..at + len] == expected[at..at + len], "step {step}");
-        }
+        store_or_load(region, expected, step, &mut rng, "a process");
     }
     assert!(region.as_slice() == expected, "all of it");
 }

@@ -1,6 +1,8 @@
 //! A region behaves like memory, for every scheme, cipher, trap and policy.
 #![allow(unsafe_code, reason = "threads share the region by its address; each block says why it is sound")]
 
+mod support;
+
 use ameles_pager::access::Access;
 use ameles_pager::addresses::{MapRequest, SpanState};
 use ameles_pager::after_fault::AfterFault;
@@ -18,6 +20,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use std::ops::Range;
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
+use support::store_or_load;
 
 fn options(scheme: Scheme, fault_handling: FaultHandling) -> Options {
     Options { resident: 7, scheme, fault_handling, ..Options::new(96) }
@@ -30,14 +33,7 @@ fn behaves_like_memory(options: Options, steps: u64) {
     let mut expected = vec![0u8; region.bytes()];
     let mut rng = ChaCha12Rng::seed_from_u64(steps);
     for step in 0..steps {
-        let at = rng.next_u64() as usize % region.bytes();
-        let len = (rng.next_u64() as usize % 300).min(region.bytes() - at);
-        if step % 2 == 0 {
-            rng.fill_bytes(&mut expected[at..at + len]);
-            region.as_mut_slice()[at..at + len].copy_from_slice(&expected[at..at + len]);
-        } else {
-            assert_eq!(region.as_slice()[at..at + len], expected[at..at + len], "{name}");
-        }
+        store_or_load(&mut region, &mut expected, step, &mut rng, &name);
         if step % 50 == 49 {
             let first = rng.next_u64() % 94;
             region.discard(first..first + 3);

@@ -38,6 +38,17 @@ macro_rules! check_refusals {
     };
 }
 
+/// Makes the test that parameters out of range are refused by name, by the macro `check_refusals`.
+#[macro_export]
+macro_rules! test_refusals {
+    ($valid:expr $(, $refusal:expr)* $(,)?) => {
+        #[test]
+        fn parameters_out_of_range_are_refused_by_name() {
+            $crate::check_refusals!($valid $(, $refusal)*);
+        }
+    };
+}
+
 /// Makes the tests of a tree's parameters: [`check_plans`] with these lengths of paths, and [`check_refusals!`] with
 /// those of the levels of a tree.
 #[cfg(test)]

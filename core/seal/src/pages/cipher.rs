@@ -3,12 +3,12 @@
 use crate::aead::Aead;
 use crate::aead::terms::Algorithm;
 use crate::cipher::{Forged, KEY_BYTES, NONCE_BYTES};
+use crate::named_enum;
 use aegis::aegis256x2::Aegis256X2;
 use aegis::aegis256x4::Aegis256X4;
 use chacha20::ChaCha20;
 use chacha20::cipher::{KeyIvInit, StreamCipher};
 use core::fmt;
-use core::str::FromStr;
 use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit, Mac};
 use rand_core::CryptoRng;
@@ -83,23 +83,11 @@ impl PageCipher {
     }
 }
 
-impl fmt::Display for PageCipher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// The error of a name that is not a cipher of pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown page cipher; choose aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 or aegis-256x4")]
-pub struct UnknownPageCipher;
-
-impl FromStr for PageCipher {
-    type Err = UnknownPageCipher;
-
-    fn from_str(name: &str) -> Result<Self, UnknownPageCipher> {
-        PageCipher::ALL.into_iter().find(|c| c.name().eq_ignore_ascii_case(name)).ok_or(UnknownPageCipher)
-    }
+named_enum! {
+    PageCipher,
+    /// The error of a name that is not a cipher of pages.
+    UnknownPageCipher,
+    "unknown page cipher; choose aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 or aegis-256x4"
 }
 
 /// The identity of a sealed page within its region: its slot, and the version of the slot.

@@ -36,7 +36,7 @@ const BATCH_PAGES: usize = 1024;
 /// # Errors
 /// [`RegionError::Uneven`], [`RegionError::TooManySlots`].
 pub fn memory_bytes(layout: &Layout, cipher: PageCipher) -> Result<usize, RegionError> {
-    Ok(SlotGeometry::new(layout, cipher)?.memory_bytes)
+    Ok(SlotGeometry::new(layout, cipher)?.memory_bytes())
 }
 
 /// Pages in shared memory, as a scheme's [`Store`].
@@ -88,8 +88,8 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         }
         let state = State {
             versions,
-            sources: Vec::with_capacity(BATCH_PAGES.min(geometry.memory_bytes / geometry.stride)),
-            batch: Vec::with_capacity(BATCH_PAGES.min(geometry.memory_bytes / geometry.stride)),
+            sources: Vec::with_capacity(BATCH_PAGES.min(geometry.slots)),
+            batch: Vec::with_capacity(BATCH_PAGES.min(geometry.slots)),
             seal_buffers: vec![seal_buffer(geometry)],
             seals_left: cipher.max_pages(geometry.page_bytes),
         };
@@ -360,7 +360,7 @@ impl<M, V> fmt::Debug for SealedPages<M, V> {
 }
 
 fn seal_buffer(geometry: &SlotGeometry) -> SealBuffer {
-    Zeroizing::new(vec![0; CACHE_LINE_PAIR + geometry.page_bytes + geometry.tag_bytes + CACHE_LINE_PAIR])
+    Zeroizing::new(vec![0; CACHE_LINE_PAIR + geometry.sealed_bytes() + CACHE_LINE_PAIR])
 }
 
 fn check_length(given: usize, needed: usize) {

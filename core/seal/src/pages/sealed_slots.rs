@@ -27,7 +27,7 @@ impl<M: SharedMemory> SealedSlots<M> {
     /// [`RegionError`].
     pub fn new(memory: M, layout: &Layout, key: PageKey) -> Result<Self, RegionError> {
         let geometry = SlotGeometry::new(layout, key.cipher())?;
-        let (needed, found) = (geometry.memory_bytes, memory.bytes());
+        let (needed, found) = (geometry.memory_bytes(), memory.bytes());
         if found < needed {
             return Err(RegionError::MemoryTooSmall { needed, found });
         }
@@ -48,7 +48,7 @@ impl<M: SharedMemory> SealedSlots<M> {
 
     /// Returns the bytes of a page with its tag: the scratch that [`seal`](Self::seal) needs.
     pub fn sealed_bytes(&self) -> usize {
-        self.geometry.page_bytes + self.geometry.tag_bytes
+        self.geometry.sealed_bytes()
     }
 
     /// Copies a sealed page into `page`, and opens it there. A page that was never written (version 0) reads as
@@ -113,11 +113,11 @@ impl<M: SharedMemory> SealedSlots<M> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotGeometry {
     pub(crate) page_bytes: usize,
-    pub(crate) tag_bytes: usize,
+    tag_bytes: usize,
     /// The bytes from one slot to the next.
     pub(crate) stride: usize,
+    pub(crate) slots: usize,
     pub(crate) bucket_slots: u32,
-    pub(crate) memory_bytes: usize,
 }
 
 impl SlotGeometry {
@@ -136,8 +136,19 @@ impl SlotGeometry {
             .and_then(|bytes| bytes.checked_next_multiple_of(ALIGNMENT))
             .ok_or(too_many)?;
         let slots = usize::try_from(slots).ok().filter(|_| slots <= 1 << 32).ok_or(too_many)?;
-        let memory_bytes = slots.checked_mul(stride).ok_or(too_many)?;
-        Ok(SlotGeometry { page_bytes, tag_bytes, stride, bucket_slots, memory_bytes })
+        // `memory_bytes` does not overflow.
+        slots.checked_mul(stride).ok_or(too_many)?;
+        Ok(SlotGeometry { page_bytes, tag_bytes, stride, slots, bucket_slots })
+    }
+
+    /// Returns the bytes of a page with its tag.
+    pub(crate) fn sealed_bytes(&self) -> usize {
+        self.page_bytes + self.tag_bytes
+    }
+
+    /// Returns the bytes of all slots.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.slots * self.stride
     }
 
     /// Returns the number of a slot in the region. `Versions` has checked that the bucket exists.

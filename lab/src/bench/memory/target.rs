@@ -4,7 +4,6 @@ use super::super::BenchError;
 use super::super::ready::expect_ready;
 use super::super::report::TrustedMemory;
 use ameles_core::oram::{Access, Oram};
-use ameles_core::position_map::PositionMap;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use ameles_core::schemes::path::{PathOram, PathParameters};
@@ -38,14 +37,15 @@ pub(super) trait Target {
 type Memory = Sealed<DenseMemory>;
 type FlatMap = FlatPositionMap<SealError>;
 
-/// An ORAM with its trusted memory, without the versions.
+/// An ORAM, and the parts of its trusted memory that have a fixed size, in bytes.
 struct OramTarget<O> {
     oram: O,
+    position_map: u64,
+    metadata: u64,
     versions: u64,
-    trusted: fn(&O) -> TrustedMemory,
 }
 
-impl<O: Oram> Target for OramTarget<O>
+impl<O: Oram + FullSnapshot<ChaCha20Rng>> Target for OramTarget<O>
 where
     O::Error: Send + Sync,
 {
@@ -60,7 +60,9 @@ where
     }
 
     fn trusted(&self) -> Option<TrustedMemory> {
-        Some(TrustedMemory { versions: self.versions, ..(self.trusted)(&self.oram) })
+        let OramTarget { position_map, metadata, versions, .. } = *self;
+        let stash_and_top = self.oram.trusted_bytes() as u64 - position_map - metadata;
+        Some(TrustedMemory { stash_and_top, position_map, metadata, versions })
     }
 }
 
@@ -83,57 +85,44 @@ fn randomness() -> ChaCha20Rng {
     ChaCha20Rng::from_rng(&mut OsRng.unwrap_err())
 }
 
-pub(super) fn path_over_sealed_memory(
-    parameters: PathParameters,
+/// A memory that is measured, or the reason why there is none.
+type MadeTarget = Result<Box<dyn Target>, BenchError>;
+
+/// A scheme over fresh sealed memory of this layout. On the trusted side it keeps a position map of `capacity` words of
+/// 4 bytes, and `metadata` bytes about its buckets and slots.
+fn over_sealed_memory<O, E>(
+    (layout, capacity, metadata): (&Layout, u64, u64),
     cipher: Cipher,
-) -> Result<Box<dyn Target>, BenchError> {
-    let (memory, versions) = sealed_memory(&parameters.layout(), cipher)?;
-    let positions = FlatMap::new(Positions::new(parameters.capacity));
-    let oram = PathOram::new(parameters, Bucket(0), memory, positions, randomness());
-    let oram = oram.map_err(BenchError::failed)?;
-    let trusted = |oram: &PathOram<Memory, FlatMap, ChaCha20Rng>| {
-        let position_map = oram.positions().trusted_bytes();
-        TrustedMemory {
-            stash_and_top: (oram.trusted_bytes() - position_map) as u64,
-            position_map: position_map as u64,
-            ..TrustedMemory::default()
-        }
-    };
-    Ok(Box::new(OramTarget { oram, versions, trusted }))
+    build: impl FnOnce(Memory, FlatMap, ChaCha20Rng) -> Result<O, E>,
+) -> MadeTarget
+where
+    O: Oram<Error = SealError> + FullSnapshot<ChaCha20Rng> + 'static,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let (memory, versions) = sealed_memory(layout, cipher)?;
+    let positions = FlatMap::new(Positions::new(capacity));
+    let oram = build(memory, positions, randomness()).map_err(BenchError::failed)?;
+    Ok(Box::new(OramTarget { oram, position_map: 4 * capacity, metadata, versions }))
 }
 
-pub(super) fn circuit_over_sealed_memory(
-    parameters: CircuitParameters,
-    cipher: Cipher,
-) -> Result<Box<dyn Target>, BenchError> {
-    let (memory, versions) = sealed_memory(&parameters.layout(), cipher)?;
-    let positions = FlatMap::new(Positions::new(parameters.capacity));
-    let oram = CircuitOram::new(parameters, memory, positions, randomness()).map_err(BenchError::failed)?;
-    let trusted = |oram: &CircuitOram<Memory, FlatMap, ChaCha20Rng>| {
-        let position_map = 4 * oram.parameters().capacity;
-        let stash_and_top = oram.trusted_bytes() as u64 - position_map;
-        TrustedMemory { stash_and_top, position_map, ..TrustedMemory::default() }
-    };
-    Ok(Box::new(OramTarget { oram, versions, trusted }))
+pub(super) fn path_over_sealed_memory(parameters: PathParameters, cipher: Cipher) -> MadeTarget {
+    let (layout, capacity) = (parameters.layout(), parameters.capacity);
+    over_sealed_memory((&layout, capacity, 0), cipher, |memory, positions, random| {
+        PathOram::new(parameters, Bucket(0), memory, positions, random)
+    })
 }
 
-pub(super) fn ring_over_sealed_memory(
-    parameters: RingParameters,
-    cipher: Cipher,
-) -> Result<Box<dyn Target>, BenchError> {
-    let (memory, versions) = sealed_memory(&parameters.layout(), cipher)?;
-    let positions = FlatMap::new(Positions::new(parameters.capacity));
-    let oram = RingOram::new(parameters, memory, positions, randomness()).map_err(BenchError::failed)?;
-    let trusted = |oram: &RingOram<Memory, FlatMap, ChaCha20Rng>| {
-        let position_map = 4 * oram.parameters().capacity;
-        let layout = oram.parameters().layout();
-        let metadata = 4 * layout.slots() + 5 * layout.buckets();
-        TrustedMemory {
-            stash_and_top: oram.trusted_bytes() as u64 - position_map - metadata,
-            position_map,
-            metadata,
-            versions: 0,
-        }
-    };
-    Ok(Box::new(OramTarget { oram, versions, trusted }))
+pub(super) fn circuit_over_sealed_memory(parameters: CircuitParameters, cipher: Cipher) -> MadeTarget {
+    let (layout, capacity) = (parameters.layout(), parameters.capacity);
+    over_sealed_memory((&layout, capacity, 0), cipher, |memory, positions, random| {
+        CircuitOram::new(parameters, memory, positions, random)
+    })
+}
+
+pub(super) fn ring_over_sealed_memory(parameters: RingParameters, cipher: Cipher) -> MadeTarget {
+    let (layout, capacity) = (parameters.layout(), parameters.capacity);
+    let metadata = 4 * layout.slots() + 5 * layout.buckets();
+    over_sealed_memory((&layout, capacity, metadata), cipher, |memory, positions, random| {
+        RingOram::new(parameters, memory, positions, random)
+    })
 }

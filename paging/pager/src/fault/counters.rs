@@ -2,7 +2,8 @@
 //! and the number of pages that hold something.
 
 /// Counts since construction. Times are in nanoseconds by [`Frames::now`](super::frames::Frames::now), or 0 without a
-/// clock.
+/// clock. `ameles_counters` of the C interface.
+#[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// The number of pages that were paged in through the scheme.

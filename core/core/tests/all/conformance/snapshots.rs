@@ -71,8 +71,9 @@ where
     P: SchemeParameters + PartialEq,
     O: FullSnapshot<ChaCha8Rng, Store = Rc<TraceStore>> + Oram<Error = TraceStoreError>,
 {
-    /// Checks the promises of a scheme with snapshots; `parameters` returns those of a scheme.
+    /// Checks the promises of a scheme, and those of its snapshots; `parameters` returns those of a scheme.
     pub(crate) fn conforms_with_snapshots(&self, parameters: fn(&O) -> &P) {
+        self.conforms();
         self.goes_on_from_a_snapshot();
         self.has_no_snapshot_in_flight_or_after_a_failure();
         self.survives_any_bytes_of_a_snapshot(parameters);

@@ -13,7 +13,7 @@ use ameles_core::testing::oblivious::{Batches, Sequence};
 use ameles_core::testing::parameters::check_refusals;
 use ameles_core::testing::{ArrayModel, Operation, TraceEntry, TraceStore, finish_now};
 use ameles_core::tree::layout::Layout;
-use ameles_core::types::{BlockId, Bucket, Level};
+use ameles_core::types::{BlockId, Bucket};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use std::rc::Rc;
@@ -122,15 +122,7 @@ proptest! {
         steps in schedule(30),
         seed: u64,
     ) {
-        let path = PathParameters {
-            capacity: 12,
-            block_bytes: 3,
-            leaf_level: Level(3),
-            top: Level(0),
-            blocks_per_bucket: 4,
-            max_batch: 4,
-            stash_bound: 100,
-        };
+        let path = PathParameters { max_batch: 4, ..lone_path(12, 3, 3) };
         let layout = path.layout();
         let mut all = layout.clone();
         (1..4).for_each(|_| { all.append(&layout); });

@@ -19,15 +19,7 @@ type RawBackend<'a> = RawOram<&'a TraceStore, ExternalPositions<TraceStoreError>
 const CAPACITY: u64 = 16;
 
 fn parameters() -> PathParameters {
-    PathParameters {
-        capacity: CAPACITY,
-        block_bytes: 2,
-        leaf_level: Level(3),
-        top: Level(1),
-        blocks_per_bucket: 4,
-        max_batch: 1,
-        stash_bound: 100,
-    }
+    PathParameters { top: Level(1), ..lone_path(CAPACITY, 2, 3) }
 }
 
 fn backend(store: &TraceStore) -> PathBackend<'_> {

@@ -11,7 +11,7 @@ use ameles_core::schemes::raw::RawParameters;
 use ameles_core::schemes::ring::{RingBucket, RingParameters};
 use ameles_core::store::Store;
 use ameles_core::testing::{TraceEntry, TraceStore, TraceStoreError, exercise, finish_now};
-use ameles_core::types::{BlockId, Bucket, Level};
+use ameles_core::types::{BlockId, Bucket};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
@@ -25,15 +25,7 @@ pub(super) fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> Freec
         levels: levels.min(leaf_level),
         ways: (hits == TrustedHits::AnswerAtOnce).then_some(1),
     };
-    let path = PathParameters {
-        capacity: blocks,
-        block_bytes: 13,
-        leaf_level: Level(leaf_level),
-        top: Level(0),
-        blocks_per_bucket: 4,
-        max_batch: 1,
-        stash_bound: 1000,
-    };
+    let path = PathParameters { stash_bound: 1000, ..lone_path(blocks, 13, leaf_level) };
     FreecursiveParameters {
         capacity,
         labels,

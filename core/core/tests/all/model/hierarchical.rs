@@ -1,9 +1,9 @@
 //! The promises of hierarchical ORAM other than right answers.
 
 use super::setup::*;
-use ameles_core::check_refusals;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::schemes::hierarchical::{HierarchicalParameters, LevelShape, overflow_log2};
+use ameles_core::test_refusals;
 use ameles_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, exercise, finish_now};
 use ameles_core::types::BlockId;
 
@@ -176,13 +176,9 @@ fn a_single_block_with_spread_rebuilds_is_answered_like_an_array() {
     }
 }
 
-#[test]
-fn parameters_out_of_range_are_refused_by_name() {
-    check_refusals!(
-        PARAMETERS,
-        ("capacity is 8589934592", |p| p.capacity = 1 << 33),
-        ("buffer is 5", |p| p.buffer = 5),
-        ("load is 0", |p| p.load = 0),
-        ("run_blocks is 27", |p| p.run_blocks = 27)
-    );
+test_refusals! { PARAMETERS,
+    ("capacity is 8589934592", |p| p.capacity = 1 << 33),
+    ("buffer is 5", |p| p.buffer = 5),
+    ("load is 0", |p| p.load = 0),
+    ("run_blocks is 27", |p| p.run_blocks = 27),
 }

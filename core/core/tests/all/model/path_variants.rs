@@ -7,20 +7,12 @@ use ameles_core::oram::Oram;
 use ameles_core::schemes::freecursive::{FreecursiveOram, NextPath, Reservation, TrustedHits};
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::testing::{ArrayModel, Operation, TraceEntry, TraceStore, finish_now};
-use ameles_core::types::{BlockId, Bucket, Leaf, Level};
+use ameles_core::types::{BlockId, Bucket, Leaf};
 use std::collections::BTreeSet;
 
 /// A tree of six levels that is half full, for batches of one.
 fn half_full() -> PathParameters {
-    PathParameters {
-        capacity: 128,
-        block_bytes: 5,
-        leaf_level: Level(5),
-        top: Level(0),
-        blocks_per_bucket: 4,
-        max_batch: 1,
-        stash_bound: 50,
-    }
+    PathParameters { stash_bound: 50, ..lone_path(128, 5, 5) }
 }
 
 /// The buckets that an access and its write-back read and write.

@@ -1,8 +1,8 @@
 //! The promises of PracticalOS other than right answers.
 
 use super::setup::*;
-use ameles_core::check_refusals;
 use ameles_core::schemes::practical_os::PracticalOsParameters;
+use ameles_core::test_refusals;
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
 use ameles_core::types::BlockId;
 
@@ -37,12 +37,8 @@ fn the_papers_client_holds_twice_the_root_of_the_blocks() {
     }
 }
 
-#[test]
-fn parameters_out_of_range_are_refused_by_name() {
-    check_refusals!(
-        PARAMETERS,
-        ("capacity is 4294967296", |p| p.capacity = 1 << 32),
-        ("cache is 5", |p| p.cache = 5),
-        ("run_blocks is 0", |p| p.run_blocks = 0)
-    );
+test_refusals! { PARAMETERS,
+    ("capacity is 4294967296", |p| p.capacity = 1 << 32),
+    ("cache is 5", |p| p.cache = 5),
+    ("run_blocks is 0", |p| p.run_blocks = 0),
 }

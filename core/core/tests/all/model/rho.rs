@@ -2,7 +2,7 @@
 
 use super::setup::*;
 use ameles_core::oram::{Oram, OramError};
-use ameles_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
+use ameles_core::schemes::path::{BucketsByLevel, TreeTopParameters};
 use ameles_core::schemes::rho::{EvictedBlock, SmallTree, SmallTreeParameters, SmallTreeParametersError};
 use ameles_core::testing::{TraceEntry, TraceStore, TraceStoreError, finish_now, settle};
 use ameles_core::types::{BlockId, Bucket, Level};
@@ -14,16 +14,7 @@ type Small<'a> = SmallTree<&'a TraceStore, ChaCha8Rng>;
 
 /// Six tags in sets of two, buckets of two, and two blocks on their way out.
 fn parameters(top: u32) -> SmallTreeParameters {
-    let tree = PathParameters {
-        capacity: 8,
-        block_bytes: 2,
-        leaf_level: Level(3),
-        top: Level(0),
-        blocks_per_bucket: 4,
-        max_batch: 1,
-        stash_bound: 100,
-    };
-    let tree = BucketsByLevel::uniform(tree).unwrap().with(&[(Level(0), Level(3), 2)]).unwrap();
+    let tree = BucketsByLevel::uniform(lone_path(8, 2, 3)).unwrap().with(&[(Level(0), Level(3), 2)]).unwrap();
     SmallTreeParameters { sets: 3, ways: 2, tree, tree_top: TreeTopParameters { levels: top, ways: None } }
 }
 

@@ -60,6 +60,19 @@ pub(crate) fn full_path(leaf_level: u32, top: u32) -> PathParameters {
     }
 }
 
+/// A tree that is all in the store, and batches of one access.
+pub(crate) fn lone_path(capacity: u64, block_bytes: u32, leaf_level: u32) -> PathParameters {
+    PathParameters {
+        capacity,
+        block_bytes,
+        leaf_level: Level(leaf_level),
+        top: Level(0),
+        blocks_per_bucket: 4,
+        max_batch: 1,
+        stash_bound: 100,
+    }
+}
+
 pub(crate) fn small_path() -> impl Strategy<Value = PathParameters> {
     (0u32..=6, 0usize..3, any::<Index>()).prop_map(|(leaf_level, block_bytes, top)| PathParameters {
         capacity: 3 << leaf_level,

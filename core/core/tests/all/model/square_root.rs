@@ -1,8 +1,8 @@
 //! The promises of Square-Root ORAM other than right answers.
 
 use super::setup::*;
-use ameles_core::check_refusals;
 use ameles_core::schemes::square_root::SquareRootParameters;
+use ameles_core::test_refusals;
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
 use ameles_core::types::BlockId;
 
@@ -34,12 +34,8 @@ fn the_papers_shelter_has_as_many_slots_as_the_root_of_the_blocks() {
     }
 }
 
-#[test]
-fn parameters_out_of_range_are_refused_by_name() {
-    check_refusals!(
-        PARAMETERS,
-        ("capacity is 4294967296", |p| p.capacity = 1 << 32),
-        ("run_blocks is 0", |p| p.run_blocks = 0),
-        ("shelter is 5", |p| p.shelter = 5)
-    );
+test_refusals! { PARAMETERS,
+    ("capacity is 4294967296", |p| p.capacity = 1 << 32),
+    ("run_blocks is 0", |p| p.run_blocks = 0),
+    ("shelter is 5", |p| p.shelter = 5),
 }

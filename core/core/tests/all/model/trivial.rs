@@ -1,8 +1,8 @@
 //! The promises of Trivial ORAM other than right answers.
 
 use super::setup::*;
-use ameles_core::check_refusals;
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
+use ameles_core::test_refusals;
 use ameles_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, finish_now};
 use ameles_core::types::{BlockId, Bucket, Slot};
 
@@ -49,7 +49,4 @@ fn scans_begun_side_by_side_come_one_after_the_other() {
     assert_eq!(executor.unfinished(), 0);
 }
 
-#[test]
-fn parameters_out_of_range_are_refused_by_name() {
-    check_refusals!(PARAMETERS, ("chunk_blocks is 0", |p| p.chunk_blocks = 0));
-}
+test_refusals! { PARAMETERS, ("chunk_blocks is 0", |p| p.chunk_blocks = 0) }

@@ -4,7 +4,7 @@
 //! subtrees of the accesses before and after it.
 
 use super::setup::*;
-use ameles_core::schemes::path::PathParameters;
+use crate::model::setup::lone_path;
 use ameles_core::schemes::root::{RootParameters, root_oram};
 use ameles_core::testing::oblivious::{
     Adversary, Judgement, Pace, Patterns, Trial, judge_likelihood, path, run_script,
@@ -17,16 +17,7 @@ const RUNS_OF_EACH: u64 = 9000;
 
 /// Sixteen leaves, in subtrees of four.
 fn parameters(epsilon: f64) -> RootParameters {
-    let path = PathParameters {
-        capacity: 8,
-        block_bytes: 1,
-        leaf_level: Level(4),
-        top: Level(0),
-        blocks_per_bucket: 4,
-        max_batch: 1,
-        stash_bound: 100,
-    };
-    RootParameters::for_epsilon(path, Level(2), epsilon)
+    RootParameters::for_epsilon(lone_path(8, 1, 4), Level(2), epsilon)
 }
 
 /// Requests two blocks twice, since the leaf that a first access shows is not the leaf of a block; then for one of

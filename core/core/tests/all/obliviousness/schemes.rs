@@ -2,7 +2,7 @@
 
 use super::setup::*;
 use crate::circuit::setup::flat_circuit;
-use crate::model::setup::{self as model, flat_map, flat_path};
+use crate::model::setup::{self as model, flat_map, flat_path, lone_path};
 use crate::raw::setup::flat_raw;
 use crate::ring::setup::flat_ring;
 use ameles_core::partitions::PartitionsParameters;
@@ -172,15 +172,8 @@ fn path_oram_with_buckets_by_level_shows_nothing_of_what_was_asked() {
 /// Two levels of PosMap blocks, a buffer of four, and three levels of the tree on the trusted side.
 pub(crate) fn freecursive_parameters(hits: TrustedHits) -> FreecursiveParameters {
     let (capacity, labels, trusted_positions) = (32, 3, 4);
-    let tree = PathParameters {
-        capacity: FreecursiveParameters::tree_capacity(capacity, labels, trusted_positions),
-        block_bytes: 12,
-        leaf_level: Level(5),
-        top: Level(0),
-        blocks_per_bucket: 4,
-        max_batch: 1,
-        stash_bound: 1000,
-    };
+    let blocks = FreecursiveParameters::tree_capacity(capacity, labels, trusted_positions);
+    let tree = PathParameters { stash_bound: 1000, ..lone_path(blocks, 12, 5) };
     let ways = (hits == TrustedHits::AnswerAtOnce).then_some(2);
     FreecursiveParameters {
         capacity,

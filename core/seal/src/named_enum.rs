@@ -1,6 +1,8 @@
 //! A macro for enums whose variants have names on the command line.
 
-/// Implements `Display` and `FromStr` for an enum with `ALL` and `name`, and defines the error for an unknown name.
+/// Implements `Display` and `FromStr` for an enum with `ALL` and `name`, and defines the error for an unknown name. The
+/// caller's crate has `thiserror`.
+#[macro_export]
 macro_rules! named_enum {
     ($type:ident, $(#[$attribute:meta])* $unknown:ident, $message:literal) => {
         impl core::fmt::Display for $type {
@@ -23,4 +25,3 @@ macro_rules! named_enum {
         }
     };
 }
-pub(crate) use named_enum;
