@@ -102,7 +102,7 @@ unsafe extern "C-unwind" fn call_below(main: ThreadMain, argument: *mut c_void) 
     answer
 }
 
-/// Pages the calling thread's stack from now on, except the margin. Tells whether that was possible.
+/// Pages the calling thread's stack from now on, except the margin. Returns whether that was possible.
 #[inline(never)]
 fn page_stack() -> bool {
     let Some(pages) = pages() else { return false };
@@ -125,7 +125,8 @@ fn page_stack() -> bool {
     is_paged
 }
 
-/// Undoes the paging of the calling thread's stack: the last work when the thread ends.
+/// Replaces the calling thread's paged stack by ordinary memory, as the last step of the thread. Does nothing if the
+/// thread ends within the frames of its function.
 pub(crate) fn restore_stack() {
     let (start, end) = PAGED.replace((0, 0));
     let here = 0_u8;

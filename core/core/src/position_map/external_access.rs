@@ -117,7 +117,7 @@ pub trait ExternalPositionOram: Oram {
     /// Returns whether a block is in the stash. Secret: only simulations look.
     fn is_in_stash(&self, block: BlockId) -> bool;
 
-    /// Refuses everything from now on: a front end found out that the store lied.
+    /// Refuses everything from now on, because a front end detected tampering.
     fn poison(&self);
 }
 

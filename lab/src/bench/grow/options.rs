@@ -47,8 +47,8 @@ impl GrowOptions {
         }
     }
 
-    /// These options with blocks of this size. Only the default size has reference figures: other sizes are compared
-    /// with none.
+    /// Returns these options with blocks of this size. A size other than the default has no reference figures and no
+    /// bound on the opening.
     pub fn with_blocks_of(mut self, bytes: u32) -> Self {
         if bytes != self.vault.block_bytes {
             (self.vault.block_bytes, self.reference, self.goal_opening) = (bytes, &[], None);

@@ -88,7 +88,7 @@ pub struct ParallelOram<S, N, P, R> {
     positions: P,
     exclusive: Exclusive,
     /// True from a round to its evictions.
-    owes: Cell<bool>,
+    eviction_pending: Cell<bool>,
     /// True if a processor lacks room for a round.
     is_crowded: Cell<bool>,
     emergencies: Cell<u64>,
@@ -133,7 +133,7 @@ where
             network,
             positions,
             exclusive: Exclusive::default(),
-            owes: Cell::new(false),
+            eviction_pending: Cell::new(false),
             is_crowded: Cell::new(false),
             emergencies: Cell::new(0),
             state: RefCell::new(Some(State { random, parts })),
@@ -360,7 +360,7 @@ where
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         let serve = async |batch: &mut [Access<'_>]| {
             let mut state = self.state.take().ok_or(OramError::Poisoned)?;
-            self.owes.set(true);
+            self.eviction_pending.set(true);
             state.parts.iter_mut().for_each(SubOram::begin_round);
             self.round(&mut state, batch).await?;
             self.put_down(state);
@@ -374,14 +374,14 @@ where
     }
 
     fn must_step(&self) -> bool {
-        self.owes.get() || self.is_crowded.get() || self.positions.must_step()
+        self.eviction_pending.get() || self.is_crowded.get() || self.positions.must_step()
     }
 
     /// Does the evictions of a round; when none are due, one of each processor that lacks room, or a step of the
     /// position map's.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
         let work = async || {
-            if self.owes.replace(false) || self.is_crowded.get() {
+            if self.eviction_pending.replace(false) || self.is_crowded.get() {
                 let mut state = self.state.take().ok_or(OramError::Poisoned)?;
                 self.evict(&mut state.parts).await?;
                 self.put_down(state);

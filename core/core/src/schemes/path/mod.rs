@@ -360,7 +360,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         deepest.map_or(0, |level| (level.0 + 1).saturating_sub(self.tree.top().0) as usize)
     }
 
-    /// Lines 4 and 5: all real blocks of the buckets go into the stash.
+    /// Line 3: puts all real blocks of the buckets into the stash.
     fn add_to_stash(&self, reading: &Reading) -> Result<(), OramError<S::Error>> {
         let State { stash, tree_top, .. } = &mut *self.state.borrow_mut();
         for path in &reading.paths {

@@ -55,7 +55,7 @@ pub enum PathParametersError {
     },
     /// The upper buckets of so high a tree are too small.
     #[error(
-        "buckets of 3 blocks keep the stash bounded only with at most {MAX_LEVELS_OF_THREE} levels in untrusted memory, but there would be {levels}: give the tree top more trusted memory, or set blocks_per_bucket to 4 or more"
+        "buckets of 3 blocks allow at most {MAX_LEVELS_OF_THREE} levels in untrusted memory, but there would be {levels}: give the tree top more trusted memory, or set blocks_per_bucket to 4 or more"
     )]
     TreeTooHigh {
         /// L + 1 - top.

@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// The distribution of this many coins that are certain.
+    /// The distribution of a sum that is `accesses` with certainty.
     fn newest(accesses: u64) -> Vec<f64> {
         let mut distribution = vec![0.0; accesses as usize + 1];
         distribution[accesses as usize] = 1.0;

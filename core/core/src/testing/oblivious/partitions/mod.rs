@@ -115,7 +115,7 @@ struct FullObserver<K> {
     access: Option<OnLine>,
     /// The steps in flight, the oldest first: only that one works.
     steps: Vec<OffLine>,
-    /// The number of takes begun that no finished put has followed.
+    /// The number of takes whose put has not finished.
     pending_puts: usize,
     /// The number of accesses that were begun.
     begun: u64,
