@@ -43,8 +43,8 @@ pub(crate) unsafe fn is_library_stack(attributes: *const pthread_attr_t) -> bool
             && (at as usize).wrapping_add(len) == 0
 }
 
-/// Leaves the top of a stack that the program provides to the kernel, which writes to the thread's record there when
-/// the thread ends, without waiting for a page. The thread-local variables are there too.
+/// Leaves the top of a stack that the program provides to the kernel. When the thread ends, the kernel writes to the
+/// thread's record there, without waiting for a page. The thread-local variables are there too.
 ///
 /// # Safety
 /// Attributes of a thread that has such a stack.

@@ -14,8 +14,9 @@
 //!  8  read or write a_0 by the path l
 //! ```
 //!
-//! A block of the PLB is nowhere else. The tree is a [`Backend`]: a Path ORAM as in the paper, a RAW ORAM as in Tiny
-//! ORAM (FCCM 2015, section V-E), or a Ring ORAM. Its positions [come from outside](crate::position_map::external).
+//! A block of the PLB is nowhere else. The tree is a [`Backend`]. This is a Path ORAM as in the paper, a RAW ORAM as in
+//! Tiny ORAM (FCCM 2015, section V-E), or a Ring ORAM. Its positions [come from
+//! outside](crate::position_map::external).
 //!
 //! A simulated processor drives the lines one by one ([`NextPath`]), and paces the paths itself. As an [`Oram`] it
 //! shows as many paths for each access as there are levels: dummies stand in for those that the PLB saves.

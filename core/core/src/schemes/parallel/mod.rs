@@ -4,7 +4,7 @@
 //! conflicts by oblivious sorts. Chen, Lin, Tessaro, "Oblivious Parallel RAM: Improved Efficiency and Generic
 //! Constructions", TCC 2016-A, divide the tree: each processor has a subtree and its stash (Subtree-OPRAM). Chan, Shi,
 //! "Circuit OPRAM: Unifying Statistically and Computationally Secure ORAMs and OPRAMs", TCC 2017, evict as Circuit ORAM
-//! does, one path in each of 2m subtrees for each round. This is Subtree-OPRAM with that eviction. It was built from
+//! does. Each round evicts one path in each of 2m subtrees. This is Subtree-OPRAM with that eviction. It was built from
 //! the ideas of the three, and not from their pseudocode.
 //!
 //! ```text
@@ -33,7 +33,7 @@
 //! The new leaves do not show: the length of the routing's messages does not depend on their contents. `step` reads the
 //! buckets of the next two paths of each subtree that are not held, and writes all held buckets. Two more things show,
 //! and are counted as [emergencies](Oram::emergencies). A message of the routing that has no room for its blocks is
-//! followed by another one, with a probability below 2^-80 for each round ([`routing_overflow_log2`]). A processor
+//! followed by another one. The probability is below 2^-80 for each round ([`routing_overflow_log2`]). A processor
 //! whose stash lacks room for a round evicts one path more.
 //!
 //! **The stash.** The blocks of all processors together come and go as in Circuit ORAM with batches of m. So Circuit

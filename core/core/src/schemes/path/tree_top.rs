@@ -3,10 +3,10 @@
 //! A path then reads as few untrusted buckets as with the top levels in the stash, and the stash itself stays small.
 //! Hardware searches the stash as a whole, and cannot search thousands of blocks in this way.
 //!
-//! With an index by block it is the S-Stash of IR-Stash (Raoufi, Zhang, Yang, "IR-ORAM: Path Access Type Based Memory
-//! Intensity Reduction for Path-ORAM", section IV-C): a block is found without its position. The index is
-//! set-associative, so a block may find its set full; it then waits in the stash. Without an index a block is found
-//! by its position alone: the dedicated cache that IR-ORAM is compared with.
+//! With an index by block, a block is found without its position. This is the S-Stash of IR-Stash (Raoufi, Zhang, Yang,
+//! "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-C). The index is
+//! set-associative, so a block may find its set full; it then waits in the stash. Without an index a block is found by
+//! its position alone: the dedicated cache that IR-ORAM is compared with.
 
 use crate::oram::OramError;
 use crate::range::{self, OutOfRange};

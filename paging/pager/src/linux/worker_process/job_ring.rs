@@ -46,8 +46,8 @@ struct JobSlot(UnsafeCell<PageJob>);
 #[repr(C, align(4096))]
 struct PageBuffer(UnsafeCell<[u8; PAGE_BYTES]>);
 
-/// Memory of both processes and of no other: it has no name, is in no core dump, and in no swap if the limit on locked
-/// memory allows that.
+/// Memory of both processes and of no other. It has no name and is in no core dump. It is in no swap if the limit on
+/// locked memory allows that.
 pub(super) struct JobRing {
     start: *mut u8,
     capacity: usize,
