@@ -47,7 +47,7 @@ pub(crate) unsafe fn is_library_stack(attributes: *const pthread_attr_t) -> bool
 /// thread's record there, without waiting for a page. The thread-local variables are there too.
 ///
 /// # Safety
-/// Attributes of a thread that has such a stack.
+/// The attributes of a thread whose stack the program provides.
 pub(crate) unsafe fn expose_top(pages: &RegionPages, attributes: *const pthread_attr_t) {
     type Least = unsafe extern "C" fn(*const pthread_attr_t) -> size_t;
     let (mut at, mut len) = (null_mut(), 0);

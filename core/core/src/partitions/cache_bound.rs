@@ -9,7 +9,7 @@
 //! parts are monotone in disjoint sets of these variables, so that Chernoff's bound holds as for independent parts.
 //!
 //! For repeated accesses to a block no proof is known to us: a partition that got many blocks is taken from more often
-//! later. The tests look at such sequences.
+//! later. The tests look at sequences with repeated accesses.
 
 use super::parameters::PartitionsParameters;
 use libm::{exp, log};

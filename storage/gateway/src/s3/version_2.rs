@@ -277,7 +277,7 @@ fn without_signature(uri: &Uri, query: &Parameters<'_>) -> S3Result<Uri> {
 mod tests {
     use super::*;
 
-    /// Amazon's own example of such a URL, with the headers of its upload: the exact signed text.
+    /// Amazon's own example of a URL with a version 2 signature, with the headers of its upload: the exact signed text.
     #[test]
     fn what_is_signed_is_what_s3_documents() {
         let uri = Uri::from_static(

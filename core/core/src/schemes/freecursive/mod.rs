@@ -171,8 +171,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Self::over(parameters, None, tree, random)
     }
 
-    /// Does the same as [`new`](Self::new), but accepts counters with too few bits, so that group remaps show as
-    /// [emergencies](Oram::emergencies).
+    /// Does the same as [`new`](Self::new), but accepts counters with too few bits. Then group remaps are visible, and
+    /// count as [emergencies](Oram::emergencies).
     ///
     /// # Errors
     /// The errors of [`new`](Self::new), except [`FreecursiveParametersError::CounterBits`].

@@ -30,11 +30,11 @@
 //! ends and the length of every message. A round shows m requests, however many of them are dummies or for one block.
 //! Every round is the same, except for the paths x_p. Each of these was drawn at the last request for its block, or is
 //! drawn now. So they are uniform and independent, and with them who asks whom, and how many paths a processor reads.
-//! The new leaves do not show: the length of the routing's messages does not depend on their contents. `step` reads the
-//! buckets of the next two paths of each subtree that are not held, and writes all held buckets. Two more things show,
-//! and are counted as [emergencies](Oram::emergencies). A message of the routing that has no room for its blocks is
-//! followed by another one. The probability is below 2^-80 for each round ([`routing_overflow_log2`]). A processor
-//! whose stash lacks room for a round evicts one path more.
+//! The trace does not show the new leaves: the length of the routing's messages does not depend on their contents.
+//! `step` reads the buckets of the next two paths of each subtree that are not held, and writes all held buckets. The
+//! trace shows two more things, which are counted as [emergencies](Oram::emergencies). A message of the routing that
+//! has no room for its blocks is followed by another one. The probability is below 2^-80 for each round
+//! ([`routing_overflow_log2`]). A processor whose stash lacks room for a round evicts one path more.
 //!
 //! **The stash.** The blocks of all processors together come and go as in Circuit ORAM with batches of m. So Circuit
 //! ORAM's bound, an extrapolation of simulations, holds for all stashes together, and for each.

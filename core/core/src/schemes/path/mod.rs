@@ -33,7 +33,8 @@
 //! Secure Processors", ISCA 2013). The planned bound makes that rarer than 2^-80.
 //!
 //! **Costs** of a batch of n, with K = L + 1 - top buckets of Z blocks and their headers on each path. On-line: one
-//! position map look-up and one round trip of at most n·K slots. Off-line: one round trip of as many buckets.
+//! position map look-up and one round trip of at most n·K slots. Off-line: one round trip of the same number of
+//! buckets.
 //!
 //! **Errors**: those of [`OramError`]. Until the first look-up, a refused batch changes nothing. It is refused if it is
 //! wrong, must wait for a write-back, or finds no room in the stash. Any later error, and any future dropped half-way,

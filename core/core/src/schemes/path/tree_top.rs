@@ -26,7 +26,7 @@ pub struct TreeTopParameters {
 }
 
 impl TreeTopParameters {
-    /// Checks the ranges, in a tree with such leaves and buckets.
+    /// Checks the ranges, in a tree with these leaves and buckets.
     ///
     /// # Errors
     /// [`OutOfRange`].
@@ -245,7 +245,7 @@ struct Way {
 }
 
 impl Sets {
-    /// Makes a power of two of sets, so many that each of `blocks` blocks gets a way.
+    /// Makes the smallest power of two of sets that gives each of `blocks` blocks a way.
     fn new(blocks: usize, per_set: u32) -> Self {
         let per_set = per_set as usize;
         let sets = blocks.div_ceil(per_set).next_power_of_two();

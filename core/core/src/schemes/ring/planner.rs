@@ -102,7 +102,7 @@ impl RingParameters {
         )
     }
 
-    /// Does the same as `for_capacity` for another objective than slots moved, and with slices of at most so many
+    /// Does the same as `for_capacity` for another objective than slots moved, and with slices of at most `slice_slots`
     /// slots. Where that is less than a small bucket, a slice is a small bucket.
     pub fn for_objective(
         capacity: u64,

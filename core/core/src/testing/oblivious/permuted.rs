@@ -174,7 +174,7 @@ impl PermutedObserver {
         }
     }
 
-    /// Forgets the reads that are due: they do not show.
+    /// Forgets the reads that are due: the trace does not show them.
     fn skip_reads(&mut self) {
         let shows = |due: &Due| matches!(due, Due::Exactly(TraceEntry::Write(_)));
         while self.due.front().is_some_and(|(_, due)| !shows(due)) {

@@ -71,7 +71,7 @@ enum Step {
     Fill,
 }
 
-/// The state of a partition, as far as it shows.
+/// The state of a partition, as far as the trace shows it.
 #[derive(Clone, Default)]
 struct PartitionState {
     /// True if the last take has no put yet.
