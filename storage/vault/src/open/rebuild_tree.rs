@@ -2,8 +2,8 @@
 //! their numbers. Positions are drawn again, and the blocks come from the local copy of the previous tree.
 //!
 //! The times between requests do not show how many blocks there are. For each bucket, the rebuild reads as many slots
-//! of the copy as the bucket has room for. It also reads and writes as many places of the stash as the bucket may have
-//! blocks.
+//! of the copy as the bucket has room for. It writes as many places of the stash as the stash may have blocks, and
+//! reads as many.
 
 use super::in_flight::buckets_in_flight;
 use super::previous_vault::PreviousVault;

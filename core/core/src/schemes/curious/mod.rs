@@ -10,8 +10,8 @@
 //!
 //! [`partitions`](crate::partitions) has the common parts of schemes with partitions, and says what the trace shows.
 //! The text of the paper could not be read: this follows its authors' code, and what others write about it. Their code
-//! looks for a cached block in a fresh random partition. So two accesses of a block show the same partition about twice
-//! as often as they should, because the block's own partition may have been written in between. This scheme looks for
+//! looks for a cached block in a fresh random partition. The block's own partition may or may not have been written
+//! since. So two accesses of a block show the same partition about twice as often as they should. This scheme looks for
 //! it in its own partition. Blocks that find no room on their path wait in the stash of the tree; in their code they go
 //! back to the cache. The paper's log, which is optional there too, is a scheme around it: [`Logged`].
 //!
