@@ -270,8 +270,8 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         path
     }
 
-    /// Chooses the slot of a bucket that is moved. It takes the slot of the wanted page, or else of the page that can
-    /// go furthest down this path, or else an empty slot, or else any slot.
+    /// Chooses the slot of a bucket that is moved. The choices in order: the slot of the wanted page, of the page that
+    /// can go furthest down this path, an empty slot, any slot.
     fn choose(
         &self,
         state: &mut State<R>,

@@ -13,15 +13,14 @@
 //!   Lemma 1). On average A/2 blocks belong in an inner bucket, and the leaf's share in a leaf (section 4.2). The sum
 //!   over all sets is taken along the tree, level by level, for the depth and the leaf buckets that there are.
 //! - **Compaction**: blocks read instead of dummies. After c blocks were written into a bucket of s slots, and after x
-//!   reads for blocks that were not in it, `max(c + x - s, 0)` have come. A read of a leaf bucket is for a block that
-//!   was not in it only if that block was requested since the bucket was written. So the read took a coin of the first
-//!   kind away.
+//!   reads for blocks that were not in it, `max(c + x - s, 0)` have come. If a leaf bucket is read for a block that was
+//!   not in it, that block was requested since the bucket was written. So the read took a coin of the first kind away.
 //!
 //! How often blocks are requested again decides between the first part and the third. The newest accesses are those of
 //! one turn of the subtrees. h of them are to blocks that were not requested again. The bound is the greatest one over
-//! all h. If only leaf buckets are in the store, a coin makes up for every block that is read instead of a dummy, and
-//! the third part is nothing. This is a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and
-//! what is assumed if there are inner buckets.
+//! all h. If only leaf buckets are in the store, a coin makes up for every block that is read instead of a dummy. Then
+//! the third part is 0. This is a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and what is
+//! assumed if there are inner buckets.
 
 use super::exponents::{SCALES, ScaledExponent, exponents, min, scaled};
 use super::parameters::{RingBucket, RingParameters};

@@ -22,9 +22,9 @@
 //! address under π.
 //!
 //! **Costs**, N blocks, S slots of shelter. A batch of n accesses, after t accesses of its epoch, reads t + n slots and
-//! writes n, in two round trips, one after the other. A rebuild follows each S accesses, by
-//! [`step`](crate::oram::Oram::step). It reads and writes about 2 + lg r (lg r + 1) times N + 2 S slots, where
-//! r is the number of [runs](SquareRootParameters::runs).
+//! writes n. These are two round trips, one after the other. A rebuild follows each S accesses, by
+//! [`step`](crate::oram::Oram::step). It reads and writes about 2 + lg r (lg r + 1) times N + 2 S slots, where r is the
+//! number of [runs](SquareRootParameters::runs).
 //!
 //! **Errors**: those of [`OramError`](crate::oram::OramError); [`Backlogged`](crate::oram::OramError::Backlogged) if
 //! the longest batch has no room before a rebuild. After a failure of the store, and after a future that was dropped

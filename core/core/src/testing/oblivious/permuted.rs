@@ -1,5 +1,5 @@
-//! The public schedule of permuted memory. Each place is read at most once in an epoch, a shelter in the store is read
-//! and appended to, and the rebuild is the same each time.
+//! The public schedule of permuted memory. Each place is read at most once in an epoch. A shelter in the store is read
+//! and appended to. The rebuild is the same each time.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;

@@ -53,8 +53,8 @@ pub(super) struct JobRing {
     capacity: usize,
 }
 
-// SAFETY: counters and statuses are atomic. Jobs and buffers are written by the side that has the job, before it stores
-// the status, and read by the other side after it has loaded the status.
+// SAFETY: counters and statuses are atomic. The side that has the job writes jobs and buffers before it stores the
+// status. The other side reads them after it has loaded the status.
 unsafe impl Send for JobRing {}
 // SAFETY: as above.
 unsafe impl Sync for JobRing {}
