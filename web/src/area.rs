@@ -38,7 +38,7 @@ pub struct Area {
     pub level: Option<usize>,
     /// The partition of the area, from 0: partitions are drawn next to each other.
     pub partition: Option<u64>,
-    /// The word for such a partition.
+    /// The word for a partition of this scheme.
     pub part: &'static str,
     /// The number of the position map whose PosMap blocks are in the area, from 1, the largest map. `None` if the area
     /// has the scheme's blocks.

@@ -66,7 +66,7 @@ pub struct VisibleOperation {
     /// The messages of a step of the network.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<SentMessage>,
-    /// The part of a round to which such a step belongs.
+    /// The part of a round to which the step of the network belongs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
 }

@@ -12,7 +12,7 @@ const ENDINGS: [&str; 8] = [".rs", ".md", ".py", ".js", ".sv", ".html", ".css", 
 /// The place in which a word is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// The word is refused anywhere: in prose, and as a part of an identifier.
+    /// The word and its regular forms are refused anywhere: in prose, and as a part of an identifier.
     Word,
     /// The word is refused as a whole identifier or word.
     Name,
@@ -86,9 +86,22 @@ impl RetiredWords {
     }
 
     fn rule(&self, place: Place, name: &str) -> Option<String> {
-        let row = self.0.iter().find(|row| row.place == place && row.word == name)?;
+        let is_used = |row: &&Retired| match place {
+            Place::Word => is_form(name, &row.word),
+            _ => row.word == name,
+        };
+        let row = self.0.iter().filter(|row| row.place == place).find(is_used)?;
         Some(format!("`{}` is retired: say {}", row.word, row.replacement))
     }
+}
+
+/// Returns whether a name is a word, or the word with one of the regular endings.
+fn is_form(name: &str, word: &str) -> bool {
+    let (stem, endings) = match word.strip_suffix('e') {
+        Some(stem) => (stem, ["e", "es", "ed", "ing"]),
+        None => (word, ["", "s", "ed", "ing"]),
+    };
+    name.strip_prefix(stem).is_some_and(|ending| endings.contains(&ending))
 }
 
 /// Returns the identifiers and words of a text.
@@ -144,7 +157,7 @@ mod tests {
             "fn write_olden() {}",
             "/// Written olden, beside it.",
             "struct WriteOlden(Turns);",
-            "/// Turns are taken by `MyTurns`; renewed, oldened.",
+            "/// Turns are taken by `MyTurns`; renewed, oldenish.",
             "const BESIDE: Olden = beside;",
             "const A: u8 = most_blocks(\"most\"); // the most",
         ];
@@ -154,6 +167,17 @@ mod tests {
         assert_eq!(found("a/beside/b.rs"), [1, 1, 2, 3, 3, 4, 5, 6]);
         assert!(!RetiredWords::apply_to("a.bin") && !RetiredWords::apply_to(LIST));
         assert!(RetiredWords::apply_to("a/b.rs"));
+    }
+
+    #[test]
+    fn the_forms_of_a_retired_word_are_found_and_longer_words_are_not() {
+        let list = RetiredWords::parse("olden\tword\tage\nstare\tword\tread\n").unwrap();
+        for used in ["it oldens", "it_is_oldened", "Oldening", "it stares", "stared", "staring"] {
+            assert_eq!(list.find_in("a.md", &[used]).len(), 1, "{used}");
+        }
+        for free in ["oldener", "star", "stars", "starer", "unstaring"] {
+            assert_eq!(list.find_in("a.md", &[free]), [], "{free}");
+        }
     }
 
     #[test]

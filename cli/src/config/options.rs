@@ -43,7 +43,7 @@ options! {
             "The most bytes that an eviction reads or writes at once (ring) [default: 16MiB, or a bucket]";
         #[arg(value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
         PAD_BATCHES: pad_batches: bool = "pad-batches" or "false",
-            "Fill every batch with dummy accesses, so that its length does not show";
+            "Fill every batch with dummy accesses, so that the store does not learn its length";
         #[arg(value_name = "PLACE")]
         JOURNAL: journal: Journal = "journal" or "disk", "Where a write must be before it is acknowledged";
         #[arg(value_name = "CIPHER")]

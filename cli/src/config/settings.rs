@@ -80,7 +80,7 @@ pub struct SchemeSettings {
     pub objective: Objective,
     /// The most bytes that an eviction reads or writes at once. A bucket has no more either.
     pub eviction_slice: Option<Size>,
-    /// True if every batch is filled with dummies, so that its length does not show.
+    /// True if every batch is filled with dummies, so that the store does not learn its length.
     pub pad_batches: bool,
     /// The place of the journal.
     pub journal: Journal,

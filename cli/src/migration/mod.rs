@@ -1,5 +1,5 @@
-//! The migration of a vault to its successor, on the side of the command line: the location and shape of the successor, and
-//! the switch of trusted disks. `ameles_vault` copies the blocks and rows.
+//! The command line's part of a migration to a successor: its location and shape, and the switch of trusted disks.
+//! `ameles_vault` copies the blocks and rows.
 
 pub mod flags;
 pub mod record;

@@ -3,8 +3,8 @@
 //! `successor/making.toml` is written before anything of a successor is created, so an interrupted creation is known by
 //! it. When the successor exists, `successor/note.toml` replaces it. Both files may hold credentials of the successor's
 //! provider, so only their owner can read them. `moved.toml` remains when the successor has taken over, and
-//! `given-up.toml` when a successor was cancelled. They hold no credentials: the first tells users of the old flags
-//! which flags are right now, and the second tells which store may be emptied.
+//! `given-up.toml` when a successor was cancelled. They hold no credentials. The first tells users of the old flags
+//! which flags are right now. The second names the store that may be emptied.
 
 use super::flags::with_successor_origins;
 use crate::config::folders::DataFolder;

@@ -2,8 +2,8 @@
 //!
 //! When the successor is complete, a mark file records it. From then on every start runs the switch, and continues
 //! where the last one was interrupted. There is always a database under the vault's name: the old one is hard-linked
-//! into `predecessor-…/`, and one rename replaces it by the new one. The files of stashes and journals have unique names:
-//! they are hard-linked into their new folder before that rename, and removed from their old folder after it.
+//! into `predecessor-…/`, and one rename replaces it by the new one. The files of stashes and journals have unique
+//! names. They are hard-linked into their new folder before that rename, and removed from their old folder after it.
 //!
 //! Every command that opens a vault runs the switch. It locks the mark, so only one runs at a time, and removes it
 //! last.

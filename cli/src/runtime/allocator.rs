@@ -1,7 +1,7 @@
 //! The limits of the system's allocator, so that it returns unused memory.
 //!
 //! Blocks are allocated on one thread and freed on another. glibc then uses sixteen mostly empty arenas and keeps large
-//! buffers: with 64 clients, five times as much memory was resident as in use.
+//! buffers. With 64 clients, five times as much memory was resident as in use.
 
 /// Sets the limits. Call it while there is only one thread.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -1,7 +1,7 @@
 //! Simulates the blocks that wait in RAW ORAM's stash (trusted top included) when no eviction is due. A full vault of
-//! 2^8 leaves is read in a scan, for several numbers of blocks for each leaf and of subtrees. Prints the moments, the
-//! bits by which a further block lowers the tail, and the number of blocks beyond which a straight line through the
-//! tail is below 2^-80.
+//! 2^8 leaves is read in a scan, for several numbers of blocks for each leaf and of subtrees. Prints the moments, and
+//! the bits by which a further block lowers the tail. Also prints the number of blocks beyond which a straight line
+//! through the tail is below 2^-80.
 //!
 //!     cargo run --release -p ameles-core --example raw_tail -- [Z] [A] [accesses] [seed]
 

@@ -1,7 +1,6 @@
 //! Plans Ring ORAM's parameters and prints what they cost and how improbable an emergency eviction is. With `all`, it
-//! also plans a grid over all inputs of `ameles init`. These are every power of two of blocks, shares on the trusted
-//! side, largest batches, objectives, and an A, S or Z that a user gives. It fails if any computed probability is above
-//! 2^-80.
+//! also plans a grid over all inputs of `ameles init`. These are the powers of two of blocks, trusted shares, largest
+//! batches, objectives, and an A, S or Z that a user gives. It fails if any computed probability is above 2^-80.
 //!
 //!     cargo run --release -p ameles-core --example ring_plans -- [all]
 

@@ -1,7 +1,7 @@
 //! Simulates the tail of Ring ORAM's stash (tree top included) in the worst case. A full vault is read in a scan,
 //! always the block that was unread longest, with evictions as late as the schedule allows. Prints the measured tail
-//! next to the tails of a Gaussian and of an exponential, and the exact distribution of the blocks that wait for their
-//! turn. The meaning of the figures is in `docs/how-it-works/stash.md`.
+//! next to the tails of a Gaussian and of an exponential. Also prints the exact distribution of the blocks that wait
+//! for their turn. The meaning of the figures is in `docs/how-it-works/stash.md`.
 //!
 //!     cargo run --release -p ameles-core --example stash_tail -- [capacity] [trusted blocks] [accesses] [batch] [seed] [scan|random|dummies|PARTS]
 

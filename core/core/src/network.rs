@@ -9,7 +9,8 @@ use core::marker::PhantomData;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Processor(pub u32);
 
-/// A message from one processor to another. Its ends and its length show; its contents are sealed on the way.
+/// A message from one processor to another. An adversary sees its ends and its length; its contents are sealed on the
+/// way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The processor that sends the message.

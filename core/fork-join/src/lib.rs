@@ -2,14 +2,14 @@
 //!
 //! A page fault opens K pages, best in parallel. It runs in the thread that touched the page, perhaps in a signal
 //! handler, and lasts ten microseconds. So the threads must be ready, and a hand-over must take a fraction of a
-//! microsecond. General pools are built for other work: they queue jobs on the heap, keep state in the caller's
+//! microsecond. General pools are built for other work. They queue jobs on the heap, keep state in the caller's
 //! thread-locals, or wake threads through a condition variable.
 //!
 //! A [`Pool`] on the calling side
 //! - allocates nothing, touches no thread-local and takes no lock. Its only system calls are the wake-up of a sleeping
 //!   thread, and a yield if another thread lost its processor in the middle of a part;
-//! - does its share itself, and then all parts that others have not begun: it ends even if no other thread runs (in a
-//!   child after `fork`, for example);
+//! - does its share itself, and then all parts that others have not begun. So it ends even if no other thread runs (in
+//!   a child after `fork`, for example);
 //! - does all of the work alone if the pool is busy with another caller, or if a part calls it again.
 //!
 //! An idle thread polls for work for a while ([`Pool::new`] says how long) and then sleeps. [`Pool::wake`] wakes it

@@ -77,8 +77,8 @@ impl Pool {
     }
 }
 
-// SAFETY: the core does each part once, calls with lanes below `lanes()`, of each of which one thread at a time is the
-// owner, and returns when all parts are done.
+// SAFETY: the core does each part once, calls with lanes below `lanes()`, and returns when all parts are done. One
+// thread at a time owns a lane.
 unsafe impl Workers for Pool {
     fn lanes(&self) -> usize {
         self.core.lanes()

@@ -83,7 +83,7 @@ pub fn derive(master: &MasterKey, purpose: Purpose, salt: &Salt, context: &[u8])
     key
 }
 
-/// A public value that depends on the master key: if it differs from the one stored with a vault, the key is wrong, and
+/// A public value that depends on the master key. If it differs from the one stored with a vault, the key is wrong, and
 /// the vault is not damaged. It reveals nothing about any other derived key.
 pub fn key_check(master: &MasterKey, salt: &Salt) -> [u8; 16] {
     let key = derive(master, Purpose::KEY_CHECK, salt, &[]);

@@ -26,8 +26,8 @@ pub enum PassphraseError {
     Empty,
     /// The header requests less work than is safe or more than a machine can do: it was changed or is damaged.
     #[error(
-        "the passphrase header asks for {memory_kib} KiB, {passes} passes and {lanes} lanes; \
-         {min_kib} to {max_kib} KiB, 2 to 64 passes and 1 to 64 lanes are accepted: it was changed or is damaged",
+        "the passphrase header was changed or is damaged: it asks for {memory_kib} KiB, {passes} passes and {lanes} lanes; \
+         accepted are {min_kib} to {max_kib} KiB, 2 to 64 passes and 1 to 64 lanes",
         min_kib = PassphraseHeader::MIN_MEMORY_KIB, max_kib = PassphraseHeader::MAX_MEMORY_KIB
     )]
     Parameters {

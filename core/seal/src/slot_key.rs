@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A copy of the process has the same sub-keys and counters. Its salts differ as soon as `fresh` or the plaintext
-//! differs. Two texts shorter than 4 GiB have the same digest with a probability below 2^-75: GHASH and Poly1305 are
+//! differs. Two texts shorter than 4 GiB have the same digest with a probability below 2^-75. GHASH and Poly1305 are
 //! universal hashes, and AEGIS's tag is assumed to be one. The digest never leaves the process. With all three the
 //! same, the sealed bytes are the same, and nothing else is revealed.
 

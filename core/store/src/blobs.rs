@@ -92,9 +92,9 @@ impl BlobError {
     }
 }
 
-/// Checks a blob's name: segments of `a-z A-Z 0-9 . _ -` joined by single slashes, none of them `.` or `..`, at most
-/// 512 bytes. Such names mean the same to files and to every object store, as long as none of them is also the folder
-/// of another (`a` and `a/b`).
+/// Checks a blob's name. It has segments of `a-z A-Z 0-9 . _ -` joined by single slashes, none of them `.` or `..`, and
+/// at most 512 bytes. Such names mean the same to files and to every object store, as long as none of them is also the
+/// folder of another (`a` and `a/b`).
 ///
 /// # Errors
 /// [`BlobError::BadName`].

@@ -8,8 +8,7 @@
 //! with), [`Objects`] (files, S3, GCS, Azure).
 //!
 //! Wrappers implement all three traits over an inner store, so they stack in any order. A wrapper sees the calls to the
-//! wrapper or store **below** it: put a [`Recorder`] under a [`Retry`] to see each attempt, above it to see each call
-//! once.
+//! wrapper or store **below** it. A [`Recorder`] under a [`Retry`] sees each attempt; above it, it sees each call once.
 
 mod access_counts;
 mod blobs;

@@ -1,5 +1,5 @@
-//! Adds the limits of a real provider to a store that has none: a maximum size of a put, pages of lists and deletions,
-//! and bursts of `SlowDown` answers.
+//! Adds the limits of a real provider to a store that has none. They are a maximum size of a put, pages of lists and
+//! deletions, and bursts of `SlowDown` answers.
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError, split_buckets};

@@ -1,4 +1,5 @@
-//! The choices of a controller, and what follows from them for memory: the twin of `hardware/rtl/ameles_pkg.sv`.
+//! The choices of a controller, and what follows from them for memory: the Rust counterpart of
+//! `hardware/rtl/ameles_pkg.sv`.
 
 use ameles_core::schemes::freecursive::{
     AddressSpace, BackendParameters, FreecursiveParameters, PositionStorage, TAG_BYTES, TrustedHits,

@@ -55,7 +55,7 @@ impl StashBound {
     /// fall.
     ///
     /// # Panics
-    /// If the core refuses such a tree.
+    /// If the core refuses the tree of this configuration.
     pub fn of(configuration: &Configuration, blocks_a_leaf: u32) -> Option<Self> {
         let small = LEAF_LEVEL.min(configuration.leaf_level);
         let capacity = u64::from(blocks_a_leaf) << small;

@@ -1,4 +1,4 @@
-//! Measures a vault behind a link, compared with plain objects behind the same link: the throughput of many clients
+//! Compares a vault behind a link with plain objects behind the same link. Measures the throughput of many clients
 //! together, and the latency of a single one.
 //!
 //! The store is in memory, so that the link is the slow part. The trusted disk is real and synced. Every block is

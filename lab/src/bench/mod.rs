@@ -9,8 +9,8 @@
 //! | [`processor`] | paths a second of the processor lab's simulation | the DRAM model alone |
 //! | [`grow`] | bytes on the trusted disk, openings after a crash, at several sizes | the smallest of the sizes |
 //!
-//! Rates are medians over repetitions, in which a measured subject and its baselines take turns: a machine that is busy
-//! with something else slows all of them.
+//! Rates are medians over repetitions, in which a measured subject and its baselines take turns. So other work of the
+//! machine slows all of them.
 
 pub mod files;
 pub mod gateway;

@@ -175,7 +175,8 @@ impl OperationKind {
         }
     }
 
-    /// Returns whether a work of this type is one such operation, which it does not name.
+    /// Returns whether a work may have this kind as its type. It is then a single operation of this kind, which it does
+    /// not name.
     pub(super) fn is_a_work(self) -> bool {
         use OperationKind::*;
         matches!(self, Init | Prepare | Cleanup | Dispose | Delay)

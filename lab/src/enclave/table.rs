@@ -70,7 +70,7 @@ fn slowdowns(figures: &Figures, lines: &[&Line], paging_baseline: &PagingBaselin
     render(&table)
 }
 
-/// The instructions of all harts from fault to fault, in thousands.
+/// Returns the table of instructions per fault, summed over all harts, in thousands.
 pub(super) fn instructions_a_fault(figures: &Figures) -> String {
     let mut header = vec!["scheme", "K", "harts"];
     header.extend(&figures.programs);

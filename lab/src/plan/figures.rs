@@ -1,4 +1,4 @@
-//! The costs of a choice: the bill of a month, and the time of an object.
+//! The costs of a scheme with a block size: the monthly bill, and the mean time to read one object.
 
 use super::traffic::{Flow, Traffic};
 use super::work::{BATCH, Work};
@@ -10,12 +10,12 @@ const IN_FLIGHT: f64 = 64.0;
 /// The part of a round trip in which the line is idle, fitted to runs of the lab.
 const IDLE: f64 = 0.75;
 
-/// The figures of a choice.
+/// The figures of a scheme with a block size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figures {
     /// The bill of a month.
     pub bill: Bill,
-    /// The mean time of a read of an object, in a row of such.
+    /// The mean time to read one object, when objects are read one after the other.
     pub time: Duration,
     /// The number of bytes of the store.
     pub stored: u64,

@@ -1,4 +1,4 @@
-//! The promises of a plan.
+//! Tests of a plan.
 
 use super::*;
 use crate::virtual_time::ServerTime;

@@ -1,7 +1,7 @@
 //! Prices of providers, and the bill of a run.
 //!
-//! The thesis's five providers are read from `prices/thesis.toml` (its Table 4.5); those of today are the table of
-//! `ameles-store`, each with its date, or a file of the same format. A bill is [`Prices::bill`] of a [`Usage`].
+//! The thesis's five providers are read from `prices/thesis.toml` (its Table 4.5). Those of today come from the table
+//! of `ameles-store`, each with its date, or from a file of the same format. A bill is [`Prices::bill`] of a [`Usage`].
 
 use ameles_store::{Bill, PriceTable, Prices, Usage};
 

@@ -41,7 +41,7 @@ const SMALL: &Names = &[
 /// The maximum number of blocks of a bucket that can be set.
 const MAX_BLOCKS: u32 = 64;
 
-/// Returns the sentence that names the impossible option of a scheme with such a tree, and the possible choices.
+/// Returns a sentence that names the invalid option of a scheme over this kind of tree, and the valid choices.
 pub(super) fn advice(error: &ConfigurationError, tree: TreeScheme) -> String {
     let buckets = match tree {
         TreeScheme::Path => "z",

@@ -4,8 +4,8 @@ use crate::report::{Section, Sheet};
 use ameles_traces::programs;
 
 /// Shows the table, with a line for each program of the paper that one of ours replaces. Each of our programs comes
-/// with the names of the programs that it replaces, and with its loads and stores that miss the last-level cache in a
-/// thousand instructions.
+/// with the names of the programs that it replaces. Beside them are its loads and stores per thousand instructions that
+/// miss the last-level cache.
 pub(super) fn show<'a>(
     section: &mut Section,
     programs: impl Iterator<Item = (&'a str, (&'a str, [String; 2]))>,

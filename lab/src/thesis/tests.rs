@@ -1,4 +1,4 @@
-//! The promises of a run of the workloads.
+//! Tests of a run of the workloads.
 
 use super::job::QUICK_STEPS;
 use super::schemes::SCHEMES;

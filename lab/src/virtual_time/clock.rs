@@ -20,9 +20,9 @@ pub struct Clock {
     timers_set: Cell<u64>,
 }
 
-/// The future waits for something that never comes.
+/// The future waits for an event that no timer will cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("after {after:?} of virtual time the run waits for something that never comes")]
+#[error("after {after:?} of virtual time the run is stuck: it waits for an event that no timer will cause")]
 pub struct Stalled {
     /// The time at which it stalled.
     pub after: Duration,

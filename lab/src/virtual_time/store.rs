@@ -14,8 +14,8 @@ use std::time::Duration;
 /// The mapping of reads of slots and writes of buckets to requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestMapping {
-    /// The requests of Ameles's store: a bucket that is written is one PUT, and one removal of its old version; exactly
-    /// adjacent slots of one bucket are one GET.
+    /// The requests of Ameles's store. A written bucket is one PUT, and one removal of its old version. Adjacent slots
+    /// of one bucket are one GET.
     Ameles,
     /// The requests of the thesis's proxy for Ring ORAM, whose metadata is in the store. For a slot, the bucket's
     /// record is read three times and written once. Where several slots of a bucket are read, the bucket and its record

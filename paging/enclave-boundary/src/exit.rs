@@ -154,7 +154,7 @@ pub struct Refused {
     pub name: String,
     /// The number of the system call.
     pub number: u64,
-    /// The number of such calls.
+    /// The number of times that the program made this call.
     pub times: u64,
 }
 

@@ -7,8 +7,8 @@
 //! - [`mark`]: the note by which the host recognises a runtime.
 //!
 //! # Trust
-//! The runtime trusts the package, which its owner wrote, and nothing else: an answer in the mailbox is copied out
-//! once, and [checked](mailbox::Answer::parse) against the request. The host process trusts nothing that it parses
+//! The runtime trusts the package, which its owner wrote, and nothing else. It copies an answer out of the mailbox
+//! once, and [checks](mailbox::Answer::parse) it against the request. The host process trusts nothing that it parses
 //! either. No parser panics, for any bytes.
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,9 +1,9 @@
 //! The address space of a program: its pages, their access rights, and how many are committed.
 //!
 //! A page of an area gets one of the region's pages at its first access. Pages of ordinary areas are committed when
-//! they are mapped: a program that requests more than there are gets `ENOMEM` then, and never runs out later. Pages
-//! without rights are committed when they get some. Pages of the stack and of `MAP_NORESERVE` are committed at their
-//! first access.
+//! they are mapped. A program that requests more pages than there are gets `ENOMEM` then, and never runs out later.
+//! Pages without rights are committed when they get some. Pages of the stack and of `MAP_NORESERVE` are committed at
+//! their first access.
 
 use crate::access::Access;
 use alloc::collections::BTreeMap;

@@ -12,7 +12,7 @@ pub(crate) fn keep_for_this_thread() {
     unsafe { libc::unshare(libc::CLONE_FILES) };
 }
 
-/// A descriptor that is closed only if it still belongs to the pager: the program may have closed it, and opened
+/// A descriptor that is closed only if it still belongs to the pager. The program may have closed it, and opened
 /// another file with the same number.
 #[derive(Debug)]
 pub(crate) struct OwnDescriptor {

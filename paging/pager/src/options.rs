@@ -91,8 +91,8 @@ pub struct Options {
     /// The way in which a page is taken from the application at its eviction.
     pub eviction: Eviction,
     /// The number of threads that seal and open pages in parallel, including the faulting one, under the parallel
-    /// schemes. By default it is the number of processors, at most K + 1. It is 1 if a short trial shows that threads cost
-    /// more than they save on this machine: while they run, each move of a page interrupts their processors.
+    /// schemes. By default it is the number of processors, at most K + 1. It is 1 if a short trial shows that threads
+    /// cost more than they save on this machine. While they run, each move of a page interrupts their processors.
     /// [`Region::threads`](crate::region::Region::threads) returns the number.
     pub threads: Option<usize>,
     /// True if the eager and the parallel schemes have a second process instead of threads: no move of a page

@@ -143,7 +143,7 @@ impl Region {
     /// If it has the in-thread trap and the handler of SIGBUS was replaced.
     pub fn as_slice(&self) -> &[u8] {
         self.check_trap();
-        // SAFETY: the mapping is as long as that and lives as long as we do; an absent page is paged in at its access,
+        // SAFETY: the mapping is as long as that and lives as long as we do. An absent page is paged in at its access,
         // with its contents, so the memory behaves like any other. Zeros are valid bytes.
         unsafe { std::slice::from_raw_parts(self.mapping.first(), self.mapping.first_bytes()) }
     }

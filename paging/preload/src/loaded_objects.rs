@@ -155,8 +155,9 @@ impl LoadedObject {
         }
         let Some(at) = self.address(DT_GNU_HASH) else { return 0 };
         let at = at as *const u32;
-        // SAFETY: the table has a header of four words, a filter of words of eight bytes, the first symbol of each
-        // bucket, and a word for each symbol from the first indexed one on. The lowest bit of a word ends a bucket.
+        // SAFETY: the table has a header of four words, and a filter of words of eight bytes. Then it has the first
+        // symbol of each bucket, and a word for each symbol from the first indexed one on. The lowest bit of a word
+        // ends a bucket.
         unsafe {
             let (buckets, first, filter) = (*at as usize, *at.add(1) as usize, *at.add(2) as usize);
             let firsts = at.add(4 + 2 * filter);

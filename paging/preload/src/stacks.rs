@@ -43,11 +43,11 @@ pub(crate) unsafe fn is_library_stack(attributes: *const pthread_attr_t) -> bool
             && (at as usize).wrapping_add(len) == 0
 }
 
-/// Leaves the top of a stack that the program provides to the kernel, which writes to the thread's record there when
-/// the thread ends, without waiting for a page. The thread-local variables are there too.
+/// Leaves the top of a stack that the program provides to the kernel. When the thread ends, the kernel writes to the
+/// thread's record there, without waiting for a page. The thread-local variables are there too.
 ///
 /// # Safety
-/// Attributes of a thread that has such a stack.
+/// The attributes of a thread whose stack the program provides.
 pub(crate) unsafe fn expose_top(pages: &RegionPages, attributes: *const pthread_attr_t) {
     type Least = unsafe extern "C" fn(*const pthread_attr_t) -> size_t;
     let (mut at, mut len) = (null_mut(), 0);
@@ -102,7 +102,7 @@ unsafe extern "C-unwind" fn call_below(main: ThreadMain, argument: *mut c_void) 
     answer
 }
 
-/// Pages the calling thread's stack from now on, except the margin. Tells whether that was possible.
+/// Pages the calling thread's stack from now on, except the margin. Returns whether that was possible.
 #[inline(never)]
 fn page_stack() -> bool {
     let Some(pages) = pages() else { return false };
@@ -125,7 +125,8 @@ fn page_stack() -> bool {
     is_paged
 }
 
-/// Undoes the paging of the calling thread's stack: the last work when the thread ends.
+/// Replaces the calling thread's paged stack by ordinary memory, as the last step of the thread. Does nothing if the
+/// thread ends within the frames of its function.
 pub(crate) fn restore_stack() {
     let (start, end) = PAGED.replace((0, 0));
     let here = 0_u8;

@@ -262,8 +262,8 @@ fn burst(timing: &Timing, kind: Kind) -> Option<(Cycle, Cycle)> {
 /// The open rows by rank and bank.
 type OpenRows = BTreeMap<(u32, u32), u32>;
 
-/// Returns whether the bank of a command, or all banks of its rank, are in the state that the command requires, and
-/// records the state after it.
+/// Returns whether the bank of a command, or all banks of its rank, are in the state that the command requires. Records
+/// the state after it.
 fn is_state_right(open: &mut OpenRows, command: &Command) -> bool {
     let bank = (command.rank, command.bank);
     match command.kind {

@@ -88,8 +88,8 @@ impl Geometry {
         Bytes(self.blocks() * self.block_bytes.0)
     }
 
-    /// The number of blocks of a super-row: the same row of the same bank in every channel and, if the order names the
-    /// group, in every bank group.
+    /// The number of blocks of a super-row. This is the same row of the same bank in every channel and, if the order
+    /// names the group, in every bank group.
     pub fn super_row_blocks(&self) -> u64 {
         u64::from(self.channels) * u64::from(self.number(Field::Group)) * u64::from(self.columns)
     }

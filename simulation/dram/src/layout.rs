@@ -125,8 +125,8 @@ impl SubtreeLayout {
     /// group begins at level `top`; the levels above it have no slots.
     ///
     /// # Errors
-    /// The tree has no levels or too many, a level above `top` has slots, a subtree is larger than a super-row, or the
-    /// subtrees do not fit into the memory.
+    /// The tree has no levels or too many, or a level above `top` has slots. Or a subtree is larger than a super-row,
+    /// or the subtrees do not fit into the memory.
     pub fn new(slots: &[u32], top: usize, height: usize, geometry: &Geometry) -> Result<Self, DramError> {
         check(slots)?;
         if height == 0 || top >= slots.len() {

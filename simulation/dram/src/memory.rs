@@ -263,8 +263,8 @@ impl<S: Scheduler, W: Observer> Memory<S, W> {
 }
 
 impl<W: Observer> Memory<Stepped, W> {
-    /// Opens the rows of blocks that will be submitted next, in place of those of the call before, while no request
-    /// wants their banks: one row of each bank.
+    /// Opens one row of each bank for blocks that will be submitted next, while no request wants these banks. They
+    /// replace the blocks of the previous call.
     ///
     /// # Errors
     /// The memory has no such block; nothing was changed.

@@ -3,8 +3,8 @@
 //!
 //!     cargo run --release -p ameles-simulator --example adjustable_buckets -- [levels] [accesses] [seed] [subtree]
 //!
-//! The layout is by subtrees of at most so many levels, or with 0 by level, as the authors' configuration has it.
-//! Accesses are uniform. As many as let each leaf's bucket be evicted twice come before those that are counted.
+//! The layout is by subtrees of at most `subtree` levels. With 0 it is by level, as in the authors' configuration.
+//! Accesses are uniform. A warm-up evicts each leaf's bucket twice; the accesses after it are counted.
 
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
 

@@ -17,10 +17,10 @@
 //! C keeps Z + 1 places for a bucket that finds the queue empty. All else is as in Ring ORAM, with its metadata on the
 //! trusted side.
 //!
-//! **What the trace shows.** Which places are dead, lent and borrowed follows from the places that were read and
-//! written, which are visible, and from the order of the queue. The blocks of a bucket are in random places among all
-//! of it, borrowed ones too. So each access shows a place of each bucket of a path that is uniform among those that were
-//! not read, whatever was asked.
+//! **What the trace shows.** The places that were read and written are visible. Which places are dead, lent and
+//! borrowed follows from them, and from the order of the queue. The blocks of a bucket are in random places among all
+//! of it, borrowed ones too. So each access shows a place of each bucket of a path that is uniform among those that
+//! were not read, whatever was asked.
 //!
 //! **Costs**: a queue for each level, on the trusted side. Metadata must name the places that a bucket borrowed.
 

@@ -113,7 +113,7 @@ impl Sizes {
             .collect()
     }
 
-    /// True if no bucket is larger than the other's on its level.
+    /// Returns whether each bucket is at most as large as the bucket of `other` on the same level.
     fn is_within(&self, other: &Self) -> bool {
         self.ends.iter().zip(&other.ends).all(|(one, other)| one >= other)
     }

@@ -35,8 +35,8 @@ pub struct Configuration {
     pub small_tree: Option<SmallTreeConfiguration>,
     /// The times at which paths may begin.
     pub pace: Pace,
-    /// IR-DWB: true if dirty lines of the cache are written back instead of dummies, or under delayed remapping all
-    /// lines that are evicted next are remapped ahead. It needs dummies.
+    /// IR-DWB: true if dirty lines of the cache are written back instead of dummies. Under delayed remapping, all lines
+    /// that are evicted next are remapped ahead instead. It needs dummies.
     pub early_write_backs: bool,
     /// The line that is written back early.
     pub early_line: EarlyLine,

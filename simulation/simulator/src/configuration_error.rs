@@ -55,7 +55,7 @@ pub enum ConfigurationError {
     NoInstructions,
     /// Sizes are given for levels that are not in memory.
     #[error(
-        "levels {first} to {last} are not a range of levels in memory: choose two of {top} to {leaf_level}, the lower one first"
+        "levels {first} to {last} are not a range of levels in memory: choose {top} ≤ first ≤ last ≤ {leaf_level}"
     )]
     SizedLevels {
         /// The first level of the range.

@@ -1,11 +1,12 @@
-//! The times at which paths may begin: the protection of the timing channel.
+//! The times at which paths may begin, which protect against the timing channel.
 
 use ameles_processor::units::Cycle;
 
 /// The rule for the beginning of a path. With a rate, a path that nothing waits for is a dummy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// A path begins when it is needed and the one before it has ended: the number of paths and their times show.
+    /// A path begins when it is needed and the one before it has ended: an observer sees the number of paths and their
+    /// times.
     Free,
     /// A path begins T cycles after the previous one began, or when that ended if a refresh of the memory made it
     /// longer.

@@ -58,7 +58,7 @@ impl RingMetadata {
         (Level(level.0 - up), index >> up)
     }
 
-    /// The most lines of states in a subtree of so many levels.
+    /// The maximum number of lines of states in a subtree of `levels` levels.
     pub(crate) fn max_state_lines(levels: u32) -> u64 {
         1 << (levels - 1)
     }

@@ -67,8 +67,8 @@ pub enum SmallTreeError {
 const NOMINAL: u32 = 4;
 
 impl SmallTreeConfiguration {
-    /// IR-ORAM's, for a main tree of 25 levels: L = 19 and Z = 2, two paths of it for one of the main tree, and the
-    /// 16,000 sets of 10 tags of its authors' code. For another tree it has as many levels fewer, and tags in
+    /// IR-ORAM's, for a main tree of 25 levels: L = 19 and Z = 2, and two of its paths for one of the main tree. It has
+    /// the 16,000 sets of 10 tags of the authors' code. For another tree it has as many levels fewer, and tags in
     /// proportion. Neither paper nor code states whether levels of it are on chip: none are here.
     pub fn for_main_tree(levels: u32) -> Self {
         let fewer = 25u32.saturating_sub(levels);

@@ -13,9 +13,9 @@ pub enum TreeScheme {
         /// The place of the headers.
         headers: Headers,
     },
-    /// Ring ORAM: an access reads a slot of each bucket of its path. After every A of them an eviction reads Z slots
-    /// of each bucket of a path and writes all; a bucket that was read too often is rewritten before. The top levels
-    /// are part of the stash.
+    /// Ring ORAM: an access reads a slot of each bucket of its path. After every A accesses an eviction reads Z slots
+    /// of each bucket of a path, and writes all slots. A bucket that was read too often is rewritten before. The top
+    /// levels are part of the stash.
     Ring {
         /// A, accesses for each eviction.
         eviction_rate: u32,

@@ -25,7 +25,7 @@ async fn put(gateway: &Gateway, account: &Account, key: &str, body: &[u8], detai
     account.link("c", key, written, details, WriteConditions::default()).await.expect("put");
 }
 
-/// The bytes of a catalogue of such objects in memory, and the bytes of its rows as the device counts them.
+/// The bytes that a catalogue of these objects takes in memory, and the bytes of its rows as the device counts them.
 async fn measured(kind: &str, body: &[u8], metadata: usize, versioned: bool) -> (u64, u64) {
     let device = Arc::new(MemoryDevice::new(BLOCK, 2 * OBJECTS, 8));
     let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.expect("opened");

@@ -153,7 +153,7 @@ pub enum VaultError {
     Damaged(#[source] ErrorReason),
     /// The store cannot be reached at present.
     #[error(
-        "the store is unavailable: {0}; no acknowledged write is lost, run the same command again when it is back"
+        "the store is unavailable: {0}; run the same command again when the store answers; no acknowledged write is lost"
     )]
     Unavailable(#[source] ErrorReason),
     /// The store refused a request.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// The changes at one fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::commands) struct Observation {
-    /// The counts of faults and evictions at the time.
+    /// The number of faults and evictions so far, including this fault.
     pub(in crate::commands) moment: FaultCounts,
     /// The slots that changed since the previous fault, in ascending order.
     pub(in crate::commands) changed: Vec<u64>,

@@ -29,7 +29,7 @@ pub const BLOCK: usize = 128;
 pub const MAX_BATCH: usize = 4;
 pub const CAPACITY: u64 = 256;
 
-/// A small tree with so many slots that no bucket is ever read too often. The trace of an access therefore depends only
+/// A small tree with enough slots that no bucket is ever read too often. The trace of an access therefore depends only
 /// on the number of accesses before it.
 pub fn ring_parameters() -> RingParameters {
     RingParameters {

@@ -1,9 +1,9 @@
 //! The store's view of the requests of clients.
 //!
 //! The tests compare mixes of requests that have equal volume and otherwise differ as much as possible. All mixes must
-//! start the same numbers of accesses together, write the same buckets, and read leaves with the same distribution. At a
-//! pace, the store must see the same requests at the same times, to the nanosecond of virtual time, with or without
-//! requests of clients.
+//! start the same numbers of accesses together, write the same buckets, and read leaves with the same distribution. At
+//! a pace, the store must see the same requests at the same times with or without clients, to the nanosecond of virtual
+//! time.
 //!
 //! Only the comparison of leaves can raise a false alarm, with probability 2^-32: all other compared values are fixed.
 

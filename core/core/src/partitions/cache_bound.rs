@@ -2,14 +2,14 @@
 //!
 //! Assume that no block is accessed twice, and that the sweep chooses partitions at random. Then arrivals at the cache,
 //! takes and evictions of the sweep are uniform over the m partitions and independent. The part of the cache that
-//! belongs to a partition grows by one with probability `a = 1/m` at each access. A put takes up to e blocks off it
-//! with probability `b = a (1 + s)`, where s is the number of the sweep's evictions for each access. The part is
+//! belongs to a partition grows by one with probability `a = 1/m` at each access. Let s be the number of the sweep's
+//! evictions for each access. A put takes up to e blocks off the part with probability `b = a (1 + s)`. The part is
 //! geometric, `P(q = n) = (1 - r) r^n`, with `r = (1 - b + b r^e)((1 - a) r + a)`. Where puts are late it has one block
 //! more with probability a. Arrivals at different partitions are negatively associated, and so are missing puts. The
 //! parts are monotone in disjoint sets of these variables, so that Chernoff's bound holds as for independent parts.
 //!
 //! For repeated accesses to a block no proof is known to us: a partition that got many blocks is taken from more often
-//! later. The tests look at such sequences.
+//! later. The tests look at sequences with repeated accesses.
 
 use super::parameters::PartitionsParameters;
 use libm::{exp, log};

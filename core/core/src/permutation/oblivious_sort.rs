@@ -98,8 +98,8 @@ fn merge_exchange(places: u64) -> impl Iterator<Item = (u64, u64)> {
     stages(places).flatten()
 }
 
-/// The stages of algorithm M for n places, in order: the comparators of one stage touch no place twice, and can be done
-/// side by side.
+/// The stages of algorithm M for n places, in order. The comparators of one stage touch no place twice, so they can run
+/// in parallel.
 pub(crate) fn stages(places: u64) -> impl Iterator<Item = impl Iterator<Item = (u64, u64)>> {
     let half = places.next_power_of_two() / 2;
     let strides =

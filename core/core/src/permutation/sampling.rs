@@ -1,5 +1,5 @@
-//! Draws of leaves and slots. The number of words of randomness that each takes is part of the format: a journal is run
-//! again with the seed that it was written under.
+//! Draws of leaves and slots. The number of random words that a draw takes is part of the format, because a recovery
+//! runs a journal again with the same seed.
 
 use crate::tree::geometry::Geometry;
 use crate::types::Leaf;

@@ -47,7 +47,7 @@ pub(crate) trait SingleAccess: Oram {
 ///
 /// **What the trace shows.** [`access_at`](Self::access_at), [`take_out`](Self::take_out) and [`dummy`](Self::dummy)
 /// show the same: a path that was drawn for this access and never shown before. [`put_in`](Self::put_in) shows nothing.
-/// How many there are, and when, shows.
+/// An adversary sees how many operations there are, and when.
 #[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
 pub trait ExternalPositionOram: Oram {
     /// Accesses a block at a position, and lets `serve` read and change its payload.
@@ -87,9 +87,9 @@ pub trait ExternalPositionOram: Oram {
     /// The errors of [`Oram::access`].
     async fn dummy(&self) -> Result<(), OramError<Self::Error>>;
 
-    /// Lets `serve` read and change the payload of a block, if it is in the stash. The block keeps its leaf, and
-    /// nothing shows: to use this is [not oblivious](crate::schemes::freecursive::TrustedHits). Returns whether it
-    /// was there.
+    /// Lets `serve` read and change the payload of a block, if it is in the stash. The block keeps its leaf, and an
+    /// adversary sees nothing: to use this is [not oblivious](crate::schemes::freecursive::TrustedHits). Returns
+    /// whether it was there.
     ///
     /// # Errors
     /// [`OramError::Poisoned`].
@@ -117,7 +117,7 @@ pub trait ExternalPositionOram: Oram {
     /// Returns whether a block is in the stash. Secret: only simulations look.
     fn is_in_stash(&self, block: BlockId) -> bool;
 
-    /// Refuses everything from now on: a front end found out that the store lied.
+    /// Refuses everything from now on, because a front end detected tampering.
     fn poison(&self);
 }
 

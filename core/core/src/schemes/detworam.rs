@@ -19,13 +19,13 @@
 //!
 //! **What the trace shows.** The adversary `Snapshot` sees which slots changed between two moments. It learns only the
 //! number of writes. A [dummy](Access::Dummy) is a write of no page and shows the same as a write. Reads change
-//! nothing. Every slot that is due is written, even if its page has not changed or is already there: the sealing layer
-//! makes each writing look new. Adversary `Full`, who sees reads too: **not hidden**. A read goes straight to the
-//! newest copy, and so do the reads of a refresh.
+//! nothing. Every due slot is written, even if its page has not changed or is already there. The sealing layer makes
+//! each write look new. Adversary `Full`, who sees reads too: **not hidden**. A read goes straight to the newest copy,
+//! and so do the reads of a refresh.
 //!
 //! **Costs.** A read: one slot, one round trip, copied straight into the caller's buffer. A write: at most ⌈K⌉ slots
-//! read in one round trip, and at most ⌈K⌉ + 1 written in another. A store that spreads a call over threads makes this
-//! the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write). Some stores
+//! read in one round trip, and at most ⌈K⌉ + 1 written in another. Over a store that spreads a call over threads, this
+//! is the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write). Some stores
 //! [move](Store::move_pages) pages while the program runs, and read ahead the pages that the scheme
 //! [announces](Store::prefetch). Over such a store, this is the Eager DetWoORAM of section 4.1. Over other stores,
 //! [`eager`](super::eager) is.
@@ -192,9 +192,9 @@ impl<S: Store> DetWoOram<S> {
         fixed + self.newest.borrow().bytes() + pages * self.block_bytes() + lists
     }
 
-    /// Lines 3 to 12. All pages that are due are read and then all are written, holding slot first: each in one
-    /// operation, so that a store with threads can spread it. The page being written may itself be due: its old copy is
-    /// read like any other and then replaced.
+    /// Lines 3 to 12. Reads all due pages in one operation, then writes all in another, holding slot first. So a store
+    /// with threads can spread each operation. The page being written may itself be due: its old copy is read like any
+    /// other and then replaced.
     async fn write(&self, page: Option<(BlockId, &[u8])>) -> Result<(), S::Error> {
         let mut moved = self.spare.take();
         let write = self.writes.get();

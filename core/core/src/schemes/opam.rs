@@ -3,17 +3,17 @@
 //! Attacks against OPAM", WOOT 2020. It is here to be compared with, and to show that the judge finds a leak of its
 //! kind. Do not use it to hide anything.
 //!
-//! This module follows the published descriptions other than the full texts of those two papers: OPAM is derived from
-//! [Path ORAM](super::path) and customised for page management, where the trusted side keeps the page tables and so
-//! knows each page's place. As a pager it costs about a quarter of Path ORAM (Chakravarty and Panda, 2021, Figure 2:
-//! slowdowns of 7.4 and 27). **The rest is our choice**, and the judge finds the leak of these choices:
+//! This module follows published descriptions other than the full texts of those two papers. OPAM is derived from [Path
+//! ORAM](super::path) and customised for page management. The trusted side keeps the page tables, so it knows each
+//! page's place. As a pager it costs about a quarter of Path ORAM (Chakravarty and Panda, 2021, Figure 2: slowdowns of
+//! 7.4 and 27). **The rest is our choice**, and the judge finds the leak of these choices:
 //!
 //! - Tree, position map, remapping at every access and stash are Path ORAM's, with Z = 4.
 //! - The trusted side knows which page is in which slot. So an access moves **one slot of each bucket** of the path
 //!   where Path ORAM moves all Z of them: that is the quarter.
 //! - In the bucket of the wanted page, it is that page's slot. In the other buckets it is the slot of the page that can
-//!   move furthest down this path; otherwise an empty slot; otherwise any slot, drawn uniformly. Drawing always
-//!   uniformly would keep a twentieth of all pages in the stash.
+//!   move furthest down this path. If no page can move, it is an empty slot. If no slot is empty, it is any slot, drawn
+//!   uniformly. Drawing always uniformly would keep a twentieth of all pages in the stash.
 //! - The same slots are written, filled from the stash as deep as possible. Reads, writes and dummies look the same,
 //!   each an access of its own. No work is pending afterwards.
 //!
@@ -36,10 +36,9 @@
 //! **Trusted state**: 4 bytes a page of position map, 4 bytes a slot of page table, the stash, L + 1 pages of buffer;
 //! see [`OpamOram::trusted_bytes`].
 //!
-//! **Errors**: those of [`OramError`]; never `Backlogged`. Before a batch could exceed the bound of the stash it is
-//! refused with [`StashFull`](OramError::StashFull); [`step`](Oram::step) then makes room, as far as the pages'
-//! leaves allow. After a failure of the store, and after a future that was dropped half-way, it answers
-//! [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]; never `Backlogged`. A batch that could exceed the bound of the stash is refused
+//! with [`StashFull`](OramError::StashFull). [`step`](Oram::step) then makes room, as far as the pages' leaves allow.
+//! After a failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 use crate::concurrency::fifo_lock::FifoLock;
 use crate::concurrency::poison::PoisonFlag;
@@ -271,8 +270,8 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         path
     }
 
-    /// Chooses the slot of a bucket that is moved. It takes the first of these that exists: the slot of the wanted
-    /// page, of the page that can go furthest down this path, an empty slot, any slot.
+    /// Chooses the slot of a bucket that is moved. The choices in order: the slot of the wanted page, of the page that
+    /// can go furthest down this path, an empty slot, any slot.
     fn choose(
         &self,
         state: &mut State<R>,

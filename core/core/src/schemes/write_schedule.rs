@@ -16,8 +16,8 @@
 //! The schemes rely on what follows from the formula:
 //! - refreshes go over the main area strictly in order, and holding writes over the holding area;
 //! - each write refreshes ⌊K⌋ or ⌈K⌉ slots, at least one;
-//! - any M writes in a row refresh every main slot exactly once. So the page that write p put into its holding slot is
-//!   in the main area when write p + M comes for that slot.
+//! - any M successive writes refresh every main slot exactly once. So the page that write p put into its holding slot
+//!   is in the main area when write p + M comes for that slot.
 
 use crate::range::{self, OutOfRange};
 

@@ -1,4 +1,4 @@
-//! The promises of the stash: blocks are found, and payloads come back or are forgotten.
+//! Tests of the stash: blocks are found, and payloads come back or are forgotten.
 
 use super::*;
 
@@ -17,7 +17,7 @@ impl PayloadSource for Numbers {
     }
 }
 
-/// A stash that tracks changes, over such a source.
+/// A stash that tracks changes and reads payloads from `Numbers`.
 fn backed_by_numbers(block_bytes: usize) -> Stash {
     let mut stash = Stash::new(block_bytes, Level(0), Level(0));
     stash.set_payload_source(Box::new(Numbers));

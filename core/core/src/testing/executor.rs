@@ -21,7 +21,7 @@ pub fn finish_now<F: Future>(future: F) -> F::Output {
 }
 
 /// Several futures side by side on one thread. A task is polled only if it is new or was woken, so that a lost wake-up
-/// shows as a task that never ends.
+/// becomes a task that never ends.
 #[derive(Default)]
 pub struct Executor<'a> {
     tasks: Vec<Task<'a>>,

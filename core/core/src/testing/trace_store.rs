@@ -28,7 +28,7 @@ pub enum ProcessorAction {
     Messages(Vec<SentMessage>),
 }
 
-/// The part of a message that shows.
+/// The part of a message that an adversary sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentMessage {
     /// The processor that sent it.

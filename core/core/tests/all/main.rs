@@ -1,4 +1,4 @@
-//! The promises of the schemes, in one program: each would link the same libraries again.
+//! Tests of the schemes, in one program: each would link the same libraries again.
 
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 

@@ -64,8 +64,8 @@ impl Versions for TableVersions {
     }
 
     fn advance(&mut self, buckets: &[Bucket], mut each: impl FnMut(Bucket, u64)) -> Result<(), PageError> {
-        // A bucket needs as many versions as the batch is long, in case it is the only one: so no bucket runs out in
-        // the middle of the batch.
+        // A bucket needs as many versions as the batch is long, because all writes may go to one bucket. So no bucket
+        // runs out in the middle of the batch.
         let max = u64::MAX - buckets.len() as u64;
         if let Some(&bucket) = buckets.iter().find(|bucket| self.newest(**bucket) > max) {
             return Err(PageError::VersionsExhausted { bucket });

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bill_is_what_one_reckons_by_hand() {
+    fn a_bill_is_what_one_computes_by_hand() {
         let prices = Prices {
             provider: "test".to_owned(),
             as_of: "any".to_owned(),

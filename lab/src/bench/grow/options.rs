@@ -15,7 +15,7 @@ pub struct GrowOptions {
     pub trusted_share: u64,
     /// The least times that each piece of the state is written while an access is measured.
     pub cycles: u64,
-    /// The number of crashes with a full journal, and as many with an empty one.
+    /// The number of crashes with a full journal. The same number follows with an empty journal.
     pub crashes: usize,
     /// The bound on the ratio of the local bytes for an access: those of the costliest size divided by those of the
     /// cheapest.
@@ -47,8 +47,8 @@ impl GrowOptions {
         }
     }
 
-    /// These options with blocks of this size. Only the default size has reference figures: other sizes are compared
-    /// with none.
+    /// Returns these options with blocks of this size. A size other than the default has no reference figures and no
+    /// bound on the opening.
     pub fn with_blocks_of(mut self, bytes: u32) -> Self {
         if bytes != self.vault.block_bytes {
             (self.vault.block_bytes, self.reference, self.goal_opening) = (bytes, &[], None);

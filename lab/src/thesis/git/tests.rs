@@ -1,4 +1,4 @@
-//! The promises of the recording of Git.
+//! Tests of the Git recording: its sums, its ranges, and its errors.
 
 use super::*;
 use crate::thesis::job::{ObjectPart, Step};

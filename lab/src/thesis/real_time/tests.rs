@@ -1,4 +1,4 @@
-//! The promises of runs in real time. They are about counts: no test checks a time.
+//! Tests of runs in real time. They are about counts: no test checks a time.
 
 use super::run::RealRun;
 use super::*;

@@ -34,8 +34,9 @@ const EVICTIONS_PER_PINNED_RETRY: u32 = 8;
 
 /// A byte a page, and three queues. Nothing grows after construction, except while there are too many resident pages.
 pub(super) struct Resident {
-    /// The state of each page: its place and four bits. They are set if its contents were discarded while it was
-    /// absent, if it holds anything, if the scheme was ever given it, and if it was all zeros when it was evicted.
+    /// The state of each page: its place and four bits. One bit says that its contents were discarded while it was
+    /// absent, one that it holds anything. One says that the scheme was ever given it, one that it was evicted as
+    /// zeros.
     pages: Box<[u8]>,
     /// The mapped pages, the oldest first, without the pinned ones.
     mapped: VecDeque<u32>,

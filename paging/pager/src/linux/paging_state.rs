@@ -51,7 +51,7 @@ impl PagingState {
         self.pages.extents.page_at(address)
     }
 
-    /// Frees the pages that hold nothing: they are assigned again at the next access. Tells whether any is free now.
+    /// Frees the pages that hold nothing: they are assigned again at the next access. Returns whether any is free now.
     fn free_zero_pages(&mut self) -> bool {
         for page in self.fault_path.absent_zeros() {
             self.pages.extents.release_page(page, OnExhaustion::End);

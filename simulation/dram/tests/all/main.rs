@@ -1,4 +1,4 @@
-//! The promises of the crate, on random loads.
+//! Tests of the crate, on random loads.
 
 mod equality;
 mod load;

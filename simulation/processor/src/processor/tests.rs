@@ -1,4 +1,4 @@
-//! The promises of the processor, by small programs whose cycles can be counted by hand.
+//! Tests of the processor, by small programs whose cycles can be counted by hand.
 
 use super::*;
 use proptest::prelude::*;

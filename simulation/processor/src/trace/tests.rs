@@ -1,4 +1,4 @@
-//! The promises of the formats of traces.
+//! Tests of the formats of traces.
 
 use super::*;
 use crate::units::Line;

@@ -19,7 +19,7 @@ pub struct AdjustableConfiguration {
     pub small_levels: u32,
     /// Slots of a bucket there: more than Z, and at most Z + S.
     pub small_slots: u32,
-    /// The maximum of places that such a bucket borrows for more than its own slots.
+    /// The maximum number of places that a bucket of these levels borrows beyond its own slots.
     pub more: u32,
     /// Places in the queue of a level; with 0 nothing is lent.
     pub queue: usize,

@@ -278,8 +278,8 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         }
     }
 
-    /// Does a step for the oldest of the requests that need a path of the tree whose turn it is, and fills the turn
-    /// if there is no such request.
+    /// Serves the tree whose turn it is: does a step for the oldest request that needs a path of this tree. Fills the
+    /// turn if no request does.
     fn serve(&mut self, start: Cycle) -> Result<(), RunError> {
         if self.labels.is_some() {
             return self.forked_path(start);
@@ -323,8 +323,8 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         Ok(())
     }
 
-    /// Fills the turn of a path that nothing waits for: with a step of an early write-back or for a block that leaves
-    /// the small tree, or a dummy.
+    /// Fills a turn that no request needs: with a step of an early write-back, with a step for a block that leaves the
+    /// small tree, or with a dummy.
     fn fill_turn(&mut self, start: Cycle, tree: Tree) -> Result<(), RunError> {
         if self.labels.is_some() {
             return self.forked_path(start);

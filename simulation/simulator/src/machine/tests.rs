@@ -1,4 +1,4 @@
-//! The promises of the machine: it answers every request under every option, its runs can be repeated, and its paths
+//! Tests of the machine: it answers every request under every option, its runs can be repeated, and its paths
 //! show the rate and the leaves, and nothing else.
 
 mod fork;

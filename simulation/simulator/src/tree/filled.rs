@@ -23,7 +23,7 @@ const MAX_SETTLING_PATHS: u64 = 1 << 18;
 pub enum Contents {
     /// The tree is empty: nothing was ever written.
     Empty,
-    /// All blocks are there, after such a history.
+    /// All blocks are in the tree, where this history of accesses leaves them.
     Steady(History),
 }
 

@@ -1,4 +1,4 @@
-//! Rules about pages of other sites: whether a browser shows a container's answers to such a page.
+//! Rules about pages of other sites: whether a browser gives them a container's answers.
 
 use minicbor::{Decode, Encode};
 
@@ -32,7 +32,7 @@ pub struct CorsRule {
 }
 
 impl CorsRule {
-    /// Returns the pattern that matches a page's site, if the rule allows such a request with these headers.
+    /// Returns the pattern that matches a page's site, if the rule allows the page this request with these headers.
     pub(crate) fn matched_origin(&self, origin: &str, method: &str, headers: &[String]) -> Option<&str> {
         let allows = |header: &String| {
             self.headers

@@ -19,7 +19,7 @@ pub trait Protocol: Send + Sync + 'static {
     /// Answers a request. A refusal is an answer too.
     ///
     /// The future is dropped when the client disconnects. An implementation sets [`Verb::name`] as soon as it knows the
-    /// verb, admits the request at [`RequestContext::request_admission`], and puts [`RequestContext::id`] into the
+    /// verb, and admits the request at [`RequestContext::request_admission`]. It puts [`RequestContext::id`] into the
     /// header that its protocol has for it. It logs no name, no key and no credential.
     ///
     /// # Errors

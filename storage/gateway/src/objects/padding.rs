@@ -21,7 +21,7 @@ pub enum PaddingError {
     Empty,
     /// A class is not larger than the one before it (or is 0).
     #[error(
-        "size class number {place} is {size} bytes, not more than the {before} before it: list them in ascending order"
+        "size class {place} ({size} bytes) must be larger than {before} bytes: list the classes in ascending order, each above 0"
     )]
     NotAscending {
         /// The number of the class, from 1.

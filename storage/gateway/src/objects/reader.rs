@@ -229,7 +229,7 @@ impl Source {
         }
     }
 
-    /// Returns the block to read. Bytes that are still stored in their row need none: a dummy is read for them, so that
+    /// Returns the block to read. Bytes that are still stored in their row need none. A dummy is read for them, so that
     /// they are not faster to read than others.
     fn block(&self) -> u64 {
         match self {

@@ -1,9 +1,9 @@
 //! The live page: the requests of the applications next to the view of the provider.
 //!
-//! It shows what the vault hides, so it is for the owner only. It is served on the administrative listener to a browser
-//! with the token of this run: first in a link, and then in a cookie that scripts cannot read. Requests with a foreign
-//! `Host` are refused, so that a foreign name that points here opens nothing. The page loads nothing from elsewhere,
-//! and may not be framed.
+//! It shows what the vault hides, so it is for the owner only. The administrative listener serves it to a browser with
+//! the token of this run. The token is first in a link, and then in a cookie that scripts cannot read. Requests with a
+//! foreign `Host` are refused, so that a foreign name that points here opens nothing. The page loads nothing from
+//! elsewhere, and may not be framed.
 
 mod guard;
 mod history;

@@ -25,7 +25,8 @@ use std::sync::Arc;
 const MAX_RULES: usize = 100;
 /// S3's longest name of a rule, in characters.
 const MAX_ID_CHARS: usize = 255;
-/// The largest number of bytes of all rules of a bucket together, as in S3. They are in a row, whose space is limited.
+/// The largest number of bytes of all rules of a bucket together, as in S3. They are stored in one row of the
+/// catalogue, which has limited room.
 const MAX_BYTES: usize = 64 << 10;
 const METHODS: [&str; 5] = ["GET", "PUT", "HEAD", "POST", "DELETE"];
 const VARIES: HeaderValue =

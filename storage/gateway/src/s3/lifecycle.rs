@@ -24,7 +24,8 @@ const MAX_RULES: usize = 1000;
 const MAX_ID_CHARS: usize = 255;
 /// S3's largest number of old versions that a rule keeps.
 const MAX_OLD_VERSIONS: i32 = 100;
-/// The largest number of bytes of all rules of a bucket together. They are in a row, whose space is limited.
+/// The largest number of bytes of all rules of a bucket together. They are stored in one row of the catalogue, which
+/// has limited room.
 const MAX_BYTES: usize = 256 << 10;
 /// The first time that an HTTP date cannot show.
 const YEAR_10000: UnixMillis = UnixMillis(253_402_300_800_000);

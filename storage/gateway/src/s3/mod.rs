@@ -1,9 +1,9 @@
 //! S3 for the gateway: [`s3s`] parses requests; this module checks their signatures and implements the verbs.
 //!
-//! Signatures of version 4 may be in the header, in the URL, in a form, and on each chunk of a body; those of version 2
-//! in URLs and forms. All are compared in constant time. Each verb needs a right in a bucket or an object. The owner
-//! has all rights, and access control lists give rights to others. A verb that is not listed is for the owner only.
-//! Requests with unsupported features are refused, not ignored.
+//! Signatures of version 4 may be in the header, in the URL, in a form, and on each chunk of a body. Signatures of
+//! version 2 may be in URLs and forms. All are compared in constant time. Each verb needs a right in a bucket or an
+//! object. The owner has all rights, and access control lists give rights to others. A verb that is not listed is for
+//! the owner only. Requests with unsupported features are refused, not ignored.
 
 mod absent_features;
 mod access;

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
-/// The parameters that only such a signature has.
+/// The query parameters that only a version 2 signature has.
 const SIGNATURE_PARAMETERS: [&str; 3] = ["AWSAccessKeyId", "Expires", "Signature"];
 
 /// The parameters that the signature covers.
@@ -84,11 +84,12 @@ const PAGING: [&str; 15] = [
     "version-id-marker",
 ];
 
-/// The answer to a header with such a signature: S3's own message, which some clients look for.
+/// The answer to an `Authorization` header with a version 2 signature. It is S3's own message, because some clients
+/// look for it.
 pub(super) const REFUSED: &str = "The authorization mechanism you have provided is not supported. Please use \
      AWS4-HMAC-SHA256.";
 
-/// Returns whether a URL has such a signature, or a part of one.
+/// Returns whether a URL has a version 2 signature, or a part of one.
 pub(super) fn is_signed(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     pairs(query).iter().any(|(name, _)| *name == SIGNATURE_PARAMETERS[0] || *name == SIGNATURE_PARAMETERS[2])
@@ -276,7 +277,7 @@ fn without_signature(uri: &Uri, query: &Parameters<'_>) -> S3Result<Uri> {
 mod tests {
     use super::*;
 
-    /// Amazon's own example of such a URL, with the headers of its upload: the exact signed text.
+    /// Amazon's own example of a URL with a version 2 signature, with the headers of its upload: the exact signed text.
     #[test]
     fn what_is_signed_is_what_s3_documents() {
         let uri = Uri::from_static(

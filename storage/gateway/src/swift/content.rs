@@ -81,8 +81,8 @@ pub(super) enum MemoryWait {
     Always,
 }
 
-/// Reads pieces one after the other. The next one starts when the last byte of the one before has arrived, so that as
-/// many accesses are in flight as for one object.
+/// Reads pieces one after the other. A piece starts when the last byte of the one before has arrived. So as many
+/// accesses are in flight as for one object.
 pub(super) fn read(
     gateway: &Gateway,
     pieces: Vec<Piece>,

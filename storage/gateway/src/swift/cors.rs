@@ -1,4 +1,4 @@
-//! Pages of other sites: whether browsers show a container's answers to such a page.
+//! Pages of other sites: whether browsers give them a container's answers.
 
 use super::Swift;
 use super::answer::empty;

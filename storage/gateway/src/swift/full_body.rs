@@ -9,7 +9,8 @@ use http::StatusCode;
 use http_body::Body as _;
 use std::time::Duration;
 
-/// The longest time for such a body. It holds a permit, and its sender may not be known yet.
+/// The maximum time to read a body into memory. The request holds a permit meanwhile, and its sender may not be
+/// authenticated yet.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Reads a body of at most this many bytes, with a share of the memory, which the bytes keep.

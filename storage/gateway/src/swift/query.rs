@@ -33,7 +33,7 @@ impl Query {
         self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns whether there is such a parameter.
+    /// Returns whether the query has this parameter.
     pub(super) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }

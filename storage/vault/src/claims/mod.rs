@@ -34,9 +34,9 @@ impl<B: Blobs> Claims<'_, B> {
     /// The newest epoch above `known` that was claimed with this vault's key, or `known` if there is none.
     ///
     /// # Errors
-    /// [`VaultError::Tampered`] if an object with the name of such a claim is not a claim. A planted object must not
-    /// count as another gateway, and a damaged one must not count as no gateway. Also if the claim of `known` is
-    /// missing (unless `known` is 0): then the claim of a gateway that has displaced this one may be missing, too.
+    /// [`VaultError::Tampered`] if an object with the name of a claim is not a claim. A planted object must not count
+    /// as another gateway, and a damaged one must not count as no gateway. Also if the claim of `known` is missing
+    /// (unless `known` is 0): then the claim of a gateway that has displaced this one may be missing, too.
     pub(crate) async fn newest(&self, known: u32) -> Result<u32, VaultError> {
         Ok(self.claims_above(known).await?.into_iter().map(|(epoch, _)| epoch).fold(known, u32::max))
     }

@@ -1,5 +1,5 @@
-//! The lease: how long a gateway may answer after its last check for a newer claim, and which opening must wait until
-//! an earlier gateway has stopped.
+//! The lease. It says how long a gateway may answer after its last check for a newer claim. It also says which opening
+//! must wait until an earlier gateway has stopped.
 //!
 //! A gateway checks for a newer claim at public times. It may answer for [`TERM`] from the **start** of the last check
 //! that found none. A successor that cannot know that its predecessor is gone waits for [`LEASE`] after its own claim

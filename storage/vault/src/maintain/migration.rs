@@ -9,10 +9,10 @@
 //!
 //! Every call goes to both vaults, one for one. A write writes the same block in both; for a read the successor makes a
 //! dummy. A read is answered when both vaults are done, like a write. So a client's next call does not come sooner
-//! after a read than after a write. The copier goes through the blocks in the order of their numbers, as many at a time
-//! as a batch holds, and takes turns with the clients. Its turns follow from the starts and ends of calls, which each
-//! watcher sees. So both watchers see the number of accesses and their times, as with a single vault. They also see
-//! that there is a migration, and its progress. They do not see which blocks are accessed.
+//! after a read than after a write. The copier goes through the blocks in the order of their numbers, a batch at a
+//! time. It takes turns with the clients. Its turns follow from the starts and ends of calls, which each watcher sees.
+//! So both watchers see the number of accesses and their times, as with a single vault. They also see that there is a
+//! migration, and its progress. They do not see which blocks are accessed.
 //!
 //! # What is the same in both
 //!

@@ -1,11 +1,11 @@
 //! Orphans: objects in the store that are not part of the vault's newest state. They are found without opening the
 //! vault.
 //!
-//! The trusted disk lists what is needed: the checkpoint's buckets, older ones that a recovery or a restore may read,
-//! and those that the journal has announced since. A bucket version that it does not list is dead if this vault may
-//! have written it. Such a version is of a bucket of the vault's tree, and not newer than the newest version that the
-//! vault knows. A newer version is planted if its epoch was never claimed, or if it is of the last epoch and none of
-//! its slots opens. The watcher sees lists, and deletions of objects that it could have listed itself.
+//! The trusted disk lists what is needed. These are the checkpoint's buckets, older ones that a recovery or a restore
+//! may read, and those that the journal has announced since. A bucket version that it does not list is dead if this
+//! vault may have written it. Such a version is of a bucket of the vault's tree, and not newer than the newest version
+//! that the vault knows. A newer version is planted if its epoch was never claimed, or if it is of the last epoch and
+//! none of its slots opens. The watcher sees lists, and deletions of objects that it could have listed itself.
 
 use crate::claims::end_marker::END_MARKER;
 use crate::claims::{self, Claims};

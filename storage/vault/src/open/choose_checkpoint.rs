@@ -15,9 +15,10 @@ const DAMAGED_CHECKPOINT: &str = "the checkpoint was planted, or it is the newes
 /// The advice if a receipt was given and no other checkpoint matches it.
 const NONE_OTHER: &str = "no other checkpoint in the store is the receipt's, or came after it";
 
-/// Chooses the newest checkpoint in the store. Its stash goes to the scratch disk, and overwrites that of an earlier
-/// choice. An object that has the name of a newer checkpoint and does not open was planted, or is a damaged checkpoint.
-/// It is skipped only if a receipt proves that nothing is missing.
+/// Chooses the newest checkpoint in the store that opens. Its stash goes to the scratch disk, and overwrites that of an
+/// earlier choice. A newer object that has the name of a checkpoint and does not open was planted, or is damaged.
+/// Without a receipt it is an error. With a receipt it is skipped: then the chosen checkpoint must be the receipt's or
+/// a later one.
 pub(super) async fn choose_checkpoint<U: VaultStore>(
     setup: &mut Setup<U>,
     keyed_header: (&VaultHeader, &KeyRing),

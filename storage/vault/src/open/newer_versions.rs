@@ -1,7 +1,7 @@
 //! The check of a bucket version in the store that is newer than all versions that the trusted disk knows.
 //!
 //! Most likely another gateway has continued with the vault, and the trusted disk is an earlier copy. There are two
-//! signs of that, which only a holder of the key can make: a claim of the version's epoch, or a slot that opens. A
+//! signs of that: a claim of the version's epoch, or a slot that opens. Only a holder of the key can make them. A
 //! version with neither sign was planted by somebody who can write to the store.
 
 use super::persisted_state::PersistedState;

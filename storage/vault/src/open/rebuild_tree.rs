@@ -1,8 +1,9 @@
 //! The second half of a restore for Ring ORAM. It writes the buckets that exist to the store, each once, in the order of
 //! their numbers. Positions are drawn again, and the blocks come from the local copy of the previous tree.
 //!
-//! The times between requests do not show how many blocks there are: for each bucket, as many slots of the copy are read
-//! as it has room for, and as many places of the stash are read and written as there may be blocks in it.
+//! The times between requests do not show how many blocks there are. For each bucket, the rebuild reads as many slots
+//! of the copy as the bucket has room for. It writes as many places of the stash as the stash may have blocks, and
+//! reads as many.
 
 use super::in_flight::buckets_in_flight;
 use super::previous_vault::PreviousVault;

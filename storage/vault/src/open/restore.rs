@@ -2,10 +2,10 @@
 //!
 //! Positions that were in use when the machine was lost may have been read since the last shipped checkpoint. So the
 //! restore reads nothing by position. It fetches the buckets of the checkpoint in the order of their numbers into a
-//! local copy, takes the blocks from there, and draws every position again. With Ring ORAM it writes the buckets that
-//! exist, each once in the order of their numbers. With Path ORAM it writes each block into an empty vault by an access,
-//! and makes as many accesses as there have been, or `capacity` if that is less. With Trivial ORAM it makes `capacity`
-//! accesses. All of these numbers are public. So the watcher sees the same for any contents of the vault.
+//! local copy. It takes the blocks from there, and draws every position again. With Ring ORAM it writes the buckets
+//! that exist, each once in the order of their numbers. With Path ORAM it writes each block into an empty vault by an
+//! access. It makes as many accesses as there have been, or `capacity` if that is less. With Trivial ORAM it makes
+//! `capacity` accesses. All of these numbers are public. So the watcher sees the same for any contents of the vault.
 
 use super::choose_checkpoint::{choose_checkpoint, list_checkpoints};
 use super::create::write_initial_state;

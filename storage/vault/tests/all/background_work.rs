@@ -30,7 +30,7 @@ async fn make_row(vault: &Vault) {
     vault.checkpoint().await.unwrap();
 }
 
-/// Works with a vault that has such a row, and closes it.
+/// Works with a vault that has a large row, and closes it.
 async fn with_a_large_row(work: impl AsyncFnOnce(&Vault, &Gate, &VaultHeader, &VersionedMemory)) {
     let (vault, running, gate, header, store) = in_service().await;
     let working = async {

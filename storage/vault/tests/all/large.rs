@@ -1,4 +1,4 @@
-//! A vault of 2^26 blocks without payloads: its tables are as large as those of a vault of terabytes, but its store and
+//! A vault of 2^26 blocks without payloads. Its tables are as large as those of a vault of terabytes, but its store and
 //! its stash are small.
 
 use crate::support::rng::TestRng;

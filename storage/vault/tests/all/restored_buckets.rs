@@ -224,7 +224,7 @@ async fn a_restore_that_is_run_again_fetches_what_is_missing_or_damaged() {
     check_contents(&disk, &store, 100, 1024).await;
 }
 
-/// Runs a restore that is killed after some waits, or loses power after some changes of its disk, and then another one
+/// Runs a restore that is killed after some waits, or loses power after some changes of its disk. Then runs another one
 /// with what is left on the machine. Returns whether the first one came to its end.
 async fn restore_twice(
     lost: (&VaultHeader, &VersionedMemory),

@@ -1,5 +1,6 @@
 //! Circuit ORAM: Wang, Chan, Shi, "Circuit ORAM: On Tightness of the Goldreich-Ostrovsky Lower Bound", CCS 2015,
-//! section 3, with its deterministic eviction: two paths after each access, in reverse lexicographic order.
+//! section 3. The eviction is the paper's deterministic one: two paths after each access, in reverse lexicographic
+//! order.
 //!
 //! ```text
 //! Access(a, op, data*)

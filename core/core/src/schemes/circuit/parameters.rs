@@ -68,9 +68,9 @@ impl CircuitParameters {
 
     /// The number of blocks that wait above the untrusted levels after the due evictions, exceeded with a probability
     /// below 2^-80. It is for Z = 2 and a tree that is half full. It extrapolates the measurements of
-    /// `tests/all/circuit/stash.rs`: 0.02 blocks with one subtree; 0.5 to 0.76 a subtree with more, with a deviation of
-    /// 0.65 times the square root of the subtrees. Beyond that, each further block at least halves the probability
-    /// while subtrees are few.
+    /// `tests/all/circuit/stash.rs`. One subtree has 0.02 blocks on average. With more subtrees, each has 0.5 to 0.76,
+    /// and the deviation is 0.65 times the square root of the subtrees. Beyond that, each further block at least halves
+    /// the probability while subtrees are few.
     pub fn waiting_bound(&self) -> u32 {
         let subtrees = libm::exp2(self.top.0.into());
         libm::ceil(WAITING * subtrees + 8.0 * libm::sqrt(subtrees)) as u32 + 110

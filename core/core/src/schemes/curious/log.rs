@@ -58,8 +58,8 @@ impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
         &self.oram
     }
 
-    /// Reads the log: the blocks of the accesses whose slots were written and not written over, the newest first,
-    /// with what the access left in them.
+    /// Reads the log, the newest access first. Each access whose slot was not written over gives its block and the
+    /// contents that it left.
     ///
     /// # Errors
     /// The errors of the store.

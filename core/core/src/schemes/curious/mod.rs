@@ -8,18 +8,18 @@
 //!     write the path, with up to Z cached blocks of p, each with a random leaf
 //! ```
 //!
-//! [`partitions`](crate::partitions) has the common parts of such schemes, and says what the trace shows. The text
-//! of the paper could not be read: this follows its authors' code, and what others write about it. Their code looks for
-//! a cached block in a fresh random partition. The block's own partition may have been written since or not, so two
-//! accesses of a block show the same partition about twice as often as they should. This scheme looks for it in its own
-//! partition. Blocks that find no room on their path wait in the stash of the tree; in their code they go back to the
-//! cache. The paper's log, which is optional there too, is a scheme around it: [`Logged`].
+//! [`partitions`](crate::partitions) has the common parts of schemes with partitions, and says what the trace shows.
+//! The text of the paper could not be read: this follows its authors' code, and what others write about it. Their code
+//! looks for a cached block in a fresh random partition. The block's own partition may or may not have been written
+//! since. So two accesses of a block show the same partition about twice as often as they should. This scheme looks for
+//! it in its own partition. Blocks that find no room on their path wait in the stash of the tree; in their code they go
+//! back to the cache. The paper's log, which is optional there too, is a scheme around it: [`Logged`].
 //!
 //! **What the trace shows** (adversary `Full`): how many accesses there were. Partitions and paths are uniform and
 //! independent.
 //!
-//! **Costs** of an access to a tree of L levels: L slots of Z blocks are read on line, in one round trip for a batch,
-//! and L slots are written off line. Two accesses of a batch to one partition take their turns.
+//! **Costs** of an access to a tree of L levels. On line, L slots of Z blocks are read, in one round trip for a batch.
+//! Off line, L slots are written. Two accesses of a batch to one partition take their turns.
 //!
 //! **Errors**: those of [`partitions`](crate::partitions).
 

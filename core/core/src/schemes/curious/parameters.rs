@@ -49,8 +49,8 @@ impl CuriousParameters {
         CuriousParameters { partitions, tree }
     }
 
-    /// The maximum number of blocks in buffers while a largest batch is worked on: a path for each access, each in a
-    /// partition of its own.
+    /// The maximum number of blocks in buffers during a largest batch: a path for each access, each in a partition of
+    /// its own.
     pub fn buffer_blocks(&self) -> u64 {
         let PartitionsParameters { partitions, max_batch, .. } = self.partitions;
         u64::from(partitions.min(max_batch)) * self.tree.path_blocks()

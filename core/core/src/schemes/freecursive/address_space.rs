@@ -22,8 +22,8 @@ pub enum PositionEntry {
 }
 
 impl AddressSpace {
-    /// The space of `capacity` blocks, with X = `labels` positions in a PosMap block. It has so many levels of PosMap
-    /// blocks that at most `trusted` positions are left for the trusted side.
+    /// The space of `capacity` blocks, with X = `labels` positions in a PosMap block. It has the smallest number of
+    /// levels of PosMap blocks that leaves at most `trusted` positions to the trusted side.
     ///
     /// # Panics
     /// If X is below 2, or `trusted` is 0.

@@ -275,7 +275,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.trusted_bytes())
     }
 
-    /// Refuses everything from now on: the front end found out that the store lied.
+    /// Refuses everything from now on, because the front end detected tampering.
     pub(super) fn poison(&self) {
         with_tree!(self, tree => tree.poison());
     }

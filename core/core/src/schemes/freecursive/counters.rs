@@ -1,8 +1,8 @@
 //! The compressed PosMap of Freecursive ORAM, section 5: a PosMap block that holds counters, from which leaves are
 //! computed.
 //!
-//! A block holds a group counter GC of 64 bits and an entry of β bits for each of its X' blocks, packed from the
-//! lowest bit on. An entry is an individual counter IC of β - 1 bits, and above it the lowest bit of the group
+//! A block holds a group counter GC of 64 bits, and an entry of β bits for each of its X' blocks. Entries are packed
+//! from the lowest bit on. An entry is an individual counter IC of β - 1 bits. Above it is the lowest bit of the group
 //! counter under which its block got its leaf. That is GC, or GC - 1 for a **straggler**: a block that a group remap
 //! has not reached. An IC of 0 stands for a block that was never mapped.
 //!

@@ -7,8 +7,8 @@ use crate::types::{BlockId, Leaf};
 use rand_core::{RngCore, SeedableRng};
 
 impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
-    /// The leaf of the path that an access to a block needs next, unless a block of the trusted side saves it; `None`
-    /// if none was ever mapped. Nothing changes. Secret: only simulations look ahead.
+    /// The leaf of the path that an access to a block needs next. `None` if a block of the trusted side saves the path,
+    /// or if none was ever mapped. Nothing changes. Secret: only simulations look ahead.
     pub fn next_leaf(&self, block: BlockId) -> Option<Leaf> {
         let mut at = block;
         while let PositionEntry::Block(above, _) = self.address_space().position_entry(at)
@@ -19,7 +19,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         self.position(at)
     }
 
-    /// Lends the words of the positions that an access to a block needs to the caller, the block's own first; none
+    /// Lends the caller the words of the positions that an access to a block needs, the block's own first. Lends none
     /// unless all positions are kept aside. Secret: only simulations look ahead.
     pub fn visit_positions(&self, block: BlockId, mut visit: impl FnMut(&u32)) {
         let labels = &self.state.borrow().labels;

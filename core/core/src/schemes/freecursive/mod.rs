@@ -14,8 +14,9 @@
 //!  8  read or write a_0 by the path l
 //! ```
 //!
-//! A block of the PLB is nowhere else. The tree is a [`Backend`]: a Path ORAM as in the paper, a RAW ORAM as in Tiny
-//! ORAM (FCCM 2015, section V-E), or a Ring ORAM. Its positions [come from outside](crate::position_map::external).
+//! A block of the PLB is nowhere else. The tree is a [`Backend`]. This is a Path ORAM as in the paper, a RAW ORAM as in
+//! Tiny ORAM (FCCM 2015, section V-E), or a Ring ORAM. Its positions [come from
+//! outside](crate::position_map::external).
 //!
 //! A simulated processor drives the lines one by one ([`NextPath`]), and paces the paths itself. As an [`Oram`] it
 //! shows as many paths for each access as there are levels: dummies stand in for those that the PLB saves.
@@ -170,8 +171,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Self::over(parameters, None, tree, random)
     }
 
-    /// Does the same as [`new`](Self::new), but accepts counters with too few bits, so that group remaps show as
-    /// [emergencies](Oram::emergencies).
+    /// Does the same as [`new`](Self::new), but accepts counters with too few bits. Then group remaps are visible, and
+    /// count as [emergencies](Oram::emergencies).
     ///
     /// # Errors
     /// The errors of [`new`](Self::new), except [`FreecursiveParametersError::CounterBits`].

@@ -301,7 +301,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         ))
     }
 
-    /// Refuses everything from now on: the store was found out.
+    /// Refuses everything from now on, because the store was caught tampering.
     fn poison(&self) {
         self.tree.poison();
         drop(self.poison_flag.begin());

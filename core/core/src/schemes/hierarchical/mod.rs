@@ -24,7 +24,8 @@
 //! last copy, and written behind it. The levels that hold something follow from the number of epochs. The buckets that
 //! are read are uniform: for the requested blocks they follow from a pseudorandom function. A rebuild is copies and
 //! four oblivious sorts (`oblivious_sort.rs`), five for the last level. A table that does not hold its blocks is hashed
-//! again, which shows: with a probability below 2^-80 for each building ([`overflow_log2`]), for any requests.
+//! again, which an adversary sees. The probability is below 2^-80 for each building ([`overflow_log2`]), for any
+//! requests.
 //!
 //! **Costs**, S slots of buffer, m_i slots of a bucket of level i. A batch of n accesses, after t accesses of its
 //! epoch, reads t + n Σ m_i slots, over the levels that hold something. It writes n slots. It takes a round trip for

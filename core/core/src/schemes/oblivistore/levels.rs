@@ -55,7 +55,7 @@ impl PartitionShape {
         }])
     }
 
-    /// Returns the number of blocks that a level has room for. It has as many slots more, for dummies.
+    /// Returns the number of blocks that a level has room for. The level has the same number of slots for dummies.
     pub fn blocks(&self, level: u32) -> u64 {
         if level + 1 == self.levels { self.capacity } else { 1 << level }
     }

@@ -12,7 +12,7 @@
 //!
 //! At the begin the last level holds dummies only: slots that were never written. Between two buildings of a level
 //! there are no more takes than it has dummies: each take is followed by a put. [`partitions`](crate::partitions) has
-//! the common parts of such schemes, and says what the trace shows.
+//! the common parts of schemes with partitions, and says what the trace shows.
 //!
 //! It was built from the papers' ideas, from the parameters of the code that the thesis ran, and from its definition of
 //! oblivious scheduling. The semaphores of the original are not there: an operation waits for its partition only, which

@@ -3,9 +3,9 @@
 /// The probability that any message of a round is too short lies below 2 to the power of minus this.
 const SAFETY_BITS: f64 = 80.0;
 
-/// The log2 of a bound on the probability that a message has more than `slots` of this many blocks, if each is in it
-/// independently with a chance of `2^-chance_bits`. The bound is the number of sets of `slots + 1` blocks, times the
-/// chance that all blocks of a set are in the message.
+/// The log2 of a bound on the probability that a message has more than `slots` of this many blocks. Each block is in
+/// the message with a chance of `2^-chance_bits`, independently of the others. The bound is the number of sets of
+/// `slots + 1` blocks, times the chance that all blocks of a set are in the message.
 fn overflow_log2(blocks: u64, chance_bits: u32, slots: u64) -> f64 {
     if slots >= blocks {
         return f64::NEG_INFINITY;
@@ -16,9 +16,9 @@ fn overflow_log2(blocks: u64, chance_bits: u32, slots: u64) -> f64 {
 
 /// Returns the least number of blocks that a message of a step must have room for, with `2^bits` processors.
 ///
-/// Before step k, counted from 0, a processor has blocks that come from `2^k` processors and go to those that agree
-/// with it in k bits. It has at most one block of each processor, with a chance of `2^-k`. Half of these continue in
-/// the message.
+/// Before step k, counted from 0, a processor has blocks of `2^k` processors. They go to the processors that agree with
+/// it in k bits. It has at most one block of each processor, with a chance of `2^-k`. Half of these continue in the
+/// message.
 pub(super) fn message_blocks(bits: u32, step: u32) -> u64 {
     let messages_of_round = f64::from(bits) + libm::log2(f64::from(bits));
     let others = 1 << step;

@@ -4,7 +4,7 @@
 //! conflicts by oblivious sorts. Chen, Lin, Tessaro, "Oblivious Parallel RAM: Improved Efficiency and Generic
 //! Constructions", TCC 2016-A, divide the tree: each processor has a subtree and its stash (Subtree-OPRAM). Chan, Shi,
 //! "Circuit OPRAM: Unifying Statistically and Computationally Secure ORAMs and OPRAMs", TCC 2017, evict as Circuit ORAM
-//! does, one path in each of 2m subtrees for each round. This is Subtree-OPRAM with that eviction. It was built from
+//! does. Each round evicts one path in each of 2m subtrees. This is Subtree-OPRAM with that eviction. It was built from
 //! the ideas of the three, and not from their pseudocode.
 //!
 //! ```text
@@ -30,11 +30,11 @@
 //! ends and the length of every message. A round shows m requests, however many of them are dummies or for one block.
 //! Every round is the same, except for the paths x_p. Each of these was drawn at the last request for its block, or is
 //! drawn now. So they are uniform and independent, and with them who asks whom, and how many paths a processor reads.
-//! The new leaves do not show: the length of the routing's messages does not depend on their contents. `step` reads the
-//! buckets of the next two paths of each subtree that are not held, and writes all held buckets. Two more things show,
-//! and are counted as [emergencies](Oram::emergencies). A message of the routing that has no room for its blocks is
-//! followed by another one, with a probability below 2^-80 for each round ([`routing_overflow_log2`]). A processor
-//! whose stash lacks room for a round evicts one path more.
+//! The trace does not show the new leaves: the length of the routing's messages does not depend on their contents.
+//! `step` reads the buckets of the next two paths of each subtree that are not held, and writes all held buckets. The
+//! trace shows two more things, which are counted as [emergencies](Oram::emergencies). A message of the routing that
+//! has no room for its blocks is followed by another one. The probability is below 2^-80 for each round
+//! ([`routing_overflow_log2`]). A processor whose stash lacks room for a round evicts one path more.
 //!
 //! **The stash.** The blocks of all processors together come and go as in Circuit ORAM with batches of m. So Circuit
 //! ORAM's bound, an extrapolation of simulations, holds for all stashes together, and for each.
@@ -88,7 +88,7 @@ pub struct ParallelOram<S, N, P, R> {
     positions: P,
     exclusive: Exclusive,
     /// True from a round to its evictions.
-    owes: Cell<bool>,
+    eviction_pending: Cell<bool>,
     /// True if a processor lacks room for a round.
     is_crowded: Cell<bool>,
     emergencies: Cell<u64>,
@@ -133,7 +133,7 @@ where
             network,
             positions,
             exclusive: Exclusive::default(),
-            owes: Cell::new(false),
+            eviction_pending: Cell::new(false),
             is_crowded: Cell::new(false),
             emergencies: Cell::new(0),
             state: RefCell::new(Some(State { random, parts })),
@@ -360,7 +360,7 @@ where
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         let serve = async |batch: &mut [Access<'_>]| {
             let mut state = self.state.take().ok_or(OramError::Poisoned)?;
-            self.owes.set(true);
+            self.eviction_pending.set(true);
             state.parts.iter_mut().for_each(SubOram::begin_round);
             self.round(&mut state, batch).await?;
             self.put_down(state);
@@ -374,14 +374,14 @@ where
     }
 
     fn must_step(&self) -> bool {
-        self.owes.get() || self.is_crowded.get() || self.positions.must_step()
+        self.eviction_pending.get() || self.is_crowded.get() || self.positions.must_step()
     }
 
     /// Does the evictions of a round; when none are due, one of each processor that lacks room, or a step of the
     /// position map's.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
         let work = async || {
-            if self.owes.replace(false) || self.is_crowded.get() {
+            if self.eviction_pending.replace(false) || self.is_crowded.get() {
                 let mut state = self.state.take().ok_or(OramError::Poisoned)?;
                 self.evict(&mut state.parts).await?;
                 self.put_down(state);

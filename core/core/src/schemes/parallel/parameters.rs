@@ -66,8 +66,8 @@ impl From<HalfFullTreeError> for ParallelParametersError {
 }
 
 impl ParallelParameters {
-    /// Good parameters for this many processors: those of Circuit ORAM with this many accesses in a batch, and a tree
-    /// that is at least high enough to be divided.
+    /// Good parameters for this many processors. They are those of Circuit ORAM with this many accesses in a batch. The
+    /// tree is at least high enough to be divided.
     ///
     /// `trusted_blocks` is the number of blocks that all processors together hold on average. Each of them waits for
     /// one subtree at least, so they hold 0.8 m of them or more.

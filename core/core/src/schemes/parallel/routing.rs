@@ -1,5 +1,5 @@
-//! The routing of blocks to the processors of their new leaves, which must not show. They go over a butterfly, in
-//! messages whose length does not depend on their contents.
+//! The routing of blocks to the processors of their new leaves, which an adversary must not learn. The blocks go over a
+//! butterfly, in messages whose length does not depend on their contents.
 
 use super::load;
 use super::steps::{exchange, place};

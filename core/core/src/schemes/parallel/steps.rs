@@ -5,8 +5,8 @@ use crate::network::{Message, Network, Processor};
 use crate::permutation::oblivious_sort::stages;
 use alloc::vec::Vec;
 
-/// Carries the messages of one step, in their order. A message of a processor to itself stays
-/// there, and a step without messages does not show.
+/// Carries the messages of one step, in their order. A message of a processor to itself stays there, and a step without
+/// messages leaves no trace.
 pub(super) async fn exchange<N: Network>(
     network: &N,
     messages: Vec<Message>,

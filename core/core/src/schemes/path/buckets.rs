@@ -1,11 +1,11 @@
 //! Buckets whose size depends on their level: IR-Alloc (Raoufi, Zhang, Yang, "IR-ORAM: Path Access Type Based Memory
 //! Intensity Reduction for Path-ORAM", section IV-B).
 //!
-//! In a tree that is half full the levels between the root's and the leaves' are the emptiest, and every access reads
-//! and writes all of them. Smaller buckets there make each path shorter. The sizes are public, and every path is as
-//! long as any other: the trace depends on what it did before. In return more blocks wait in the stash, and
-//! background evictions become likelier than what [`PathParameters::waiting_bound`] promises;
-//! [`Oram::emergencies`](crate::oram::Oram::emergencies) counts them.
+//! In a half-full tree the levels between the root and the leaves are the emptiest. Every access reads and writes all
+//! of them. Smaller buckets there make each path shorter. The sizes are public, and every path is as long as any other:
+//! the trace depends on what it did before. In return more blocks wait in the stash, and background evictions become
+//! likelier than what [`PathParameters::waiting_bound`] promises; [`Oram::emergencies`](crate::oram::Oram::emergencies)
+//! counts them.
 
 use super::{PathParameters, PathParametersError};
 use crate::range;

@@ -28,16 +28,17 @@
 //! paths too. An access waits while a path in its own subtree (one of 2^top) is being written back. Those paths, and
 //! the times when the store completed them, were visible before. The number of blocks in the stash shows only in an
 //! emergency. While a largest batch might not fit below the hard bound, accesses wait, and `step` writes held paths
-//! back. If none is held, it reads a path that is drawn for this only, and writes it back (a background eviction: Ren,
-//! Yu, Fletcher, van Dijk, Devadas, "Design Space Exploration and Optimization of Path Oblivious RAM in Secure
-//! Processors", ISCA 2013). The planned bound makes that rarer than 2^-80.
+//! back. If none is held, it makes a background eviction: it reads a path that is drawn for this only, and writes it
+//! back (Ren, Yu, Fletcher, van Dijk, Devadas, "Design Space Exploration and Optimization of Path Oblivious RAM in
+//! Secure Processors", ISCA 2013). The planned bound makes that rarer than 2^-80.
 //!
 //! **Costs** of a batch of n, with K = L + 1 - top buckets of Z blocks and their headers on each path. On-line: one
-//! position map look-up and one round trip of at most n·K slots. Off-line: one round trip of as many buckets.
+//! position map look-up and one round trip of at most n·K slots. Off-line: one round trip of the same number of
+//! buckets.
 //!
-//! **Errors**: those of [`OramError`]. Until the first look-up, a batch is refused without a change: if it is wrong,
-//! must wait for a write-back, or finds no room in the stash. Any later error, and any future dropped half-way, leaves
-//! the scheme poisoned; it then answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]. Until the first look-up, a refused batch changes nothing. It is refused if it is
+//! wrong, must wait for a write-back, or finds no room in the stash. Any later error, and any future dropped half-way,
+//! leaves the scheme poisoned; it then answers [`OramError::Poisoned`] only.
 
 mod backend;
 mod buckets;
@@ -360,7 +361,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         deepest.map_or(0, |level| (level.0 + 1).saturating_sub(self.tree.top().0) as usize)
     }
 
-    /// Lines 4 and 5: all real blocks of the buckets go into the stash.
+    /// Line 3: puts all real blocks of the buckets into the stash.
     fn add_to_stash(&self, reading: &Reading) -> Result<(), OramError<S::Error>> {
         let State { stash, tree_top, .. } = &mut *self.state.borrow_mut();
         for path in &reading.paths {

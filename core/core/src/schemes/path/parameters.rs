@@ -55,7 +55,7 @@ pub enum PathParametersError {
     },
     /// The upper buckets of so high a tree are too small.
     #[error(
-        "buckets of 3 blocks keep the stash bounded only with at most {MAX_LEVELS_OF_THREE} levels in untrusted memory, but there would be {levels}: give the tree top more trusted memory, or set blocks_per_bucket to 4 or more"
+        "buckets of 3 blocks allow at most {MAX_LEVELS_OF_THREE} levels in untrusted memory, but there would be {levels}: give the tree top more trusted memory, or set blocks_per_bucket to 4 or more"
     )]
     TreeTooHigh {
         /// L + 1 - top.
@@ -112,9 +112,9 @@ impl PathParameters {
     /// Good parameters for buckets of this many blocks: the smallest tree that is at most half full; the trusted top as
     /// high as fits.
     ///
-    /// `trusted_blocks` is the average number of blocks on the trusted side while a largest batch is served, if each
-    /// batch is written back before the next. It counts the blocks above the untrusted levels, and the batch's paths.
-    /// If not even a tree without a trusted top fits, there is no trusted top.
+    /// `trusted_blocks` is the average number of blocks on the trusted side during a largest batch, if each batch is
+    /// written back before the next. It counts the blocks above the untrusted levels, and the batch's paths. If not
+    /// even a tree without a trusted top fits, there is no trusted top.
     ///
     /// The hard bound is higher: it makes room for two largest batches of the fullest paths, and for
     /// [`waiting_bound`](Self::waiting_bound).
@@ -155,8 +155,8 @@ impl PathParameters {
 
     /// The number of blocks that wait on the trusted side, without those of held paths. It is exceeded with a
     /// probability below 2^-80, if the tree is at most half full. It extrapolates the measurements of
-    /// `examples/path_tail.rs`, which computes the probability for each Z: a Gaussian for many subtrees, and a tail
-    /// that falls geometrically for a few.
+    /// `examples/path_tail.rs`, which computes the probability for each Z. For many subtrees it is a Gaussian, for a
+    /// few a tail that falls geometrically.
     pub fn waiting_bound(&self) -> u32 {
         let (_, deviation) = self.waiting_per_subtree();
         // Blocks in which the probability falls by 2^-80 and more, with one subtree.

@@ -3,10 +3,10 @@
 //! A path then reads as few untrusted buckets as with the top levels in the stash, and the stash itself stays small.
 //! Hardware searches the stash as a whole, and cannot search thousands of blocks in this way.
 //!
-//! With an index by block it is the S-Stash of IR-Stash (Raoufi, Zhang, Yang, "IR-ORAM: Path Access Type Based Memory
-//! Intensity Reduction for Path-ORAM", section IV-C): a block is found without its position. The index is
-//! set-associative, so a block may find its set full; it then waits in the stash. Without an index a block is found
-//! by its position alone: the dedicated cache that IR-ORAM is compared with.
+//! With an index by block, a block is found without its position. This is the S-Stash of IR-Stash (Raoufi, Zhang, Yang,
+//! "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-C). The index is
+//! set-associative, so a block may find its set full; it then waits in the stash. Without an index a block is found by
+//! its position alone: the dedicated cache that IR-ORAM is compared with.
 
 use crate::oram::OramError;
 use crate::range::{self, OutOfRange};
@@ -26,7 +26,7 @@ pub struct TreeTopParameters {
 }
 
 impl TreeTopParameters {
-    /// Checks the ranges, in a tree with such leaves and buckets.
+    /// Checks the ranges, in a tree with these leaves and buckets.
     ///
     /// # Errors
     /// [`OutOfRange`].
@@ -245,7 +245,7 @@ struct Way {
 }
 
 impl Sets {
-    /// Makes a power of two of sets, so many that each of `blocks` blocks gets a way.
+    /// Makes the smallest power of two of sets that gives each of `blocks` blocks a way.
     fn new(blocks: usize, per_set: u32) -> Self {
         let per_set = per_set as usize;
         let sets = blocks.div_ceil(per_set).next_power_of_two();

@@ -22,9 +22,9 @@
 //! **What the trace shows** (adversary `Full`): how many accesses there were. The places that are read are uniform
 //! among those of the epoch that were not read, for any requests. The shuffle is an oblivious sort.
 //!
-//! **Costs**, N blocks, S slots of cache. A batch of n: n slots read, in one round trip, and none written. A shuffle
-//! each S accesses, by [`step`](crate::oram::Oram::step): about 1 + lg r (lg r + 1) / 2 times N + S slots read and
-//! written, where r is the number of [runs](PracticalOsParameters::runs).
+//! **Costs**, N blocks, S slots of cache. A batch of n: n slots read, in one round trip, and none written.
+//! [`step`](crate::oram::Oram::step) shuffles after each S accesses. It reads and writes about 1 + lg r (lg r + 1) / 2
+//! times N + S slots, where r is the number of [runs](PracticalOsParameters::runs).
 //!
 //! **Errors**: those of [`OramError`](crate::oram::OramError); [`Backlogged`](crate::oram::OramError::Backlogged) if
 //! the longest batch has no room before a shuffle. After a failure of the store, and after a future that was dropped

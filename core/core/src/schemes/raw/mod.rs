@@ -26,10 +26,10 @@
 //! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, n paths that are
 //! independent and uniform, for any requests: as in Path ORAM. Of each bucket it reads the header, unless that is held,
 //! and all Z slots of the body; of a batch each bucket once. A step writes all held headers, in the order in which they
-//! were read; they follow from the paths. When no header is held and an EO is due, a step reads the whole of the next
-//! path in reverse lexicographic order, and writes it. Which one is due follows from the count of accesses. Accesses
-//! and steps wait for one another. The number of blocks in the stash shows only in an [emergency](Oram::emergencies).
-//! This is an EO outside of the schedule, while a largest batch might not fit below the hard bound.
+//! were read; they follow from the paths. When no header is held and an EO is due, a step reads and writes the next
+//! path in reverse lexicographic order, as a whole. Which one is due follows from the count of accesses. Accesses and
+//! steps wait for one another. The number of blocks in the stash shows only in an [emergency](Oram::emergencies). This
+//! is an EO outside of the schedule, while a largest batch might not fit below the hard bound.
 //!
 //! **Costs** of a batch of n, with K = L + 1 - top buckets on each path. On line: one round trip of at most n·K·(Z + 1)
 //! slots. Off line: one that writes at most n·K headers of one slot. Every A accesses: one round trip that reads
@@ -258,7 +258,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for RawOram<S,
         headers + self.behind().max(u64::from(!self.has_room())) + self.positions.pending_steps()
     }
 
-    /// True in three cases: a largest batch of accesses has headers that are not written, a second eviction is due, or
+    /// Returns true in three cases: the unwritten headers are those of a largest batch, a second eviction is due, or
     /// the next batch might not fit the stash.
     fn must_step(&self) -> bool {
         self.state.borrow().unwritten >= u64::from(self.parameters.max_batch)

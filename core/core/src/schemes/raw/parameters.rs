@@ -37,8 +37,8 @@ impl RawParameters {
     /// The maximum number of blocks per leaf of planned parameters.
     pub const PLANNED_LOAD: u64 = 4;
 
-    /// Good parameters: Z = 5 and A = 5 as in the paper, the smallest tree with no more than
-    /// [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks for each leaf, and the largest trusted top that fits.
+    /// Good parameters: Z = 5 and A = 5 as in the paper. The tree is the smallest with no more than
+    /// [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks for each leaf, and has the largest trusted top that fits.
     ///
     /// `trusted_blocks` is the number of blocks that the trusted side holds on average: the blocks above the untrusted
     /// levels. If not even a tree with one trusted level fits, there is no trusted level. The hard bound is higher:

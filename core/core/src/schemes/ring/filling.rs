@@ -2,14 +2,14 @@
 //! order of their numbers, which reveals nothing.
 //!
 //! There are two ways. [`redraw`](RingFilling::redraw) restores a vault whose old positions must not be read again. It
-//! writes only the buckets that exist. The blocks come to their places as in a vault in which each of them was accessed
-//! once, followed by dummies: they wait in the stash until an eviction of the public schedule passes. So the stash is
-//! that of a vault after a possible sequence of requests, and its bound, which holds for every sequence, holds here and
-//! ever after. (Blocks as deep as possible in the buckets that exist would overload the lowest of these: all blocks of a
+//! writes only the buckets that exist. The blocks come to their places as in a vault that accessed each of them once
+//! and then made dummies. They wait in the stash until an eviction of the public schedule passes. So the stash is that
+//! of a vault after a possible sequence of requests. The bound of the stash holds for every sequence, so it holds here
+//! and ever after. (Blocks as deep as possible would overload the lowest of the buckets that exist. All blocks of a
 //! missing child belong there, up to A instead of A/2.)
 //!
 //! [`draw`](RingFilling::draw) writes a full tree. Each block goes as deep as there is room. A block that finds no room
-//! on its path waits in the stash. Usually there is no such block: leaf buckets have room for their share and three
+//! on its path waits in the stash. Usually there is no such block. Leaf buckets have room for their share and three
 //! standard deviations of it, and the levels above them are empty.
 //!
 //! Both take no more memory than the tables that they make: until a bucket is written, its part of the metadata lists

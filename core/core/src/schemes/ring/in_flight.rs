@@ -1,9 +1,9 @@
 //! The work on its way between a scheme and its store: reads of evictions, rewrites of buckets, the blocks of a batch.
 //!
-//! An eviction **reads** the rest of its buckets in one round, then **rewrites** them. The blocks that it placed stay
-//! in the stash until the store has them. An eviction of several slices has a round for each, and **holds** its buckets
-//! from their round to their rewrite. Blocks that a batch in flight requested are **pinned** to the stash, so that no
-//! eviction at the same time takes them away.
+//! An eviction **reads** up to Z unread slots of each of its buckets in one round, then **rewrites** the buckets. The
+//! blocks that it placed stay in the stash until the store has them. An eviction of several slices has a round for
+//! each, and **holds** its buckets from their round to their rewrite. Blocks that a batch in flight requested are
+//! **pinned** to the stash, so that no eviction at the same time takes them away.
 
 use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::vec::Vec;

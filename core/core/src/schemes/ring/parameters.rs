@@ -17,7 +17,7 @@ pub struct RingBucket {
     pub blocks: u32,
     /// The number of slots in untrusted memory: the paper's Z + S. At least S (`RingParameters::reads`), so that every
     /// read of a bucket finds a slot that was not read yet. If it is less than Z + S, the last of the S reads may take
-    /// real blocks, which go to the stash, instead of dummies (the compacted bucket of String ORAM, 2021).
+    /// real blocks instead of dummies. These blocks go to the stash (the compacted bucket of String ORAM, 2021).
     pub slots: u32,
 }
 

@@ -102,7 +102,7 @@ impl RingParameters {
         )
     }
 
-    /// Does the same as `for_capacity` for another objective than slots moved, and with slices of at most so many
+    /// Does the same as `for_capacity` for another objective than slots moved, and with slices of at most `slice_slots`
     /// slots. Where that is less than a small bucket, a slice is a small bucket.
     pub fn for_objective(
         capacity: u64,
@@ -140,8 +140,8 @@ impl RingParameters {
         cheapest(&constraints, rate..=rate)
     }
 
-    /// Returns these parameters with another Z (inner buckets), S (without the batch) or A; the values that follow from
-    /// them are chosen again, the stash bound too. [`validate`](Self::validate) says whether they work.
+    /// Returns these parameters with another Z (inner buckets), S (without the batch) or A. Chooses the values that
+    /// follow from them again, the stash bound too. [`validate`](Self::validate) says whether they work.
     pub fn adjusted(&self, z: Option<u32>, s: Option<u32>, a: Option<u32>) -> Self {
         let constraints = self.constraints();
         let rate = a.unwrap_or(self.eviction_rate);

@@ -53,7 +53,7 @@ impl Threshold {
     }
 
     /// Returns `E[e^(θ (max(Y + X - number, 0) - max(Y - number, 0)))] - 1` for independent Poisson variables Y and X
-    /// of these means, or infinity if the result may be too large for a number.
+    /// of these means. Returns infinity if the result may be too large for a number.
     pub(super) fn growth(&self, mean: f64, more: f64, theta: f64) -> f64 {
         let exponent = more * libm::expm1(theta);
         if more <= 0.0 {

@@ -127,16 +127,16 @@ mod tests {
         }
     }
 
-    /// The distribution of this many coins that are certain.
+    /// The distribution of a sum that is `accesses` with certainty.
     fn newest(accesses: u64) -> Vec<f64> {
         let mut distribution = vec![0.0; accesses as usize + 1];
         distribution[accesses as usize] = 1.0;
         distribution
     }
 
-    /// A redraw repeats the evictions of accesses to as many blocks as there may be. After e evictions, a block that was
-    /// accessed before the last one of them waits with probability 1 - 1/T at most, as in any other vault, and only e
-    /// leaves have been written.
+    /// A redraw repeats the evictions of accesses to as many blocks as there may be. Take a block that was accessed
+    /// before the last of e evictions. It waits with probability 1 - 1/T at most, as in any other vault. Only e leaves
+    /// have been written.
     #[test]
     fn the_exact_tail_after_a_redraw_at_any_time_is_below_the_planned_one() {
         for (capacity, trusted) in [(1024, 512), (4096, 1500)] {

@@ -1,10 +1,10 @@
 //! The slices of an eviction. Their order follows from the parameters and from the number of slices before.
 //!
 //! A path of more slots than [`RingParameters::slice_slots`] is not read and written at once. Its levels form slices,
-//! from the top to the leaves, each a run of levels with at most so many slots. With m slices, the `nth` step of
-//! eviction k reads slice `nth` of path k, and writes slice `nth` of path k - 1. After its last read, eviction k places
-//! blocks into the buckets of its whole path. So each step moves one slice either way, m steps come in A accesses, and
-//! two steps overlap as two evictions of one slice do.
+//! from the top to the leaves. Each slice is a run of levels with at most `slice_slots` slots. With m slices, the `nth`
+//! step of eviction k reads slice `nth` of path k, and writes slice `nth` of path k - 1. After its last read, eviction
+//! k places blocks into the buckets of its whole path. So each step moves one slice either way, m steps come in A
+//! accesses, and two steps overlap as two evictions of one slice do.
 //!
 //! Between two steps, these buckets are *held*: those of path k - 1 from slice `nth` on, and those of path k before it.
 //! Together they are one path. The blocks of held buckets are in the stash. Accesses do not read held buckets. Two
@@ -135,7 +135,7 @@ impl Slices {
         before.into_iter().flat_map(move |path| self.buckets(path, turn.nth..turn.nth + 1, tree))
     }
 
-    /// The buckets that are held after so many turns, when nothing is in flight.
+    /// The buckets that are held after this number of turns, when nothing is in flight.
     pub(super) fn held(&self, schedule: &EvictionSchedule, tree: &Geometry) -> Vec<(Level, Bucket)> {
         if self.count() == 1 {
             return Vec::new();

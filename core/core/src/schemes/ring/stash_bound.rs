@@ -1,26 +1,26 @@
 //! The tail bound of Ring ORAM's stash: a bound on the probability of a filling, computed for any parameters.
 //!
-//! For every θ > 0, Chernoff's bound says that `P(held >= r) <= E[e^(θ held)] / e^(θ r)`. The blocks on the trusted
-//! side are a sum of three parts, and so is the logarithm of that expectation:
+//! Let `held` be the number of blocks in the stash. For every θ > 0, Chernoff's bound says that
+//! `P(held >= r) <= E[e^(θ held)] / e^(θ r)`. The blocks on the trusted side are a sum of three parts, and so is the
+//! logarithm of that expectation:
 //!
 //! - **Waiting**: a block waits from its access to the next eviction of its subtree. Its leaf is uniform, and evictions
 //!   go through the T = 2^top subtrees in turn. So a block that was accessed e evictions ago still waits with
 //!   probability `1 - e/T`, independently of the others. At the worst time of the schedule the newest `2A - 1` accesses
 //!   had no eviction at all. An access whose block was requested again since has no such coin.
-//! - **Overflow**: what a subtree's buckets cannot hold. It exceeds R only if some connected set of n buckets, which
-//!   includes the subtree's root, should hold more blocks than its Z's and R (Ring ORAM, Lemma 1 and section 4.2: A/2
-//!   blocks on average for an inner bucket, the leaf's share for a leaf). The sum over all sets is taken along the
-//!   tree, level by level, for the depth and the leaf buckets that there are.
+//! - **Overflow**: what a subtree's buckets cannot hold. It exceeds R only if blocks overfill some connected set of
+//!   buckets that includes the subtree's root: more blocks belong in the set than R plus the sum of its Z (Ring ORAM,
+//!   Lemma 1). On average A/2 blocks belong in an inner bucket, and the leaf's share in a leaf (section 4.2). The sum
+//!   over all sets is taken along the tree, level by level, for the depth and the leaf buckets that there are.
 //! - **Compaction**: blocks read instead of dummies. After c blocks were written into a bucket of s slots, and after x
-//!   reads for blocks that were not in it, `max(c + x - s, 0)` have come. A read of a leaf bucket is for a block that
-//!   was not in it only if that block was requested since the bucket was written. So the read took a coin of the first
-//!   kind away.
+//!   reads for blocks that were not in it, `max(c + x - s, 0)` have come. If a leaf bucket is read for a block that was
+//!   not in it, that block was requested since the bucket was written. So the read took a coin of the first kind away.
 //!
 //! How often blocks are requested again decides between the first part and the third. The newest accesses are those of
 //! one turn of the subtrees. h of them are to blocks that were not requested again. The bound is the greatest one over
-//! all h. If only leaf buckets are in the store, a coin makes up for every block that is read instead of a dummy, and
-//! the third part is nothing. This is a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and
-//! what is assumed if there are inner buckets.
+//! all h. If only leaf buckets are in the store, a coin makes up for every block that is read instead of a dummy. Then
+//! the third part is 0. This is a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and what is
+//! assumed if there are inner buckets.
 
 use super::exponents::{SCALES, ScaledExponent, exponents, min, scaled};
 use super::parameters::{RingBucket, RingParameters};

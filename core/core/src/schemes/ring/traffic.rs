@@ -8,7 +8,7 @@ use super::poisson::Threshold;
 pub struct RingTraffic {
     /// The number of requests that read: a slot on line, or a run of adjacent slots of a bucket that is evicted.
     pub gets: f64,
-    /// The number of buckets written, and as many removed.
+    /// The number of buckets written. The same number is removed.
     pub buckets_written: f64,
     /// The number of slots read.
     pub slots_read: f64,
@@ -56,7 +56,7 @@ impl RingObjective {
     /// they can, and those of a slice of an eviction.
     pub const LATENCY: Self = RingObjective { slot_waited: 1.0, ..Self::BYTES };
 
-    /// The cost of such an access, without what it may wait for.
+    /// The cost of an access with this traffic, without what it may wait for.
     pub fn of(&self, traffic: &RingTraffic) -> f64 {
         self.get * traffic.gets
             + self.put * traffic.buckets_written

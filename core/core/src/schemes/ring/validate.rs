@@ -28,7 +28,7 @@ impl Agreement<'_> {
         has_positions && self.is_in_range() && self.reads_agree() && self.blocks_agree(stash)
     }
 
-    /// Returns whether the metadata are for such a tree, and the schedule is possible.
+    /// Returns whether the metadata fit the tree, and the schedule is possible.
     pub(super) fn is_in_range(&self) -> bool {
         self.metadata.fits(self.tree, self.parameters.capacity)
             && self.schedule.emergencies <= self.schedule.begun

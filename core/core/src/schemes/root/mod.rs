@@ -13,7 +13,7 @@
 //! **What the trace shows** (adversary `Full`): the paths of Path ORAM, which are not independent. The trace of a
 //! sequence is at most e^ε times as likely as that of any sequence that differs in one access, dummies included. Here
 //! [`ε`](RootParameters::epsilon) `= 2 ln ρ` and `ρ = 1 + 2^s λ/(1 - λ)`. For k accesses the exponent is `k ε`. A δ is
-//! needed only for emergencies, which show as in Path ORAM.
+//! needed only for emergencies, which are visible as in Path ORAM.
 //!
 //! **Proof.** The leaf of an access depends on the block's leaf before: it has the density m in another subtree, and ρ
 //! m in the same one. A first access and a dummy draw with a density between the two. Let block v be requested between

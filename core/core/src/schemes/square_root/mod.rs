@@ -12,9 +12,9 @@
 //!     sort the newest copies and S dummies by a new π
 //! ```
 //!
-//! Two things are done otherwise than in the paper. A copy is appended to the shelter, whose slot is public, instead of
-//! a second pass over all of it. π is a uniform table in trusted memory, 4 bytes for each block. The paper computes it
-//! by a random oracle.
+//! Two things are done otherwise than in the paper. A copy is appended to the shelter, at a public slot; the paper
+//! makes a second pass over the whole shelter. π is a uniform table in trusted memory, 4 bytes for each block. The
+//! paper computes it by a random oracle.
 //!
 //! **What the trace shows** (adversary `Full`): how many accesses there were. The shelter is read from its begin to
 //! the last copy, and written behind it; the rebuild is two oblivious sorts (`oblivious_sort.rs`). The places that
@@ -22,9 +22,9 @@
 //! address under π.
 //!
 //! **Costs**, N blocks, S slots of shelter. A batch of n accesses, after t accesses of its epoch, reads t + n slots and
-//! writes n, in two round trips, one after the other. A rebuild follows each S accesses, by
-//! [`step`](crate::oram::Oram::step). It reads and writes about 2 + lg r (lg r + 1) times N + 2 S slots, where
-//! r is the number of [runs](SquareRootParameters::runs).
+//! writes n. These are two round trips, one after the other. A rebuild follows each S accesses, by
+//! [`step`](crate::oram::Oram::step). It reads and writes about 2 + lg r (lg r + 1) times N + 2 S slots, where r is the
+//! number of [runs](SquareRootParameters::runs).
 //!
 //! **Errors**: those of [`OramError`](crate::oram::OramError); [`Backlogged`](crate::oram::OramError::Backlogged) if
 //! the longest batch has no room before a rebuild. After a failure of the store, and after a future that was dropped

@@ -55,7 +55,7 @@ pub enum Occasion {
     FullStash,
 }
 
-/// A position map with such draws.
+/// A position map with biased draws.
 pub struct BiasedLeaves<P> {
     map: P,
     bias: Bias,

@@ -47,7 +47,8 @@ impl<R: SeedableRng> SeedableRng for Uneven<R> {
     }
 }
 
-/// Randomness whose first draws come again and again: a permutation of as many places is the same in every epoch.
+/// Randomness whose first draws come again and again. A permutation of a given number of places is the same in every
+/// epoch.
 pub struct Repeats<R> {
     random: R,
     draws: Vec<u64>,

@@ -1,7 +1,7 @@
 //! ORAMs that equal another ORAM except for a mistake.
 
-/// Makes a type an ORAM that forwards everything to the ORAM in its field `$inner`, except its accesses and, if it is
-/// given, the count of its pending steps.
+/// Makes a type an ORAM that forwards everything to the ORAM in its field `$inner`, except its accesses. If a count of
+/// pending steps is given, it replaces the inner ORAM's count.
 macro_rules! wraps {
     ([$($generics:tt)*] $name:ty, $error:ty, $inner:tt, $mutant:ident, $batch:ident => $access:expr) => {
         wraps!(

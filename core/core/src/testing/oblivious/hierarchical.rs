@@ -264,9 +264,9 @@ impl Observer for HierarchicalObserver {
     fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::Pending { pending_steps, must_step } => {
-                let owes = self.is_full() || self.rebuild.is_some();
+                let is_pending = self.is_full() || self.rebuild.is_some();
                 let must = self.is_full() || !self.parameters.spread && self.rebuild.is_some();
-                ensure((*pending_steps, *must_step) == (u64::from(owes), must), || {
+                ensure((*pending_steps, *must_step) == (u64::from(is_pending), must), || {
                     format!("pending: {pending_steps}, {must_step}")
                 })
             }

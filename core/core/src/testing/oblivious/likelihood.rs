@@ -1,5 +1,5 @@
-//! Judging a scheme that is differentially private: how much likelier an event is under one sequence of requests than
-//! under another that differs in one access.
+//! The judge of a differentially private scheme: how much likelier an event is under one sequence of requests than
+//! under a neighbour. A neighbour differs in one access.
 //!
 //! The adversary's events are patterns: which of some accesses have shown leaves of the same subtree. In a scheme whose
 //! next leaf depends only on whether it stays in the subtree, each pattern has one likelihood ratio. So the greatest

@@ -112,7 +112,7 @@ pub(super) fn ensure_idle(pending_steps: u64, must_step: bool) -> Result<(), Str
     ensure((pending_steps, must_step) == (0, false), || String::from("it has pending steps"))
 }
 
-/// The buckets that an event writes; the order in which they are written does not show.
+/// The buckets that an event writes. The trace does not show the order in which they are written.
 pub(super) fn written_buckets(event: &Event) -> Option<BTreeSet<u64>> {
     match event {
         Event::StoreRequest(_, TraceEntry::Write(buckets)) => {

@@ -1,5 +1,5 @@
-//! The public schedule of permuted memory. Each place is read at most once in an epoch, a shelter in the store is read
-//! and appended to, and the rebuild is the same each time.
+//! The public schedule of permuted memory. Each place is read at most once in an epoch. A shelter in the store is read
+//! and appended to. The rebuild is the same each time.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
@@ -174,7 +174,7 @@ impl PermutedObserver {
         }
     }
 
-    /// Forgets the reads that are due: they do not show.
+    /// Forgets the reads that are due: the trace does not show them.
     fn skip_reads(&mut self) {
         let shows = |due: &Due| matches!(due, Due::Exactly(TraceEntry::Write(_)));
         while self.due.front().is_some_and(|(_, due)| !shows(due)) {

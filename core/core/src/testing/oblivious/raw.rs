@@ -1,5 +1,5 @@
-//! RAW ORAM's public schedule, computed a second time. On line it has the paths of Path ORAM, off line their headers,
-//! and after every A accesses the next path in the order of evictions.
+//! RAW ORAM's public schedule, computed a second time. On line it has the paths of Path ORAM, and off line their
+//! headers. After every A accesses it has the next path in the order of evictions.
 
 use super::super::driver::Event;
 use super::alternating::{AlternatingObserver, AlternatingSchedule, InFlight};

@@ -230,8 +230,8 @@ impl FullObserver {
         let accesses = on_line.accesses;
         let mut groups = self.groups(slots);
         ensure(groups.len() <= accesses, || format!("{} paths for {accesses} accesses", groups.len()))?;
-        // An access shows nothing if all of its path is invisible. The places of such accesses in the batch do not show
-        // either: any places, with equal probability.
+        // An access shows nothing if all of its path is invisible. The trace does not show the places of these accesses
+        // in the batch either: any places, with equal probability.
         while groups.len() < accesses {
             let at = draw_below(&mut self.random, groups.len() + 1);
             groups.insert(at, Vec::new());

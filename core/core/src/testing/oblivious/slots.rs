@@ -111,9 +111,9 @@ fn groups(picks: &[Pick]) -> impl Iterator<Item = &[Pick]> {
     picks.chunk_by(|one, other| one.access == other.access && one.level < other.level)
 }
 
-/// Counts of slots in a row for each leaf, coarsely: the leaf of the same access, and that of the block's next one. The
-/// rows go by the leaf's highest bits, which say where the path begins, and by its lowest. The slots are still uniform
-/// and independent, given all leaves.
+/// Counts of slots, with a row of the table for each leaf, coarsely: the leaf of the same access, and that of the
+/// block's next one. The rows go by the leaf's highest bits, which say where the path begins, and by its lowest. The
+/// slots are still uniform and independent, given all leaves.
 fn against_leaves(run_set: &RunSet, leaves: u64) -> [(&'static str, Vec<Vec<u64>>); 4] {
     let mut rows = [
         ("slots against the access's leaf, by its high bits", vec![vec![0; PAIR_CELLS]; PAIR_CELLS]),

@@ -1,4 +1,4 @@
-//! The promises of CURIOUS other than right answers.
+//! Tests of CURIOUS beyond right answers.
 
 use super::setup::*;
 use ameles_core::oram::{Access, Bounds, Oram, OramError};

@@ -1,4 +1,4 @@
-//! The promises of hierarchical ORAM other than right answers.
+//! Tests of hierarchical ORAM beyond right answers.
 
 use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};

@@ -1,4 +1,4 @@
-//! The promises of ObliviStore other than right answers.
+//! Tests of ObliviStore beyond right answers.
 
 #![allow(clippy::print_stdout, reason = "the figures are there to be looked at")]
 

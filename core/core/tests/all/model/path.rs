@@ -1,4 +1,4 @@
-//! The promises of Path ORAM other than right answers. It refuses before it changes anything, continues from a
+//! Tests of Path ORAM beyond right answers. It refuses before it changes anything, continues from a
 //! snapshot, and overlaps write-backs. It never answers from a poisoned state or a store that lies.
 
 use super::setup::*;

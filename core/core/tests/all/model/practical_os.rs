@@ -1,4 +1,4 @@
-//! The promises of PracticalOS other than right answers.
+//! Tests of PracticalOS beyond right answers.
 
 use super::setup::*;
 use ameles_core::schemes::practical_os::PracticalOsParameters;

@@ -1,4 +1,4 @@
-//! The promises of the recursive position map other than right answers.
+//! Tests of the recursive position map beyond right answers.
 
 use super::setup::*;
 use ameles_core::oram::{Access, Oram};

@@ -1,4 +1,4 @@
-//! The promises of Root ORAM other than right answers and privacy.
+//! Tests of Root ORAM beyond right answers and privacy.
 
 use super::setup::*;
 use ameles_core::oram::Oram;

@@ -1,4 +1,4 @@
-//! The promises of Square-Root ORAM other than right answers.
+//! Tests of Square-Root ORAM beyond right answers.
 
 use super::setup::*;
 use ameles_core::schemes::square_root::SquareRootParameters;

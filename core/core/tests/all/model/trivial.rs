@@ -1,4 +1,4 @@
-//! The promises of Trivial ORAM other than right answers.
+//! Tests of Trivial ORAM beyond right answers.
 
 use super::setup::*;
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};

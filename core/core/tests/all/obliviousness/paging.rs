@@ -252,7 +252,7 @@ fn a_clean_page_that_is_not_written_is_caught() {
 }
 
 #[test]
-fn a_schedule_that_is_reckoned_wrongly_is_caught() {
+fn a_schedule_that_is_computed_wrongly_is_caught() {
     for mistake in [Mistake::Rounds, Mistake::ReducesAsAPair] {
         let run: Run<'_> = broken!(|store| WrongSchedule::new(PAGES.areas(15, 11), store, mistake));
         assert_caught(run, 0, (Program::OnePage, Program::Sweep), 1, "shape");

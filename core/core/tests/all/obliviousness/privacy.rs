@@ -1,6 +1,6 @@
 //! Root ORAM keeps to the privacy that its parameters state, and the judge finds out a statement that is too good.
 //!
-//! Two blocks are requested, and one access of six requests either of them: a single access can tell at most the
+//! Two blocks are requested, and one access of six requests either of them. A single access can tell at most the
 //! subtrees of the accesses before and after it.
 
 use super::setup::*;

@@ -135,8 +135,8 @@ fn compacted_buckets_bring_more_than_a_block_an_access_and_the_hard_bound_counts
     assert_eq!(parameters.max_stash_blocks(), u64::from(parameters.stash_bound) + 64 * 6);
 }
 
-/// The numbers of blocks in the stash of rings that are redrawn after this many accesses and then continue for two
-/// rounds of evictions, each as late as the schedule allows.
+/// The numbers of blocks in the stash of redrawn rings. Each ring is redrawn after this many accesses, and continues
+/// for two rounds of evictions, each as late as the schedule allows.
 fn held_after_a_redraw(
     parameters: &RingParameters,
     (accesses, reads): (u64, Reads),

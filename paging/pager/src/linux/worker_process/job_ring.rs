@@ -46,15 +46,15 @@ struct JobSlot(UnsafeCell<PageJob>);
 #[repr(C, align(4096))]
 struct PageBuffer(UnsafeCell<[u8; PAGE_BYTES]>);
 
-/// Memory of both processes and of no other: it has no name, is in no core dump, and in no swap if the limit on locked
-/// memory allows that.
+/// Memory of both processes and of no other. It has no name and is in no core dump. It is in no swap if the limit on
+/// locked memory allows that.
 pub(super) struct JobRing {
     start: *mut u8,
     capacity: usize,
 }
 
-// SAFETY: counters and statuses are atomic. Jobs and buffers are written by the side that has the job, before it stores
-// the status, and read by the other side after it has loaded the status.
+// SAFETY: counters and statuses are atomic. The side that has the job writes jobs and buffers before it stores the
+// status. The other side reads them after it has loaded the status.
 unsafe impl Send for JobRing {}
 // SAFETY: as above.
 unsafe impl Sync for JobRing {}

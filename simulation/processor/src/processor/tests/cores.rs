@@ -1,4 +1,4 @@
-//! The promises of several cores.
+//! Tests of several cores.
 
 use super::super::*;
 use super::{SMALL, gaps, miss};

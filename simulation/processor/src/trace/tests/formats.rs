@@ -1,4 +1,4 @@
-//! The promises of other simulators' formats. The files have the layout of the tools' own.
+//! Tests of other simulators' formats. The files have the layout of the tools' own.
 
 use super::super::format::{Format, detect};
 use super::super::{FileError, Kind, Miss, WrittenFormat, convert, open};

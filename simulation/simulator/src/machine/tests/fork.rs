@@ -1,4 +1,4 @@
-//! The promises of Fork Path: paths that share nothing twice, in an order that no program changes.
+//! Tests of Fork Path: paths that share nothing twice, in an order that no program changes.
 
 use super::super::injected_bug::InjectedBug;
 use super::*;

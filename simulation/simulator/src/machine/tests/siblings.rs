@@ -1,4 +1,4 @@
-//! The promises of PageORAM: every path is read and written with its siblings, and fewer blocks wait.
+//! Tests of PageORAM: every path is read and written with its siblings, and fewer blocks wait.
 
 use super::*;
 use crate::path_variant::PathVariant;

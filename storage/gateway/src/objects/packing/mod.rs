@@ -38,7 +38,7 @@ pub struct PackedUsage {
 /// of fragments wait, and the names need most of the space.
 const MIN_ROWS_IN_BLOCKS: u64 = 16;
 
-/// Returns the largest number of bytes of a fragment in such a device, if small objects share blocks.
+/// Returns the maximum size of a fragment in bytes. `None` if the row table is too small for objects to share blocks.
 pub(crate) fn max_fragment_bytes(block_bytes: usize, rows_bytes: u64) -> Option<u64> {
     let block = block_bytes as u64;
     (rows_bytes / MIN_ROWS_IN_BLOCKS >= block).then_some(block / 2)

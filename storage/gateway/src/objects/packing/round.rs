@@ -40,8 +40,8 @@ impl Inner {
         }
     }
 
-    /// Packs waiting fragments if there is a block's worth of them, and empties the pack with the fewest live bytes if
-    /// it has at most `max_live`. Returns whether a pack was emptied.
+    /// Packs waiting fragments if there is a block's worth of them. Empties the pack with the fewest live bytes if it
+    /// has at most `max_live`. Returns whether a pack was emptied.
     async fn round(self: &Arc<Self>, max_live: u64) -> Result<bool, Error> {
         let _guard = self.packing.lock().await;
         let block_bytes = self.device.shape().block_bytes as u64;

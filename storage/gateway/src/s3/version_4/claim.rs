@@ -1,7 +1,7 @@
 //! The signature in a request: its form, its scope, and the headers that it covers.
 //!
-//! A header that changes the meaning of a request must be signed. If it were not, a client that was given the URL of a
-//! put could add `x-amz-copy-source`, and copy any object that the signer of the URL can read.
+//! A header that changes the meaning of a request must be signed. Otherwise a client with the signed URL of a put could
+//! add `x-amz-copy-source`, and copy any object that the signer can read.
 
 use super::payload::CONTENT_SHA256;
 use crate::catalogue::UnixMillis;

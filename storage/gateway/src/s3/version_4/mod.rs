@@ -1,6 +1,6 @@
 //! Signatures of version 4, in the header or in the URL.
 //!
-//! They are computed here and not by s3s. s3s refuses the regions of many private clouds (`RegionOne`), holds whole
+//! They are computed here and not by s3s. s3s refuses the regions of many private clouds (`RegionOne`). It holds whole
 //! chunks of a body in memory, and accepts a body in chunks that ends early. The source is AWS, "Authenticating
 //! Requests (AWS Signature Version 4)".
 

@@ -45,8 +45,8 @@ impl Operation {
     }
 }
 
-/// Returns true if an order of the operations explains all outcomes, such that an operation that was answered before
-/// the call of another comes before it.
+/// Returns true if an order of the operations explains all outcomes. In this order, an operation that was answered
+/// before the call of another comes before it.
 pub fn is_linearizable(records: &[Record]) -> bool {
     assert!(records.len() <= 64, "the operations are counted in a word");
     search(records, 0, None, &mut HashSet::new())

@@ -1,5 +1,5 @@
-//! The segments of the journal's file. The journal is an endless row of sectors. Each segment of it has a place in the
-//! file while it is needed, and its place is used again afterwards.
+//! The segments of the journal's file. The journal is an unbounded sequence of sectors. Each segment of it has a place
+//! in the file while it is needed, and its place is used again afterwards.
 
 use super::sector::SECTOR;
 use std::collections::{BTreeSet, VecDeque};

@@ -16,7 +16,7 @@ async fn copies() -> [VaultFixture; 2] {
     [fixture, copy]
 }
 
-/// Opens the vault on both machines at the same time, step by step: they draw the same randomness, so each takes the
+/// Opens the vault on both machines at the same time, step by step. They draw the same randomness, so each takes the
 /// claim for its own. The copy works as soon as `work` says so, and the original closes the vault at the end. Returns
 /// the error that ended the copy.
 async fn both_open(

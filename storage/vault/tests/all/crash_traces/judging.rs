@@ -70,7 +70,7 @@ impl Case {
         Case { nth: 0, ring: ring_parameters(), lives, deaths: DEATHS, quiet, flaw, is_strict: true }
     }
 
-    /// A pool for the draws of such lifecycles.
+    /// A pool for the draws of lifecycles.
     pub fn pool(&self) -> Pool {
         let rate = EvictionRate {
             evictions: self.ring.slices().len() as u64,

@@ -7,8 +7,8 @@
 //!    step of each request, the number of slots of each level, the versions written and deleted, names and sizes of
 //!    objects. Lifecycles with the same public facts must have the same shape, for any requests and random numbers. No
 //!    false alarms.
-//! 2. **Repetition.** A recovery repeats the reads since the last checkpoint, all of them, the same slots of the same
-//!    versions in the same order, and nothing before that. No false alarms.
+//! 2. **Repetition.** A recovery repeats all reads since the last checkpoint, and nothing before it. They are the same
+//!    slots of the same versions in the same order. No false alarms.
 //! 3. **Choices.** With repetitions removed, leaves and slots are given to the core's obliviousness tests. These
 //!    compute Ring ORAM's schedule independently, and test the rest with likelihood-ratio tests (G, the sharper
 //!    chi-square). One client waits until the vault is quiet; another's accesses overlap off-line work. The draws of

@@ -203,8 +203,8 @@ impl Machine {
     }
 }
 
-/// Restores the vault from its store alone, and compares it with the state of the last receipt, or with everything if
-/// its journal is in the store. Returns whether anything was uploaded.
+/// Restores the vault from its store alone. Compares it with the state of the last receipt, or with everything if its
+/// journal is in the store. Returns whether anything was uploaded.
 pub async fn restore_elsewhere(header: &VaultHeader, store: VersionedMemory, mut model: Model) -> bool {
     let keeps_all = header.parameters.journal == JournalPlace::Store;
     let has_shipped = !store.list("checkpoint/").await.expect("memory does not fail").is_empty();

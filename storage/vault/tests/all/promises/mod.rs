@@ -1,4 +1,4 @@
-//! The promises of a vault, one file a promise.
+//! Tests of what a vault guarantees, one file for each guarantee.
 
 mod closed_vault;
 pub mod fixture;

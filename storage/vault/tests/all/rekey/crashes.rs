@@ -1,8 +1,8 @@
 //! A key change that is cut off at every step, by a kill and by a loss of power. A step is before or after a change or
 //! sync of the trusted disk, or a request to the store. The next run continues it, and nothing is lost.
 //!
-//! The log begins while the vault is served with the old key, and ends after it was served with the new one for a while
-//! after the change. Blocks are written all the time, each time with new contents.
+//! The log begins while the vault is served with the old key. It ends after the vault was served with the new key for a
+//! while. Blocks are written all the time, each time with new contents.
 //!
 //! If a lifecycle has more than 250 effects, one of every few consecutive effects is tested; the seed chooses which. If
 //! `AMELES_SIM_SEEDS` is above the usual number, all are.

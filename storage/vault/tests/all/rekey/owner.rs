@@ -50,7 +50,7 @@ impl Owner {
         owner
     }
 
-    /// The owners of such vaults with each of these parameters.
+    /// The owners of filled vaults, one with each of these parameters.
     pub async fn of_each(each: impl IntoIterator<Item = VaultParameters>, secret: u8) -> Vec<Owner> {
         let mut owners = Vec::new();
         for parameters in each {

@@ -112,8 +112,8 @@ fn no_seed_breaks_a_promise_within_a_providers_limits() {
 /// The number of seeds within which a broken environment must be detected.
 const BROKEN_SEEDS: u64 = 10_000;
 
-/// Proves the simulation itself: a disk that forgets what it has synced loses acknowledged writes that only the
-/// simulation can miss, for the vault finds an older and sound state.
+/// Proves the simulation itself. A disk that forgets what it has synced loses acknowledged writes. Only the simulation
+/// can miss them, because the vault finds an older and sound state.
 #[test]
 fn a_write_that_a_lying_disk_lost_is_missed() {
     let is_loss = |how: &str| how.contains("an acknowledged write is lost");

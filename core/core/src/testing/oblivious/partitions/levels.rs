@@ -1,5 +1,5 @@
-//! The levels of ObliviStore as they show. A take reads a slot of each level. A put merges all levels above the first
-//! empty level.
+//! The levels of ObliviStore as the trace shows them. A take reads a slot of each level. A put merges all levels above
+//! the first empty level.
 
 use super::super::observer::{Pick, draw_below, ensure};
 use super::sub_orams::{Shown, SubOrams};
@@ -9,7 +9,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 pub(super) struct Partitions {
-    /// The blocks that each level has room for; as many slots more.
+    /// The number of blocks that each level has room for. A level has twice as many slots.
     rooms: Vec<u64>,
     partitions: Vec<Partition>,
 }

@@ -71,7 +71,7 @@ enum Step {
     Fill,
 }
 
-/// The state of a partition, as far as it shows.
+/// The state of a partition, as far as the trace shows it.
 #[derive(Clone, Default)]
 struct PartitionState {
     /// True if the last take has no put yet.
@@ -115,7 +115,7 @@ struct FullObserver<K> {
     access: Option<OnLine>,
     /// The steps in flight, the oldest first: only that one works.
     steps: Vec<OffLine>,
-    /// The number of takes begun that no finished put has followed.
+    /// The number of takes whose put has not finished.
     pending_puts: usize,
     /// The number of accesses that were begun.
     begun: u64,

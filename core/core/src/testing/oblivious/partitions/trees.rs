@@ -1,4 +1,4 @@
-//! The k-ary trees of CURIOUS as they show: a take reads a path, and the put after it writes the same path.
+//! The k-ary trees of CURIOUS as the trace shows them: a take reads a path, and the put after it writes the same path.
 
 use super::super::observer::ensure;
 use super::sub_orams::{Shown, SubOrams};

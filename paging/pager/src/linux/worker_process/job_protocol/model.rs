@@ -140,7 +140,7 @@ fn id(slot: u32, version: u64) -> PageId {
     PageId { slot, version }
 }
 
-/// Submits these jobs, at most half as many at a time as there are buffers, helps with them, and checks the contents of
+/// Submits these jobs, at most half as many at a time as there are buffers, and helps with them. Checks the contents of
 /// a slot at the end. `max_switches` bounds how often a side is preempted.
 fn run_jobs(
     jobs: &[PageJob],
