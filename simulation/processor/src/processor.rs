@@ -329,12 +329,12 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         let Core { next, state, rounds, posted, .. } = &mut self.cores[nth];
         let Some((left, _)) = next else { return };
         let room = posted.free_at * width;
-        let most = if is_alone { rounds.rest_of_round(*left).min(remaining_fetches) } else { 1 };
-        for fetched in 1..=most {
+        let max = if is_alone { rounds.rest_of_round(*left).min(remaining_fetches) } else { 1 };
+        for fetched in 1..=max {
             state.fetched = (state.fetched + 1).max(room);
             state.buffer.push_back(Instruction::Done(state.fetched / width + pipeline));
             let is_full = state.buffer.len() == reorder_buffer;
-            if fetched == most || state.fetched >= limit || is_full && !state.retire(width) {
+            if fetched == max || state.fetched >= limit || is_full && !state.retire(width) {
                 *left -= fetched as u32;
                 self.counts.instructions += fetched;
                 return;

@@ -94,7 +94,7 @@ pub(super) const FIGURES: [Figure; 12] = [
         title: "Figure 12, shaded: background evictions in per cent of all paths",
         base: "baseline",
         schemes: &SIZES,
-        of: |_, row| row.share(row.counts().background),
+        of: |base, row| if base.is_silent() { f64::NAN } else { row.share(row.counts().background) },
         unit: Unit::PerCent,
         reason: "",
     },
