@@ -29,7 +29,7 @@ pub(super) fn run_all(
 ) -> Result<Vec<Row>, ProcessorError> {
     let all = programs.iter().flatten().map(misses).sum::<u64>() * configurations.len() as u64;
     let done = AtomicU64::new(0);
-    let mut rows = Vec::new();
+    let (mut rows, mut used, copies) = (Vec::new(), None::<FilledTree>, Mutex::default());
     let of_one_tree = |one: &NamedConfiguration, other: &NamedConfiguration| {
         one.configuration.oram.has_tree_of(&other.configuration.oram)
     };
@@ -40,14 +40,20 @@ pub(super) fn run_all(
             let of = format!("of {schemes}, as {}, seed {}", options.preset, options.seed());
             progress.on_step(&format!("drawing the tree {of}"), done.load(Relaxed), all);
             let oram = &group[0].configuration.oram;
-            let tree = FilledTree::draw(oram, options.start_of(Part::Figures).contents(), options.seed())
+            let (contents, seed) = (options.start_of(Part::Figures).contents(), options.seed());
+            let tree = match used.take() {
+                Some(used) => used.draw_over(oram, contents, seed),
+                None => FilledTree::draw(oram, contents, seed),
+            };
+            let tree = tree
                 .map_err(|source| configuration_error(&group[0].scheme, &group[0].configuration, source))?;
             let jobs: Vec<(&NamedConfiguration, &Program)> =
                 group.iter().flat_map(|named| programs.iter().map(move |program| (named, program))).collect();
-            rows.append(&mut run_in_parallel(&options, &tree, &jobs, |program| {
+            rows.append(&mut run_in_parallel(&options, (&tree, &copies), &jobs, |program| {
                 let done = done.fetch_add(misses(program), Relaxed) + misses(program);
                 progress.on_step(&format!("runs {of}"), done, all);
             })?);
+            used = Some(tree);
         }
     }
     Ok(rows)
@@ -58,10 +64,11 @@ fn misses(program: &Program) -> u64 {
     program.misses.len() as u64 + 1
 }
 
-/// Runs jobs on several threads; their rows come in the order of the jobs.
+/// Runs jobs on several threads; their rows come in the order of the jobs. Each thread takes a copy of the tree, in the
+/// memory of one that is left if there is any, and leaves it there.
 fn run_in_parallel(
     options: &Options,
-    tree: &FilledTree,
+    (tree, copies): (&FilledTree, &Mutex<Vec<TreeCopy>>),
     jobs: &[(&NamedConfiguration, &Program)],
     on_done: impl Fn(&Program),
 ) -> Result<Vec<Row>, ProcessorError> {
@@ -71,7 +78,8 @@ fn run_in_parallel(
         for _ in 0..options.threads.clamp(1, jobs.len().max(1)) {
             let (finished, next) = (finished.clone(), &next);
             scope.spawn(move || {
-                let mut copy = tree.copy();
+                let used = copies.lock().ok().and_then(|mut copies| copies.pop());
+                let mut copy = used.map_or_else(|| tree.copy(), |used| tree.copy_over(used));
                 while let Some(nth) = next.lock().ok().and_then(|mut next| next.next()) {
                     let (named, program) = jobs[nth];
                     let (row, left) = match run_one(options, copy, named, program) {
@@ -85,6 +93,9 @@ fn run_in_parallel(
                     let Some(left) = left else { return };
                     copy = left;
                     copy.reset(tree);
+                }
+                if let Ok(mut copies) = copies.lock() {
+                    copies.push(copy);
                 }
             });
         }

@@ -40,9 +40,9 @@ impl Row {
         self.outcome.processor.loads + self.outcome.processor.stores == 0
     }
 
-    /// The share of a kind of paths.
+    /// The share of a kind of paths; no number without paths.
     pub fn share(&self, paths: u64) -> f64 {
-        paths as f64 / self.counts().paths().max(1) as f64
+        paths as f64 / self.counts().paths() as f64
     }
 
     /// The share of requests whose block was found in the stash, in the tree top or on the trusted levels of its

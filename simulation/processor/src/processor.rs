@@ -278,7 +278,7 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
             return Some(Next::Reached);
         }
         if core.state.buffer.len() == self.shape.reorder_buffer {
-            if !core.retire(self.shape.width) {
+            if !core.state.retire(self.shape.width) {
                 return Some(Next::Waits);
             }
             // Its clock has moved: another core may come first now.
@@ -309,10 +309,7 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
                     self.cores[nth].next = Some((left - skipped, miss));
                     return None;
                 }
-                let done = self.fetch(nth) + self.shape.pipeline;
-                let core = &mut self.cores[nth];
-                core.next = Some((left - 1, miss));
-                core.state.buffer.push_back(Instruction::Done(done));
+                self.fetch_between_misses(nth, limit, remaining_fetches);
                 None
             }
             None if core.state.buffer.is_empty() => {
@@ -320,7 +317,28 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
                 self.counts.ends[nth] = end;
                 Some(Next::Done(end))
             }
-            None => (!core.retire(self.shape.width)).then_some(Next::Waits),
+            None => (!core.state.retire(self.shape.width)).then_some(Next::Waits),
+        }
+    }
+
+    /// Fetches one of the instructions before the next miss of a core. A core alone goes on with the others: as long as
+    /// [`step`](Self::step) would do nothing else.
+    fn fetch_between_misses(&mut self, nth: usize, limit: u64, remaining_fetches: u64) {
+        let Shape { width, reorder_buffer, pipeline, .. } = self.shape;
+        let is_alone = self.cores.len() == 1;
+        let Core { next, state, rounds, posted, .. } = &mut self.cores[nth];
+        let Some((left, _)) = next else { return };
+        let room = posted.free_at * width;
+        let max = if is_alone { rounds.rest_of_round(*left).min(remaining_fetches) } else { 1 };
+        for fetched in 1..=max {
+            state.fetched = (state.fetched + 1).max(room);
+            state.buffer.push_back(Instruction::Done(state.fetched / width + pipeline));
+            let is_full = state.buffer.len() == reorder_buffer;
+            if fetched == max || state.fetched >= limit || is_full && !state.retire(width) {
+                *left -= fetched as u32;
+                self.counts.instructions += fetched;
+                return;
+            }
         }
     }
 

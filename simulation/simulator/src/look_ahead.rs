@@ -182,8 +182,9 @@ impl LookAheadOram {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut slots = Slots::new(Level(0), &sizes);
         let packed = (History::Packed, EvictionModel::ByEachPath);
+        let space = AddressSpace::new(rows, 2, rows);
         let SteadyState { positions, trusted } =
-            steady_state::fill(&mut slots, &AddressSpace::new(rows, 2, rows), packed, &mut random);
+            steady_state::fill(&mut slots, &space, packed, Vec::new(), &mut random);
         if !trusted.is_empty() {
             return Err(ConfigurationError::Contents);
         }

@@ -73,9 +73,9 @@ impl SmallOram {
         let is_full = configuration.admission == Admission::OnAccess;
         if is_full && main.positions.words().iter().any(|position| *position != 0) {
             let space = AddressSpace::new(parameters.tags(), 2, parameters.tags());
-            let state =
-                steady_state::fill(&mut slots, &space, (History::Random, EvictionModel::ByEachPath), random);
-            let SteadyState { positions, trusted: waiting } = state;
+            let settled = (History::Random, EvictionModel::ByEachPath);
+            let SteadyState { positions, trusted: waiting } =
+                steady_state::fill(&mut slots, &space, settled, Vec::new(), random);
             let leaves = positions.iter().map(|position| Leaf(u64::from(position - 1)));
             tagged_blocks =
                 blocks_for_tags(&parameters, main, blocks, random).into_iter().zip(leaves).collect();
@@ -155,18 +155,22 @@ impl SmallOram {
         Ok(())
     }
 
-    /// Takes the first block out that lost its tag, by its path; `None` if none did, or it needed no path.
+    /// Takes the first block out that lost its tag, by its path; `None` if none did, or it needed no path, or an eviction
+    /// comes first: a block that came in since the last path may have filled the stash.
     pub(crate) fn take_out_next(&mut self) -> Result<Option<Step>, Failure> {
-        for leaving_block in &mut self.leaving {
-            let LeavingBlock::Inside(leaving) = *leaving_block else { continue };
-            let block = leaving.block();
-            if self.saves_paths && self.small.take_trusted_out(leaving, |_| ())? {
-                *leaving_block = LeavingBlock::Outside(block);
-                continue;
+        for nth in 0..self.leaving.len() {
+            let LeavingBlock::Inside(leaving) = self.leaving[nth] else { continue };
+            let is_out = self.saves_paths && self.small.take_trusted_out(leaving, |_| ())?;
+            if !is_out {
+                if self.must_evict() {
+                    break;
+                }
+                expect_ready(self.small.take_out(leaving, |_| ()))?;
             }
-            expect_ready(self.small.take_out(leaving, |_| ()))?;
-            *leaving_block = LeavingBlock::Outside(block);
-            return Ok(Some(self.path(PathKind::Leaving)));
+            self.leaving[nth] = LeavingBlock::Outside(leaving.block());
+            if !is_out {
+                return Ok(Some(self.path(PathKind::Leaving)));
+            }
         }
         Ok(None)
     }

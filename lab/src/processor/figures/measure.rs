@@ -41,7 +41,7 @@ pub(super) const FIGURES: [Figure; 12] = [
         title: "Figure 6: requests in per cent whose block is in the stash or the tree top",
         base: "baseline",
         schemes: &[printed("baseline", published::FIGURE_6), ("llc-d", None), ("ir-stash", None)],
-        of: |_, row| row.top_share(),
+        of: |_, row| if row.is_silent() { f64::NAN } else { row.top_share() },
         unit: Unit::PerCent,
         reason: "Lines alone are seldom found there: one that was just used is in the last-level cache, and when \
                  it comes back, a thousand paths and more have carried it down. The paper counts PosMap blocks, \
@@ -52,7 +52,7 @@ pub(super) const FIGURES: [Figure; 12] = [
         title: "Figure 6 with PosMap blocks: paths and hits in per cent whose block is in the stash or the tree top, as the authors count",
         base: "baseline",
         schemes: &[printed("baseline", published::FIGURE_6), ("llc-d", None), ("ir-stash", None)],
-        of: |_, row| row.top_share_with_posmap(),
+        of: |_, row| if row.is_silent() { f64::NAN } else { row.top_share_with_posmap() },
         unit: Unit::PerCent,
         reason: "A PosMap block that the direct-mapped PLB has just lost is still near the root. With contiguous \
                  pages a miss and the dirty line that it evicts are often 2 MiB apart, and their PosMap blocks \
@@ -94,7 +94,7 @@ pub(super) const FIGURES: [Figure; 12] = [
         title: "Figure 12, shaded: background evictions in per cent of all paths",
         base: "baseline",
         schemes: &SIZES,
-        of: |_, row| row.share(row.counts().background),
+        of: |base, row| if base.is_silent() { f64::NAN } else { row.share(row.counts().background) },
         unit: Unit::PerCent,
         reason: "",
     },

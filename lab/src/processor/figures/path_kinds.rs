@@ -12,7 +12,7 @@ const KINDS: [&str; 5] = ["data", "PosMap 1", "PosMap 2", "dummies", "background
 const REASON: &str = "The paper's rates differ by program in its code, and are one in its text. Data and PosMap paths are as \
                       many under every rate: only dummies come with it.";
 
-/// The shares of a run, in the order of [`KINDS`].
+/// The shares of a run, in the order of [`KINDS`]; no numbers without paths.
 fn shares(row: &Row) -> [f64; 5] {
     let counts = row.counts();
     let posmap = |level: usize| counts.posmap.get(level).copied().unwrap_or(0);
@@ -21,8 +21,8 @@ fn shares(row: &Row) -> [f64; 5] {
 
 /// The means of all programs.
 pub(super) fn means(runs: &RunSet<'_>) -> Option<[f64; 5]> {
-    let all: Vec<[f64; 5]> =
-        runs.rows.iter().filter(|row| row.scheme == "baseline").map(|row| shares(row)).collect();
+    let baseline = runs.rows.iter().filter(|row| row.scheme == "baseline" && row.counts().paths() > 0);
+    let all: Vec<[f64; 5]> = baseline.map(|row| shares(row)).collect();
     let of = |nth: usize| mean(&all.iter().map(|shares| shares[nth]).collect::<Vec<_>>());
     Some([of(0)?, of(1)?, of(2)?, of(3)?, of(4)?])
 }
@@ -55,7 +55,7 @@ pub(super) fn show(section: &mut Section, runs: &RunSet<'_>) {
     for program in &runs.programs {
         let Some(row) = runs.of_program(program, "baseline").next() else { continue };
         let more = [row.counts().paths().to_string(), format!("{:.0}", row.cycles_a_path())];
-        line(program, shares(row).map(Some), more);
+        line(program, shares(row).map(|share| Some(share).filter(|share| share.is_finite())), more);
     }
     line("mean", means.map(Some), Default::default());
     line("the paper's mean", printed(), Default::default());

@@ -1,6 +1,6 @@
 //! A core: its reorder buffer, its posted requests, and what it has read of the trace.
 
-use super::rounds::{Instruction, PipelineState, RoundSkipper};
+use super::rounds::{PipelineState, RoundSkipper};
 use crate::cache::Victim;
 use crate::trace::Miss;
 use std::collections::VecDeque;
@@ -44,15 +44,5 @@ impl Core {
     /// The turn after which the core fetches next.
     pub(super) fn clock(&self, width: u64) -> u64 {
         self.state.fetched.max(self.posted.free_at.saturating_mul(width))
-    }
-
-    /// Retires the oldest instruction, if it is known when it is done. Whatever is fetched next comes no earlier.
-    pub(super) fn retire(&mut self, width: u64) -> bool {
-        let Some(Instruction::Done(done)) = self.state.buffer.front() else { return false };
-        self.state.retired = (self.state.retired + 1).max((done + 1) * width);
-        self.state.buffer.pop_front();
-        // The place is free from the cycle on in which the instruction retires.
-        self.state.fetched = self.state.fetched.max((self.state.retired / width) * width - 1);
-        true
     }
 }

@@ -29,6 +29,16 @@ pub(super) struct PipelineState {
 }
 
 impl PipelineState {
+    /// Retires the oldest instruction, if it is known when it is done. Whatever is fetched next comes no earlier.
+    pub(super) fn retire(&mut self, width: u64) -> bool {
+        let Some(Instruction::Done(done)) = self.buffer.front() else { return false };
+        self.retired = (self.retired + 1).max((done + 1) * width);
+        self.buffer.pop_front();
+        // The place is free from the cycle on in which the instruction retires.
+        self.fetched = self.fetched.max((self.retired / width) * width - 1);
+        true
+    }
+
     /// The cycles between an earlier state and this one, if nothing but the time differs.
     fn cycles_since(&self, before: &PipelineState, width: u64) -> Option<u64> {
         let turns = self.fetched - before.fetched;
@@ -76,6 +86,13 @@ impl RoundSkipper {
     #[cfg(test)]
     pub(super) fn length(&self) -> u64 {
         self.length
+    }
+
+    /// Instructions to the next one, of those that are left before a miss, from which on rounds may be skipped.
+    pub(super) fn rest_of_round(&self, left: u32) -> u64 {
+        let left = u64::from(left);
+        let rest = left % self.length;
+        if rest == 0 { left.min(self.length) } else { rest }
     }
 
     /// Skips whole rounds of the instructions that are left before a miss, and returns how many instructions those

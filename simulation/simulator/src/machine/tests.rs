@@ -227,6 +227,21 @@ fn a_small_tree_that_is_full_of_evicted_lines_evicts_before_its_next_path() {
     assert!(outcome.counts.background > 0 && outcome.counts.leaving > 0, "{:?}", outcome.counts);
 }
 
+/// A request that the main tree answers between two paths may fill it as well.
+#[test]
+fn a_small_tree_that_is_full_of_accessed_blocks_evicts_before_its_next_path() {
+    let mut background = 0;
+    for (pace, stash) in [(Pace::Free, 29), (Pace::FromEnd(500), 29), (Pace::Free, 31)] {
+        let mut configuration = configuration(Scheme::Rho, pace);
+        configuration.small_tree.iter_mut().for_each(|small| (small.top_levels, small.stash) = (0, stash));
+        let outcome = machine(&configuration).run(program(Program::Random, 3000, 1), 0, |_| ());
+        let counts = outcome.expect("it ends").counts;
+        assert!(counts.leaving > 0, "{counts:?}");
+        background += counts.background;
+    }
+    assert!(background > 0, "no small tree was ever full");
+}
+
 #[test]
 fn a_small_tree_that_makes_no_sense_is_one_clear_error() {
     let message = |change: fn(&mut SmallTreeConfiguration)| {

@@ -23,6 +23,17 @@ impl LineWords {
         words.truncate(skipped + len);
         LineWords { words, skipped }
     }
+
+    /// Returns that many zeros, in this memory if that suffices.
+    pub(super) fn into_zeros(mut self, len: usize) -> Self {
+        if self.words.capacity() < self.skipped + len {
+            drop(self);
+            return LineWords::zeros(len);
+        }
+        self.words.truncate(self.skipped);
+        self.words.resize(self.skipped + len, 0);
+        self
+    }
 }
 
 impl Clone for LineWords {
@@ -32,6 +43,15 @@ impl Clone for LineWords {
         words.resize(skipped, 0);
         words.extend_from_slice(self);
         LineWords { words, skipped }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        if self.words.capacity() < self.skipped + source.len() {
+            *self = source.clone();
+        } else {
+            self.words.truncate(self.skipped);
+            self.words.extend_from_slice(source);
+        }
     }
 }
 
@@ -74,8 +94,16 @@ mod tests {
         let mut words = LineWords::zeros(3 * LINE_WORDS + 1);
         assert!(words.len() == 3 * LINE_WORDS + 1 && words.iter().all(|word| *word == 0));
         words[3 * LINE_WORDS] = 7;
-        let copy = words.clone();
+        let mut copy = words.clone();
         assert_eq!(copy[..], words[..]);
+        let (more, fewer) = (LineWords::zeros(40 * LINE_WORDS), LineWords::zeros(1));
+        for other in [&more, &fewer, &words] {
+            copy.clone_from(other);
+            assert_eq!(copy[..], other[..]);
+            copy.fill(7);
+            copy = copy.into_zeros(other.len() + 9);
+            assert!(copy.len() == other.len() + 9 && copy.iter().all(|word| *word == 0));
+        }
         assert_eq!([&words, &copy].map(|words| words.as_ptr().align_offset(LINE_BYTES)), [0; 2]);
     }
 }

@@ -41,20 +41,47 @@ impl FilledTree {
     /// # Errors
     /// [`ConfigurationError`].
     pub fn draw(oram: &OramConfiguration, contents: Contents, seed: u64) -> Result<Self, ConfigurationError> {
+        Self::draw_in(None, oram, contents, seed)
+    }
+
+    /// Draws another tree, in the memory of this one as far as it suffices.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`].
+    pub fn draw_over(
+        self,
+        oram: &OramConfiguration,
+        contents: Contents,
+        seed: u64,
+    ) -> Result<Self, ConfigurationError> {
+        Self::draw_in(Some(self.0), oram, contents, seed)
+    }
+
+    fn draw_in(
+        used: Option<TreeParts>,
+        oram: &OramConfiguration,
+        contents: Contents,
+        seed: u64,
+    ) -> Result<Self, ConfigurationError> {
         let parameters = oram.parameters()?;
         if let BackendParameters::Ring(ring) = &parameters.tree {
             return Ok(FilledTree(filled_ring::draw(ring, contents != Contents::Empty, seed)));
         }
         let space = parameters.address_space();
-        let top = oram.top_levels;
-        let mut slots = Slots::new(Level(top), &oram.blocks(&parameters.tree)[top as usize..]);
+        let (top, sizes) = (Level(oram.top_levels), oram.blocks(&parameters.tree));
+        let sizes = &sizes[top.0 as usize..];
+        let (mut slots, memory) = match used {
+            Some(used) => (used.slots.into_empty(top, sizes), used.positions.into_words()),
+            None => (Slots::new(top, sizes), Vec::new()),
+        };
         let mut random = ChaCha8Rng::seed_from_u64(!seed);
         let SteadyState { positions, trusted } = match contents {
             Contents::Empty => {
                 SteadyState { positions: vec![0; space.blocks() as usize], trusted: Vec::new() }
             }
             Contents::Steady(history) => {
-                steady_state::fill(&mut slots, &space, (history, EvictionModel::of(oram.scheme)), &mut random)
+                let history = (history, EvictionModel::of(oram.scheme));
+                steady_state::fill(&mut slots, &space, history, memory, &mut random)
             }
         };
         let positions = Positions::from_words(positions);
@@ -81,12 +108,25 @@ impl FilledTree {
 
     /// A copy.
     pub fn copy(&self) -> TreeCopy {
-        let TreeParts { slots, positions, trusted, ring } = &self.0;
-        let mut slots = slots.clone();
+        let TreeParts { slots, positions, .. } = &self.0;
+        self.tracked_copy(slots.clone(), huge_pages::copy(positions.words()))
+    }
+
+    /// A copy in the memory of another one: new memory of gigabytes takes the kernel longer than the copying.
+    pub fn copy_over(&self, used: TreeCopy) -> TreeCopy {
+        let TreeParts { mut slots, positions, .. } = used.0;
+        slots.copy_from(&self.0.slots);
+        let mut words = positions.into_words();
+        huge_pages::copy_into(&mut words, self.0.positions.words());
+        self.tracked_copy(slots, words)
+    }
+
+    /// A copy whose slots and positions are copied.
+    fn tracked_copy(&self, mut slots: Slots, words: Vec<u32>) -> TreeCopy {
+        let (mut positions, trusted) = (Positions::from_words(words), self.0.trusted.clone());
         slots.track_written();
-        let mut positions = Positions::from_words(huge_pages::copy(positions.words()));
         positions.track_changes();
-        TreeCopy(TreeParts { slots, positions, trusted: trusted.clone(), ring: ring.clone() })
+        TreeCopy(TreeParts { slots, positions, trusted, ring: self.0.ring.clone() })
     }
 
     /// The tree itself as the only copy, for one machine.

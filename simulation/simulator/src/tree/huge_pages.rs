@@ -12,11 +12,32 @@ pub(crate) fn zeros<T: Copy + Default>(len: usize) -> Vec<T> {
     vec
 }
 
+/// Makes a vector that many zeros, in its own memory if that suffices.
+pub(crate) fn zeros_in<T: Copy + Default>(mut vec: Vec<T>, len: usize) -> Vec<T> {
+    if vec.capacity() < len {
+        drop(vec);
+        return zeros(len);
+    }
+    vec.clear();
+    vec.resize(len, T::default());
+    vec
+}
+
 /// A copy of a slice.
 pub(crate) fn copy<T: Copy>(from: &[T]) -> Vec<T> {
     let mut vec = with_capacity(from.len());
     vec.extend_from_slice(from);
     vec
+}
+
+/// Makes a vector a copy of a slice, in its own memory if that suffices.
+pub(crate) fn copy_into<T: Copy>(vec: &mut Vec<T>, from: &[T]) {
+    if vec.capacity() < from.len() {
+        *vec = copy(from);
+    } else {
+        vec.clear();
+        vec.extend_from_slice(from);
+    }
 }
 
 /// An empty vector with room for that many.
@@ -58,6 +79,12 @@ mod tests {
         assert!(vec.len() == words && vec.iter().all(|word| *word == 0));
         vec[words - 1] = 7;
         assert!(copy(&vec) == vec);
+        assert!(zeros_in(vec![3; 2], 1) == [0] && zeros_in(vec![3; 2], 900) == [0; 900]);
+        let mut used = vec![3; 2];
+        for from in [&vec[..], &[1, 2, 3], &[]] {
+            copy_into(&mut used, from);
+            assert!(used == from);
+        }
         assert!(zeros::<u32>(0).is_empty() && copy(&[1, 2]) == [1, 2]);
     }
 }

@@ -52,9 +52,22 @@ impl Slots {
         Slots { places, words, written: None }
     }
 
+    /// Empty slots as [`new`](Self::new) makes them, in the memory of these if that suffices.
+    pub(crate) fn into_empty(self, top: Level, sizes: &[u32]) -> Self {
+        let places = BucketPlaces::new(top, sizes);
+        let words = self.words.into_zeros(places.words());
+        Slots { places, words, written: None }
+    }
+
+    /// Makes the slots a copy of others, in their own memory if that suffices.
+    pub(crate) fn copy_from(&mut self, original: &Self) {
+        self.places.clone_from(&original.places);
+        self.words.clone_from(&original.words);
+    }
+
     /// Begins to record which buckets are written, so that [`reset`](Self::reset) copies only those.
     pub(crate) fn track_written(&mut self) {
-        self.written = Some(Vec::new());
+        self.written.get_or_insert_default().clear();
     }
 
     /// Makes the slots equal to those of which they are a copy. Writes from before the tracking stay.

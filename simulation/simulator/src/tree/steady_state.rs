@@ -54,12 +54,14 @@ pub struct SteadyState {
     pub trusted: Vec<(BlockId, Leaf)>,
 }
 
-/// Fills empty slots with all blocks of an address space, the subtrees below the trusted levels in parallel. The same
-/// seed gives the same state, with any number of threads.
+/// Fills empty slots with all blocks of an address space, the subtrees below the trusted levels in parallel. The
+/// positions take the memory that is given, if that suffices. The same seed gives the same state, with any number of
+/// threads.
 pub fn fill(
     slots: &mut Slots,
     space: &AddressSpace,
     (history, eviction_model): (History, EvictionModel),
+    memory: Vec<u32>,
     random: &mut impl RngCore,
 ) -> SteadyState {
     let (top, leaf_level) = (slots.top(), slots.leaf_level());
@@ -73,7 +75,7 @@ pub fn fill(
         subtrees.push(Subtree { top, leaf_level, first_leaf, slots, eviction_model, random, streams });
     }
     let trusted: Vec<(BlockId, Leaf)> = subtrees.into_par_iter().flat_map_iter(Subtree::fill).collect();
-    let positions = huge_pages::zeros(space.blocks() as usize);
+    let positions = huge_pages::zeros_in(memory, space.blocks() as usize);
     SteadyState { positions: positions_of(slots, &trusted, positions), trusted }
 }
 
@@ -288,7 +290,7 @@ mod tests {
         let space = AddressSpace::new(200, 4, 20);
         let mut slots = Slots::new(Level(2), &[3; 6]);
         let packed = (History::Packed, EvictionModel::ByEachPath);
-        let state = fill(&mut slots, &space, packed, &mut ChaCha8Rng::seed_from_u64(1));
+        let state = fill(&mut slots, &space, packed, Vec::new(), &mut ChaCha8Rng::seed_from_u64(1));
         let is_full = |level: u32, index: u64| slots.bucket(level, index).flatten().count() == 3;
         for (level, index) in (2..7).flat_map(|level| (0..1u64 << level).map(move |index| (level, index))) {
             for (block, leaf) in slots.bucket(level, index).flatten() {
@@ -314,6 +316,7 @@ mod tests {
                 &mut slots,
                 &space,
                 (History::Random, eviction_model),
+                vec![7; 400],
                 &mut ChaCha8Rng::seed_from_u64(1),
             );
             let mut seen = vec![0; space.blocks() as usize];
