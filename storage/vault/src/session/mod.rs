@@ -53,6 +53,7 @@ use crate::trusted::checkpoint::{Garbage, Receipt};
 use crate::trusted::checkpoint_writer::CheckpointWriter;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::rows::Rows;
+use crate::trusted::sent_payloads::SentPayloads;
 use ameles_core::store::BucketVersion;
 use ameles_seal::epoch::Epoch;
 use check_queue::CheckQueue;
@@ -151,8 +152,9 @@ impl<U: VaultStore> Session<U> {
         // A restore seals everything with the newest key anyway.
         let change = engine.sealed.with_versions(|versions| KeyChange::of(&identity.ring(), versions));
         let change = change.filter(|_| shipping != Shipping::HeldBack);
+        let sent = SentPayloads::load(&disk, &identity.header, &identity.master)?;
         let mut checkpoints =
-            Checkpoints::load(&disk, writer, (number, engine.accesses()), (shipping, ship_every))?;
+            Checkpoints::load((&disk, sent), writer, (number, engine.accesses()), (shipping, ship_every))?;
         checkpoints.set_max_unshipped(identity.header.parameters.latest_checkpoint(), opening.records > 0);
         let lease_renewer =
             LeaseRenewer::new(engine.sealed.clone(), identity.clone(), &lease_term, first, instants);

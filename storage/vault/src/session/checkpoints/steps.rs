@@ -72,6 +72,8 @@ impl<U: VaultStore> Session<U> {
         self.checkpoints.late = if self.checkpoints.wanted { 0 } else { late };
         self.checkpoints.accesses = self.engine.accesses();
         self.checkpoints.wanted = false;
+        // Published before requests leave that follow from it.
+        self.publish();
         if self.is_to_be_shipped() {
             self.start_upload(began)?;
         }
