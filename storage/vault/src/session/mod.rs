@@ -38,7 +38,7 @@ pub(crate) mod status;
 mod upload;
 
 pub(crate) use checkpoints::{Shipping, ShippingNotes};
-pub(crate) use command::Command;
+pub(crate) use command::{AtClose, Command};
 pub(crate) use identity::Identity;
 pub(crate) use log::{Log, without_reads};
 
@@ -90,9 +90,16 @@ pub(crate) struct Session<U> {
     figures: Figures,
     startup: Startup,
     lease: Lease,
-    /// The number of the checkpoint before the end was requested, and the caller that requested it. The session always
-    /// makes another one, because rows may have changed since. It ships it only if `ships_at_stop()`.
-    closing: Option<(u64, Reply<Receipt>)>,
+    closing: Option<Closing>,
+}
+
+/// The end of a session that was requested. The session always makes another checkpoint, because rows may have changed
+/// since the last one.
+struct Closing {
+    /// The number of the checkpoint before the request.
+    before: u64,
+    at_close: AtClose,
+    reply: Reply<Receipt>,
 }
 
 /// The state that recovery hands to a session. All other parts of a session start empty.

@@ -5,8 +5,6 @@ use super::header::{JournalPlace, PIECE_BYTES, VaultParameters};
 
 /// The bytes of blocks between two shipped checkpoints, if the rest of a checkpoint is small.
 const SHIP_EVERY_BYTES: u64 = 64 << 20;
-/// The size of the largest checkpoint that is shipped at a stop.
-const MAX_SHIPPED_AT_STOP: u64 = 256 << 20;
 
 /// The objects of a shipped checkpoint and their plaintext, but for the manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +55,6 @@ impl VaultParameters {
             bytes: self.state_bytes() + places.all * self.place_bytes(),
             manifest: 8 + 32 * of_state + sets * (32 + 32 * of_payloads),
         }
-    }
-
-    /// Returns whether a stop ships a checkpoint. A large one would take longer than a stop may.
-    pub fn ships_at_stop(&self) -> bool {
-        self.shipped_size(self.recovery_point()).bytes <= MAX_SHIPPED_AT_STOP
     }
 
     /// Returns the number of accesses between two shipped checkpoints. A lost machine loses at most these, those during

@@ -136,3 +136,34 @@ async fn the_first_checkpoint_sends_no_more_than_a_later_one() {
     let stash = parameters().scheme.stash_bound() * BLOCK as u64;
     assert!(whole - expected > stash / 2, "{expected} bytes of {whole}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_leaves_everything_in_the_store_unless_it_is_told_not_to() {
+    let fixture = VaultFixture::with(header(parameters(), 1)).await;
+    let mut model = Model::new();
+    for (number, ships) in [(1, true), (2, false), (3, false), (4, true)] {
+        let disk = fixture.disk.mount().unwrap();
+        let (vault, running) = Vault::start(fixture.setup(&disk)).await.unwrap();
+        let working = async {
+            // A checkpoint of the opening, which is not the last one.
+            vault.checkpoint().await.unwrap();
+            vault.write(BlockId(number), text(number)).await.unwrap();
+            let closed = if ships { vault.close().await } else { vault.close_without_shipping().await };
+            closed.unwrap()
+        };
+        let (receipt, ()) = futures::join!(working, running);
+        let figures = vault.status().checkpoints;
+        assert_eq!(figures.unshipped, u64::from(!ships));
+        assert_eq!(figures.newest == receipt.checkpoint, ships);
+        assert_eq!(figures.upload, None);
+        drop((vault, disk));
+        fixture.disk.unplug();
+        if ships {
+            model.extend((1..=number).map(|number| (number, number)));
+        }
+        let mut shipped = model.clone();
+        // The next opening has shipped what the stop before it had left.
+        shipped.extend((1..number).map(|number| (number, number)));
+        assert_restorable(&fixture, &shipped, 100 * number).await;
+    }
+}

@@ -9,6 +9,7 @@ use crate::session::checkpoints::ATTEMPTED_NOTE;
 use crate::session::event::Event;
 use crate::session::key_change::KeyChange;
 use crate::session::pace::{LocalWork, next_instant};
+use crate::session::status::UploadFigures;
 use crate::store::{SHIPPED_NOTE, VaultStore};
 use crate::trusted::checkpoint::{ShippedCheckpoint, blob_name, digest};
 use crate::trusted::disk::TrustedDisk;
@@ -31,7 +32,7 @@ impl<U: VaultStore> Session<U> {
     pub(in crate::session) fn start_upload(&mut self, began: Instant) -> Result<(), VaultError> {
         let number = self.checkpoints.number;
         let rows = self.rows.snapshot()?;
-        let Session { engine, identity, checkpoints, .. } = self;
+        let Session { engine, identity, checkpoints, figures, .. } = self;
         let (header, epoch) = (&identity.header, identity.epoch);
         engine.scheme.hold_words();
         engine.sealed.hold_versions();
@@ -56,6 +57,9 @@ impl<U: VaultStore> Session<U> {
             checkpoints.sent.plan(&header.parameters, directory.entries(), next);
         directory.pin();
         checkpoints.on_upload_started();
+        let of = header.parameters.state_bytes() + places * header.parameters.place_bytes();
+        figures.upload = Some(UploadFigures { sent: 0, of });
+        figures.upload_began = Some(began);
         let (disk, parameters) = (self.disk.clone(), header.parameters.clone());
         let load = move || {
             let rows = rows.load()?;
@@ -127,6 +131,9 @@ impl<U: VaultStore> Session<U> {
     /// Continues an upload after a piece has reached the store.
     pub(in crate::session) fn on_piece_sent(&mut self, mut upload: Box<CheckpointUpload>) {
         upload.began = Instant::now();
+        if let (Some(figures), Object::Piece(_, sealed)) = (&mut self.figures.upload, &upload.next) {
+            figures.sent = figures.of.min(figures.sent + sealed.len() as u64);
+        }
         let words = copy_held_state_words(&self.engine, &self.identity.header, upload.writer.wanted());
         upload.writer.supply(words);
         self.spawn_seal(move || Ok(upload));
@@ -142,6 +149,8 @@ impl<U: VaultStore> Session<U> {
         let mut seal = SealContext { header: &identity.header, master: &identity.master, entropy };
         let sealed = seal.seal(&sent, SENT_NOTE)?;
         self.checkpoints.on_shipped(shipped, sent);
+        self.figures.upload = None;
+        self.figures.shipped_at = self.figures.upload_began;
         self.checkpoints.writer.directory.unpin();
         let note =
             borsh::to_vec(&(shipped, &self.checkpoints.history)).expect("a write to memory does not fail");
