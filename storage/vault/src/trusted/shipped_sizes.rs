@@ -84,3 +84,44 @@ impl VaultParameters {
         buckets + for_restore + for_recovery + checkpoints + journal
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::scheme::SchemeParameters;
+    use ameles_core::schemes::ring::RingParameters;
+
+    /// A vault as `ameles init` plans it.
+    fn default_vault(gib: u64) -> VaultParameters {
+        let blocks = gib << 14;
+        let ring = RingParameters::for_capacity(blocks, 64 << 10, blocks / 16, 16);
+        VaultParameters::with_defaults(SchemeParameters::Ring(ring))
+    }
+
+    /// Prints the figures of decision 0068.
+    #[test]
+    fn a_checkpoint_sends_little_of_a_large_stash() {
+        for gib in [1, 8, 100] {
+            let parameters = default_vault(gib);
+            let (whole, point) = (parameters.shipped_bytes(), parameters.recovery_point());
+            let (first, later) = (parameters.shipped_size(16), parameters.shipped_size(point));
+            let block = u64::from(parameters.scheme.block_bytes());
+            let an_access = later.bytes as f64 / (point * block) as f64;
+            println!(
+                "{gib} GiB: whole {} MiB, after 16 accesses {} MiB; one every {point} accesses, {} MiB of blocks, sends {} MiB: \
+                 {an_access:.2} blocks an access; at rest {} GiB",
+                whole >> 20,
+                first.bytes >> 20,
+                (point * block) >> 20,
+                later.bytes >> 20,
+                parameters.stored_bytes() >> 30
+            );
+            assert!(gib == 1 || 5 * first.bytes < whole, "{first:?} of {whole}");
+            assert!(point * block < gib << 25 | 128 << 20, "{point} accesses");
+            assert!(an_access < 2.75, "{an_access} blocks");
+            let logged = parameters.with_journal(JournalPlace::Store);
+            let later = logged.shipped_size(logged.recovery_point());
+            assert!(later.bytes <= whole && later.bytes < (logged.recovery_point() * block) / 3);
+        }
+    }
+}
