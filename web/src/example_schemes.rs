@@ -64,6 +64,7 @@ pub(crate) fn ring(setting: Setting) -> Result<Instance, String> {
         leaf: RingBucket { blocks: 7, slots: 7 + reads },
         max_batch: setting.batch,
         stash_bound: capacity as u32 + 16 * setting.batch,
+        slice_slots: u32::MAX,
     };
     let tree = Tree { layout: parameters.layout(), blocks: 1, code: code::ring() };
     tree.instance(setting, parameters)

@@ -150,7 +150,12 @@ fn docs() -> Result<()> {
 }
 
 /// The arguments that shorten examples. Without them, these run as long as the book says.
-const SHORT_ARGUMENTS: [(&str, &[&str]); 4] = [
+const SHORT_ARGUMENTS: [(&str, &[&str]); 9] = [
+    ("look_ahead", &["12", "2000", "1"]),
+    ("palermo", &["12", "300"]),
+    ("proactive_bank", &["14", "300"]),
+    ("put_latency", &["1", "64", "0", "4"]),
+    ("siblings", &["12", "2000", "4"]),
     ("steady_state", &["16", "1"]),
     ("path_tail", &["4", "100000"]),
     ("raw_tail", &["5", "5", "100000"]),

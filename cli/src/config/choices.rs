@@ -28,6 +28,8 @@ pub enum Objective {
     Requests,
     /// The price of requests and bytes (`--prices`, or S3's list prices)
     Dollars,
+    /// The bytes that a request may wait for: those of an access, and of a slice of an eviction
+    Latency,
 }
 
 /// A cipher that seals the slots.

@@ -14,6 +14,8 @@ pub(super) const MAX_BLOCK_SIZE: Size = Size(16 << 20);
 pub(super) const BLOCK_COUNT_LIMIT: u64 = 1 << 31;
 /// The largest batch of the schemes.
 pub(super) const MAX_BATCH: u32 = 1024;
+/// The maximum of `--eviction-slice`. No path is longer.
+pub(super) const MAX_EVICTION_SLICE: Size = Size(1 << 40);
 /// Path ORAM's largest bucket.
 pub(super) const MAX_PATH_Z: u32 = 64;
 /// The maximum of Z, S and A of Ring ORAM. With larger buckets, one eviction moves gigabytes.

@@ -38,6 +38,9 @@ options! {
             "Allow the tree top on a network file system: its owner sees which blocks are accessed again";
         #[arg(value_name = "WHAT")]
         OBJECTIVE: objective: Objective = "objective" or "bytes", "What the planned parameters minimise (ring)";
+        #[arg(value_name = "SIZE")]
+        EVICTION_SLICE: eviction_slice: Size = "eviction-slice",
+            "The most bytes that an eviction reads or writes at once (ring) [default: 16MiB, or a bucket]";
         #[arg(value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
         PAD_BATCHES: pad_batches: bool = "pad-batches" or "false",
             "Fill every batch with dummy accesses, so that its length does not show";
@@ -167,7 +170,7 @@ mod tests {
             assert!(page.contains(&flag), "{flag} is missing");
         }
         let everything = "--data d --log l --log-format json --capacity 1KiB --block-size 64 --scheme ring --z 1 --s 1 \
-            --a 1 --max-batch 1 --tree-top 1KiB --tree-top-on disk --allow-network-disk --objective dollars --pad-batches --journal store \
+            --a 1 --max-batch 1 --tree-top 1KiB --tree-top-on disk --allow-network-disk --objective dollars --eviction-slice 8MiB --pad-batches --journal store \
             --cipher aegis-256 --store s --endpoint e --store-option a=b --key-file k --listen [::1]:1 --admin [::1]:2 --swift off --swift-url u --region r --padding none \
             --pace 1s --no-ship --tls-cert c --tls-key k --requests 1 --transfer-memory 1KiB --prices p";
         let names = config(everything, "").unwrap().names();
@@ -185,14 +188,14 @@ mod tests {
     #[test]
     fn a_flag_says_the_same_as_its_key_in_the_file() {
         let flags = "--data /d --log debug --log-format json --capacity 2GiB --block-size 4KiB --scheme ring --z 5 \
-            --max-batch 8 --tree-top 25% --tree-top-on disk --allow-network-disk --objective bytes --pad-batches --journal store \
+            --max-batch 8 --tree-top 25% --tree-top-on disk --allow-network-disk --objective bytes --eviction-slice 8MiB --pad-batches --journal store \
             --endpoint http://127.0.0.1:1 --store-option region=r --key-env K --listen 127.0.0.1:1 \
             --cipher chacha20-poly1305 --store s3://b/p --admin 127.0.0.1:2 --swift 127.0.0.1:3 --swift-url http://s --region r_1 --padding power2 --pace 250ms --no-ship --prices /p.toml \
             --tls-cert /c.pem --tls-key /k.pem --requests 7 --transfer-memory 1GiB";
         let file = r#"
             data = "/d"
             log = { level = "debug", format = "json" }
-            vault = { capacity = "2GiB", block_size = "4KiB", scheme = "ring", z = 5, max_batch = 8, tree_top = "25%", tree_top_on = "disk", allow_network_disk = true, objective = "bytes", pad_batches = true, journal = "store", cipher = "chacha20-poly1305" }
+            vault = { capacity = "2GiB", block_size = "4KiB", scheme = "ring", z = 5, max_batch = 8, tree_top = "25%", tree_top_on = "disk", allow_network_disk = true, objective = "bytes", eviction_slice = "8MiB", pad_batches = true, journal = "store", cipher = "chacha20-poly1305" }
             store = { url = "s3://b/p", endpoint = "http://127.0.0.1:1", options = { region = "r" } }
             key = { source = "env", variable = "K" }
             serve = { listen = "127.0.0.1:1", admin = "127.0.0.1:2", swift = "127.0.0.1:3", swift_url = "http://s", region = "r_1", padding = "power2", pace = "250ms", no_ship = true, tls = { cert = "/c.pem", key = "/k.pem" }, requests = 7, transfer_memory = "1GiB" }

@@ -7,8 +7,9 @@ use super::file::Config;
 use super::key::KeyConfig;
 use super::limits;
 use super::names::{
-    A, ADMIN, BLOCK_SIZE, CAPACITY, ENDPOINT, KEY_ENV, KEY_FILE, LISTEN, MAX_BATCH, Name, OBJECTIVE, PACE,
-    REGION, REQUESTS, S, STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP, TREE_TOP_ON, Z,
+    A, ADMIN, BLOCK_SIZE, CAPACITY, ENDPOINT, EVICTION_SLICE, KEY_ENV, KEY_FILE, LISTEN, MAX_BATCH, Name,
+    OBJECTIVE, PACE, REGION, REQUESTS, S, STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP, TREE_TOP_ON,
+    Z,
 };
 use super::options::{ServeConfig, StoreConfig, TlsConfig, VaultConfig};
 use super::origins::Origins;
@@ -77,6 +78,8 @@ pub struct SchemeSettings {
     pub allows_network_disk: bool,
     /// The cost of an access that the plan minimises.
     pub objective: Objective,
+    /// The most bytes that an eviction reads or writes at once. A bucket has no more either.
+    pub eviction_slice: Option<Size>,
     /// True if every batch is filled with dummies, so that its length does not show.
     pub pad_batches: bool,
     /// The place of the journal.
@@ -248,6 +251,15 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
     if vault.objective.is_some() && scheme != Scheme::Ring {
         return Err(SettingsError::Parameter { name: origins.name(OBJECTIVE), scheme: scheme_name });
     }
+    if let Some(value) = vault.eviction_slice {
+        if scheme != Scheme::Ring {
+            return Err(SettingsError::Parameter { name: origins.name(EVICTION_SLICE), scheme: scheme_name });
+        }
+        let (min, max) = (vault.block_size(), limits::MAX_EVICTION_SLICE);
+        if !(min..=max).contains(&value) {
+            return Err(SettingsError::Size { name: origins.name(EVICTION_SLICE), value, min, max });
+        }
+    }
     Ok(SchemeSettings {
         scheme,
         z: vault.z,
@@ -258,6 +270,7 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
         tree_top_on: vault.tree_top_on(),
         allows_network_disk: vault.allow_network_disk(),
         objective: vault.objective(),
+        eviction_slice: vault.eviction_slice,
         pad_batches: vault.pad_batches(),
         journal: vault.journal(),
         cipher: vault.cipher(),
@@ -427,6 +440,14 @@ mod tests {
             (
                 "[vault]\nscheme = \"path\"\nobjective = \"bytes\"",
                 "`vault.objective` in ameles.toml is not a parameter of the scheme path: leave it out",
+            ),
+            (
+                "[vault]\nscheme = \"path\"\neviction_slice = \"8MiB\"",
+                "`vault.eviction_slice` in ameles.toml is not a parameter of the scheme path: leave it out",
+            ),
+            (
+                "[vault]\neviction_slice = \"1KiB\"",
+                "`vault.eviction_slice` in ameles.toml is 1 KiB: choose from 64 KiB to 1 TiB",
             ),
             ("[vault]\nmax_batch = 0", "`vault.max_batch` in ameles.toml is 0: choose from 1 to 1024"),
             (

@@ -16,6 +16,7 @@ pub(super) fn objective(settings: &Settings) -> Result<RingObjective, SettingsEr
     Ok(match settings.scheme.objective {
         Objective::Bytes => RingObjective::BYTES,
         Objective::Requests => RingObjective::REQUESTS,
+        Objective::Latency => RingObjective::LATENCY,
         Objective::Dollars => {
             let prices = prices::requested(settings)?.unwrap_or_else(prices::default_prices);
             dollars_objective(&prices, settings.block_size.0)
@@ -35,7 +36,7 @@ fn dollars_objective(prices: &Prices, block_bytes: u64) -> RingObjective {
     if get + put + slot_read + slot_written == 0.0 {
         return RingObjective::BYTES;
     }
-    RingObjective { get, put, slot_read, slot_written }
+    RingObjective { get, put, slot_read, slot_written, slot_waited: 0.0 }
 }
 
 #[cfg(test)]

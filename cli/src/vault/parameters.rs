@@ -2,8 +2,8 @@
 
 use crate::config::interval::Interval;
 use crate::config::names::{
-    A, BLOCK_SIZE, CAPACITY, CIPHER, JOURNAL, MAX_BATCH, Name, PAD_BATCHES, S, SCHEME, TREE_TOP, TREE_TOP_ON,
-    Z,
+    A, BLOCK_SIZE, CAPACITY, CIPHER, EVICTION_SLICE, JOURNAL, MAX_BATCH, Name, PAD_BATCHES, S, SCHEME,
+    TREE_TOP, TREE_TOP_ON, Z,
 };
 use crate::config::size::Size;
 use crate::config::{
@@ -21,6 +21,7 @@ use ameles_seal::cipher;
 use ameles_store::{Prices, Usage};
 use ameles_vault::{
     JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters, usage_of_lease_checks,
+    with_default_slices,
 };
 use clap::ValueEnum;
 use std::time::Duration;
@@ -51,9 +52,14 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
     let parameters = match scheme.scheme {
         Scheme::Ring => {
             let objective = objective(settings)?;
-            let mut ring = RingParameters::for_objective(capacity, block_bytes, top, batch, objective);
+            let slots = |slice: Size| u32::try_from(slice.0 / settings.block_size.0).unwrap_or(u32::MAX);
+            let slices = (batch, scheme.eviction_slice.map_or(u32::MAX, slots));
+            let mut ring = RingParameters::for_objective(capacity, block_bytes, top, slices, objective);
             if scheme.a.is_some() || scheme.z.is_some() || scheme.s.is_some() {
                 ring = ring.adjusted(scheme.z, scheme.s, scheme.a);
+            }
+            if scheme.eviction_slice.is_none() {
+                ring = with_default_slices(ring);
             }
             ring.validate()
                 .map_err(|error| incompatible(&[Z, S, A, TREE_TOP, MAX_BATCH], error.to_string()))?;
@@ -155,6 +161,7 @@ pub fn contradictions(
         TreeTopPlace::Disk => TreeTopOn::Disk,
     };
     let cipher = cipher::Cipher::from_number(existing.cipher);
+    let slice = largest_slice(scheme);
     let differing = [
         (CAPACITY, differ(requested.capacity.map(blocks), Some(Size(scheme.capacity() * block.0)))),
         (BLOCK_SIZE, differ(requested.block_size, Some(block))),
@@ -163,6 +170,11 @@ pub fn contradictions(
         (S, differ(requested.s, s)),
         (A, differ(requested.a, a)),
         (MAX_BATCH, differ(requested.max_batch, Some(scheme.max_batch()))),
+        // A plan may have smaller slices than requested.
+        (
+            EVICTION_SLICE,
+            differ(requested.eviction_slice.filter(|slice_cap| *slice_cap < slice), Some(slice)),
+        ),
         (PAD_BATCHES, differ(requested.pad_batches, Some(existing.pad_batches))),
         (JOURNAL, differ(requested.journal.map(choice_name), Some(choice_name(journal)))),
         (TREE_TOP_ON, differ(requested.tree_top_on.map(choice_name), Some(choice_name(tree_top_on)))),
@@ -218,6 +230,12 @@ fn is_plannable(settings: &Settings, existing: &SchemeParameters) -> Result<bool
         }
         (planned, existing) => tree_top(planned) == tree_top(existing),
     })
+}
+
+/// Returns the bytes of the largest slice of an eviction; 0 in a scheme without evictions.
+fn largest_slice(scheme: &SchemeParameters) -> Size {
+    let SchemeParameters::Ring(ring) = scheme else { return Size(0) };
+    Size(ring.largest_slice() * u64::from(ring.block_bytes))
 }
 
 /// Returns the scheme of these parameters.
@@ -329,6 +347,7 @@ fn parameter_list(scheme: &SchemeParameters) -> Vec<(String, String)> {
             named("L", ring.leaf_level.0.into()),
             named("tree top", ring.top.0.into()),
             named("batch", ring.max_batch.into()),
+            named("slices", ring.slices().len() as u64),
             ("position map".into(), "flat".into()),
         ],
         SchemeParameters::Path(path) => vec![

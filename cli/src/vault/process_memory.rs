@@ -41,8 +41,8 @@ pub fn max_process_memory(parameters: &VaultParameters, serve: &ServeSettings) -
     let block = u64::from(scheme.block_bytes());
     let batches = 8 * u64::from(scheme.max_batch()) * (block + SEAL);
     let in_flight = match scheme {
-        // For each of two evictions, a path in the clear and sealed.
-        SchemeParameters::Ring(ring) => 4 * ring.slots_on_path() * (block + SEAL),
+        // For each of two steps, a slice in the clear and sealed.
+        SchemeParameters::Ring(ring) => 4 * ring.largest_slice() * (block + SEAL),
         SchemeParameters::Path(path) => path_in_flight(path),
         SchemeParameters::Trivial(trivial) => 2 * u64::from(trivial.chunk_blocks) * (block + SEAL),
     };
@@ -55,10 +55,11 @@ pub fn max_process_memory(parameters: &VaultParameters, serve: &ServeSettings) -
     vault + names + serve.transfer_memory.0 + connections + DATABASE_CACHE + PROGRAM
 }
 
-/// Returns the bytes of the evictions in flight: two paths in the clear and sealed, a copy of one in transfer, and the
+/// Returns the bytes of the steps in flight: two slices in the clear and sealed, a copy of one in transfer, and the
 /// sealed slots of one that is read.
 fn ring_in_flight(ring: &RingParameters) -> u64 {
-    (5 * ring.slots_on_path() + ring.blocks_on_path()) * u64::from(ring.block_bytes)
+    let slots = ring.largest_slice();
+    (5 * slots + slots.min(ring.blocks_on_path())) * u64::from(ring.block_bytes)
 }
 
 /// Returns the bytes of batches in flight, without the buffers that count as trusted memory. They are the paths of one

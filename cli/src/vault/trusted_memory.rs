@@ -73,12 +73,15 @@ struct SchemeMemory {
 fn ring_memory(ring: &RingParameters) -> SchemeMemory {
     let subtrees = 1 << ring.top.0;
     let path = ring.blocks_on_path();
-    // A/2 blocks wait for each subtree, plus a batch and the blocks that an eviction has read.
+    // A/2 blocks wait for each subtree, plus a batch and the blocks that an eviction has read. Held buckets keep theirs
+    // between two slices.
     let waiting = subtrees * u64::from(ring.eviction_rate) / 2;
+    let held = if ring.is_sliced() { path } else { 0 };
     SchemeMemory {
-        resting_blocks: waiting + u64::from(ring.max_batch),
+        resting_blocks: waiting + u64::from(ring.max_batch) + held,
         usual_blocks: waiting + u64::from(ring.max_batch) + path,
-        // The bound excludes blocks read for an eviction, and those that wait until the previous eviction is written.
+        // The bound excludes blocks read for an eviction, and those that wait until the previous eviction is written:
+        // those of held buckets, if there are slices.
         max_blocks: ring.max_stash_blocks() + 2 * path,
         usual_buffers: 4 * subtrees,
         max_buffers: 4 * subtrees,

@@ -21,8 +21,19 @@ fn main() -> ExitCode {
                 let capacity = 1u64 << log2;
                 let trusted = (capacity as f64 * share) as u64;
                 print!("2^{log2} blocks, {:4.1} % trusted: ", 100.0 * share);
-                print_plan(&PlanRequest { capacity, trusted, max_batch: 16, objective }.plan());
+                print_plan(
+                    &PlanRequest { capacity, trusted, max_batch: 16, slice_slots: u32::MAX, objective }
+                        .plan(),
+                );
             }
+        }
+    }
+    for slice_slots in [64, 96, 128, 160, 192, 256, u32::MAX] {
+        println!("for bytes, 1/16 trusted, slices of at most {slice_slots} slots:");
+        for capacity in [1u64 << 12, 1 << 14, 1 << 17, 1_638_400] {
+            print!("{capacity} blocks: ");
+            let (trusted, objective) = (capacity / 16, RingObjective::BYTES);
+            print_plan(&PlanRequest { capacity, trusted, max_batch: 16, slice_slots, objective }.plan());
         }
     }
     let is_fine = std::env::args().nth(1).as_deref() != Some("all") || Sweep::run().is_fine();
@@ -32,7 +43,7 @@ fn main() -> ExitCode {
 fn print_plan(plan: &RingParameters) {
     let traffic = plan.traffic();
     println!(
-        "{:5.2} slots ({:.2} read), {:.2} requests; tail 2^{:.1}; levels {} to {}, A {}, S {}, Z {}, slots {}, leaves {}",
+        "{:5.2} slots ({:.2} read), {:.2} requests; tail 2^{:.1}; levels {} to {}, A {}, S {}, Z {}, slots {}, leaves {}; path {}, {} slices of at most {}",
         traffic.slots(),
         traffic.slots_read,
         traffic.requests(),
@@ -44,6 +55,9 @@ fn print_plan(plan: &RingParameters) {
         plan.inner.blocks,
         plan.inner.slots,
         plan.leaf.slots,
+        plan.slots_on_path(),
+        plan.slices().len(),
+        plan.largest_slice(),
     );
 }
 

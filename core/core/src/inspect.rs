@@ -82,7 +82,7 @@ pub(crate) fn with_held_buckets(
     (held.entry_bytes() > 0).then(|| Inspection {
         stash: self::stash(stash),
         stale: held.buckets().to_vec(),
-        counters: alloc::vec![("accesses", schedule.accesses), ("evictions", schedule.evictions)],
+        counters: alloc::vec![("accesses", schedule.accesses), ("evictions", schedule.begun)],
         ..map
     })
 }

@@ -9,7 +9,7 @@ use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::practical_os::PracticalOsParameters;
 use ameles_core::schemes::ring::{RingObjective, RingParameters};
 use ameles_core::schemes::trivial::TrivialParameters;
-use ameles_vault::{SchemeParameters, VaultParameters};
+use ameles_vault::{SchemeParameters, VaultParameters, with_default_slices};
 use std::panic::resume_unwind;
 use std::thread;
 
@@ -129,9 +129,10 @@ impl ChoiceSearch<'_> {
     fn vaults(&mut self, memory: VaultMemory<'_>) {
         let (blocks, bytes) = (self.blocks, self.block_bytes as u32);
         let objective = self.dollars();
+        let slices = (MAX_BATCH, u32::MAX);
         let plan = |top| {
-            let ring = RingParameters::for_objective(blocks, bytes, top, MAX_BATCH, objective);
-            ring.validate().ok().map(|()| SchemeParameters::Ring(ring))
+            let ring = RingParameters::for_objective(blocks, bytes, top, slices, objective);
+            ring.validate().ok().map(|()| SchemeParameters::Ring(with_default_slices(ring)))
         };
         self.vault("ring", Some("dollars"), &plan, memory);
         let plan = |top| {
@@ -271,7 +272,7 @@ impl ChoiceSearch<'_> {
         if get + put + slot_read + slot_written == 0.0 {
             return RingObjective::BYTES;
         }
-        RingObjective { get, put, slot_read, slot_written }
+        RingObjective { get, put, slot_read, slot_written, slot_waited: 0.0 }
     }
 }
 

@@ -175,10 +175,12 @@ fn ring(error: &RingParametersError) -> String {
             let max = (1u32 << 31) - 1;
             format!("lines, with the PosMap blocks, is {blocks}: choose 1 to {max}")
         }
-        // The settings keep within their ranges.
+        // The settings keep within their ranges, and have no slices.
         RingParametersError::BlockBytes(_)
         | RingParametersError::Levels { .. }
         | RingParametersError::Rates { .. }
+        | RingParametersError::Slice { .. }
+        | RingParametersError::SlicesWithoutTop { .. }
         | RingParametersError::Filled => error.to_string(),
     }
 }

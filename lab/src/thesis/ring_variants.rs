@@ -60,9 +60,10 @@ fn run_concurrent_ring(trial: &Trial<'_>, parameters: &RingParameters) -> Result
 /// The parameters of that plan.
 pub(super) fn parameters_for_bill(trial: &Trial<'_>) -> RingParameters {
     let egress = EGRESS * trial.block_bytes as f64;
-    let dollars = RingObjective { get: GET, put: PUT, slot_read: egress, slot_written: 0.0 };
+    let dollars =
+        RingObjective { get: GET, put: PUT, slot_read: egress, slot_written: 0.0, slot_waited: 0.0 };
     let trusted = trial.blocks() / 4;
-    RingParameters::for_objective(trial.blocks(), trial.payload(), trusted, 16, dollars)
+    RingParameters::for_objective(trial.blocks(), trial.payload(), trusted, (16, u32::MAX), dollars)
 }
 
 /// The tree of the thesis: `2^⌈lg ⌊N/Z⌋⌉ − 1` buckets of Z + S slots.
@@ -85,6 +86,7 @@ fn thesis_parameters(trial: &Trial<'_>, max_batch: u32) -> RingParameters {
         leaf: RingBucket { blocks: leaf_blocks.max(Z), slots: Z + S },
         max_batch,
         stash_bound: STASH + max_batch,
+        slice_slots: u32::MAX,
     }
 }
 

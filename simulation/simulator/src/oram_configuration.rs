@@ -135,6 +135,7 @@ impl OramConfiguration {
             leaf: RingBucket { blocks: leaf_blocks, slots: slots.max(leaf_blocks) },
             max_batch: 1,
             stash_bound: self.stash_with_top(),
+            slice_slots: u32::MAX,
         };
         ring.validate().map_err(FreecursiveParametersError::from)?;
         Ok(BackendParameters::Ring(ring))

@@ -45,7 +45,7 @@ mod vault;
 
 pub use any_store::AnyStore;
 pub use engine::record::Call;
-pub use engine::scheme::SchemeParameters;
+pub use engine::scheme::{SchemeParameters, with_default_slices};
 pub use entropy::Entropy;
 pub use error::{ExistsIn, VaultError};
 pub use error_reason::ErrorReason;

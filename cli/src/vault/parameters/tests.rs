@@ -109,6 +109,30 @@ fn an_objective_counts_for_a_new_vault_and_contradicts_no_existing_one() {
 }
 
 #[test]
+fn slices_are_16_mib_or_a_bucket_by_default_and_a_bound_of_the_owner_limits_buckets_too() {
+    let ring = |more: &str| {
+        let text = format!("[vault]\ncapacity = \"100GiB\"\n{more}");
+        let SchemeParameters::Ring(ring) = vault_parameters(&settings(&text).0).unwrap().scheme else {
+            panic!("another scheme")
+        };
+        ring
+    };
+    let (usual, small, whole) =
+        (ring(""), ring("eviction_slice = \"4MiB\""), ring("eviction_slice = \"1TiB\""));
+    assert_eq!((whole.slices().len(), whole.largest_bucket()), (1, usual.largest_bucket()));
+    assert_eq!(usual.largest_slice(), u64::from(usual.largest_bucket()).max(256));
+    assert!(usual.largest_slice() < whole.largest_slice(), "{usual:?}");
+    assert!(small.largest_slice() <= 64 && small.slots_per_access() > usual.slots_per_access(), "{small:?}");
+    let vault = |slice: &str| format!("[vault]\ncapacity = \"100GiB\"\neviction_slice = \"{slice}\"");
+    let smaller = check(&vault("8MiB"), &vault("4MiB")).unwrap_err();
+    assert!(
+        smaller.contains("`vault.eviction_slice` in ameles.toml is 4 MiB, but the vault has"),
+        "{smaller}"
+    );
+    assert_eq!(check(&vault("4MiB"), &vault("8MiB")), Ok(()));
+}
+
+#[test]
 fn a_ring_vault_whose_tree_top_did_not_suffice_is_not_contradicted_by_it() {
     let checked = check_of_ring("[vault]\ncapacity = \"16MiB\"\ntree_top = \"128KiB\"", |ring| {
         assert!(ring.stash_bound > 2, "{ring:?}");

@@ -17,5 +17,6 @@ pub fn small_ring(reads: u32) -> RingParameters {
         leaf: RingBucket { blocks: 10, slots: 10 + reads },
         max_batch: 4,
         stash_bound: 64,
+        slice_slots: u32::MAX,
     }
 }

@@ -4,8 +4,8 @@
 use crate::types::{Leaf, Level};
 use borsh::{BorshDeserialize, BorshSerialize};
 
-/// The number of evictions for a number of accesses. Ring ORAM evicts one path every A accesses, Circuit ORAM two after
-/// each.
+/// The number of evictions, or of their slices, for a number of accesses. Ring ORAM evicts one path every A accesses,
+/// Circuit ORAM two after each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
     pub(crate) evictions: u64,
@@ -17,28 +17,28 @@ pub(crate) struct Pace {
 pub(crate) struct EvictionSchedule {
     /// The number of accesses so far.
     pub(crate) accesses: u64,
-    /// The number of evictions begun, those outside of the schedule among them.
-    pub(crate) evictions: u64,
-    /// The number of evictions outside of the schedule.
+    /// The number of evictions begun, or of their slices, those outside of the schedule among them.
+    pub(crate) begun: u64,
+    /// The number of them outside of the schedule.
     pub(crate) emergencies: u64,
 }
 
 impl EvictionSchedule {
-    /// Returns the number of evictions that are due and have not begun.
+    /// Returns the number of evictions, or of their slices, that are due and have not begun.
     pub(crate) fn behind(&self, pace: Pace) -> u64 {
         let due = self.accesses.saturating_mul(pace.evictions) / pace.accesses;
-        due.saturating_sub(self.evictions - self.emergencies)
+        due.saturating_sub(self.begun - self.emergencies)
     }
 
     /// The path that is evicted next.
     pub(crate) fn next(&self, leaf_level: Level) -> Leaf {
-        reverse_lexicographic(self.evictions, leaf_level)
+        reverse_lexicographic(self.begun, leaf_level)
     }
 
     /// Begins the next eviction and returns its path.
     pub(crate) fn begin(&mut self, leaf_level: Level) -> Leaf {
         let path = self.next(leaf_level);
-        self.evictions += 1;
+        self.begun += 1;
         path
     }
 }

@@ -10,7 +10,9 @@ use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::BlockId;
 use ameles_seal::cipher::Cipher;
 use ameles_store::VersionedMemory;
-use ameles_vault::{Call, SchemeParameters, Status, TreeTopPlace, Vault, VaultParameters};
+use ameles_vault::{
+    Call, SchemeParameters, Status, TreeTopPlace, Vault, VaultParameters, with_default_slices,
+};
 pub(crate) use counted_disk::DiskUsage;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -72,7 +74,8 @@ impl VaultOptions {
             ));
         }
         let VaultOptions { capacity, block_bytes, trusted_blocks, batch, .. } = *self;
-        Ok(RingParameters::for_capacity(capacity, block_bytes, trusted_blocks, batch))
+        let planned = RingParameters::for_capacity(capacity, block_bytes, trusted_blocks, batch);
+        Ok(with_default_slices(planned))
     }
 }
 

@@ -37,6 +37,18 @@ pub enum SchemeParameters {
     Trivial(TrivialParameters),
 }
 
+/// The most bytes of a slice of an eviction, by default. A larger bucket is a slice of its own.
+const SLICE_BYTES: u64 = 16 << 20;
+
+/// Returns planned parameters whose evictions are done in slices of the default size. They move as much as before.
+pub fn with_default_slices(planned: RingParameters) -> RingParameters {
+    let slots = u32::try_from(SLICE_BYTES / u64::from(planned.block_bytes.max(1))).unwrap_or(u32::MAX);
+    let slice_slots = planned.slice_slots.min(slots.max(planned.largest_bucket()));
+    let sliced = RingParameters { slice_slots, ..planned.clone() };
+    // Without a tree top nothing is sliced.
+    if sliced.validate().is_ok() { sliced } else { planned }
+}
+
 /// A seed of a scheme's randomness; secret.
 pub(crate) type Seed = [u8; 32];
 
@@ -116,7 +128,7 @@ struct CommonParameters {
     capacity: u64,
     block_bytes: u32,
     max_batch: u32,
-    stash_bound: u32,
+    max_at_rest: u64,
 }
 
 impl SchemeParameters {
@@ -133,7 +145,7 @@ impl SchemeParameters {
     /// lower end, and it never exceeds the upper end. Then an eviction must come first.
     pub fn reads_on_a_full_store(&self) -> RangeInclusive<u64> {
         match self {
-            // Two evictions may be in flight, a third may be due, and a fourth not yet late.
+            // Two evictions, or two of their slices, may be in flight, a third may be due, and a fourth not yet late.
             SchemeParameters::Ring(ring) => {
                 let rate = u64::from(ring.eviction_rate);
                 rate..=4 * rate
@@ -166,18 +178,18 @@ impl SchemeParameters {
     }
 
     fn common(&self) -> CommonParameters {
-        let (capacity, block_bytes, max_batch, stash_bound) = match self {
+        let (capacity, block_bytes, max_batch, max_at_rest) = match self {
             SchemeParameters::Ring(ring) => {
-                (ring.capacity, ring.block_bytes, ring.max_batch, ring.stash_bound)
+                (ring.capacity, ring.block_bytes, ring.max_batch, ring.max_blocks_at_rest())
             }
             SchemeParameters::Path(path) => {
-                (path.capacity, path.block_bytes, path.max_batch, path.stash_bound)
+                (path.capacity, path.block_bytes, path.max_batch, path.stash_bound.into())
             }
             SchemeParameters::Trivial(trivial) => {
                 (trivial.capacity, trivial.block_bytes, trivial.max_batch, 0)
             }
         };
-        CommonParameters { capacity, block_bytes, max_batch, stash_bound }
+        CommonParameters { capacity, block_bytes, max_batch, max_at_rest }
     }
 
     /// The blocks that users can address.
@@ -195,9 +207,9 @@ impl SchemeParameters {
         self.common().max_batch
     }
 
-    /// The maximum number of stash blocks in a checkpoint.
+    /// The maximum number of stash blocks in a checkpoint, those of held buckets among them.
     pub fn stash_bound(&self) -> u64 {
-        self.common().stash_bound.into()
+        self.common().max_at_rest
     }
 
     /// The maximum number of stash payloads that arrive or change in this many accesses and a batch, and in the
@@ -220,11 +232,12 @@ impl SchemeParameters {
     }
 
     /// The number of blocks that may come into the stash besides those that the accesses account for: those of a batch
-    /// and an eviction. `None` if any number may.
+    /// and an eviction, and those that are held between its slices. `None` if any number may.
     pub(crate) fn payloads_besides_accesses(&self) -> Option<u64> {
         let SchemeParameters::Ring(ring) = self else { return None };
         let others = u64::from(ring.max_batch) * u64::from(ring.max_blocks_per_access() - 1);
-        Some(others + u64::from(ring.eviction_rate))
+        let held = ring.max_blocks_at_rest() - u64::from(ring.stash_bound);
+        Some(others + held + u64::from(ring.eviction_rate))
     }
 
     /// Returns the number of bytes of position map and metadata in a checkpoint.

@@ -98,7 +98,8 @@ async fn write_filled_state<U: VaultStore, L: Untrusted>(
     let mut seal = SealContext { header, master: &setup.master, entropy: &mut setup.entropy };
     let mut stash = RestoredStash::on(&setup.disk);
     let (some, stashed) = (blocks_at_once(header.parameters.block()), &state.stash[..]);
-    let room = redraw.max_blocks().min(redraw.parameters().max_stash_blocks()) as usize;
+    let ring = redraw.parameters();
+    let room = redraw.max_blocks().min(ring.max_stash_blocks() + ring.max_held_blocks()) as usize;
     for first in (0..room.max(stashed.len())).step_by(some) {
         let blocks = &stashed[first.min(stashed.len())..(first + some).min(stashed.len())];
         let at_least = some.min(room.saturating_sub(first));

@@ -201,8 +201,8 @@ impl VaultParameters {
         payloads + words + sent + self.rows_bytes + 3 * PIECE_BYTES as u64
     }
 
-    /// The maximum trusted memory in the long run: position map, metadata, versions, stash with tree top. Each eviction
-    /// in flight, at most two, holds its path and the sealed copy in addition.
+    /// The maximum trusted memory in the long run: position map, metadata, versions, stash with tree top. Each step of
+    /// an eviction in flight, at most two, holds its slice and the sealed copy in addition.
     pub fn trusted_bytes(&self) -> u64 {
         let payloads = self.resident_blocks() * u64::from(self.scheme.block_bytes());
         self.scheme.map_bytes() + payloads + self.scheme.stash_bound() * STASH_ENTRY

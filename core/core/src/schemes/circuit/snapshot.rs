@@ -82,7 +82,7 @@ impl<S: Store, R: RngCore> FullSnapshot<R> for CircuitOram<S, FlatPositionMap<S:
             let is_mapped = |(block, leaf)| positions.get(block) == Some(leaf);
             let max_due = 4 * u64::from(oram.parameters.max_batch);
             let fits = positions.blocks() == capacity
-                && schedule.emergencies <= schedule.evictions
+                && schedule.emergencies <= schedule.begun
                 && schedule.behind(PACE) <= max_due
                 && stash.blocks().count() <= oram.parameters.stash_bound as usize
                 && stash.blocks().all(|(block, leaf)| block.0 < capacity && is_mapped((block, leaf)))

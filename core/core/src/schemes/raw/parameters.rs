@@ -120,7 +120,7 @@ impl RawParameters {
     /// Returns whether a schedule can have come so far, with this many accesses whose headers are not written.
     pub(super) fn is_schedule(&self, schedule: &EvictionSchedule, unwritten: u64) -> bool {
         let batch = u64::from(self.max_batch);
-        schedule.emergencies <= schedule.evictions
+        schedule.emergencies <= schedule.begun
             && schedule.behind(self.pace()) <= 2 + batch / u64::from(self.eviction_rate)
             && unwritten < 2 * batch
             && unwritten <= schedule.accesses

@@ -77,7 +77,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
 
     /// Returns the number of evictions begun so far: G in the paper. Public.
     pub fn evictions(&self) -> u64 {
-        self.state.borrow().schedule.evictions
+        self.state.borrow().schedule.begun
     }
 
     /// Fills the paths of evictions in another order from now on.

@@ -50,10 +50,10 @@ impl<S: Store, R: RngCore> SingleAccess for RingOram<S, ExternalPositions<S::Err
         TreeParts { positions: &self.positions, tree: &self.tree, poison_flag: &self.poison_flag }
     }
 
-    /// Blocks that only wait for a write to complete do not count against the bound.
+    /// Blocks that are listed in a bucket as well do not count against the bound.
     fn stash(&self) -> (RefMut<'_, Stash>, usize) {
         let state = self.state.borrow_mut();
-        let max = self.parameters.stash_bound as usize + state.in_flight.placed();
+        let max = self.parameters.stash_bound as usize + state.in_flight.listed();
         (RefMut::map(state, |state| &mut state.stash), max)
     }
 

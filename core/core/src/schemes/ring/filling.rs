@@ -18,6 +18,7 @@
 use super::RingParameters;
 use super::incremental::Rest;
 use super::redraw::{RingProgress, RingRedraw};
+use super::slices::Slices;
 use super::validate::Agreement;
 use crate::permutation::sampling;
 use crate::position_map::flat::Positions;
@@ -94,20 +95,20 @@ impl<R: RngCore> RingFilling<R> {
     /// than the plan has accesses.
     pub fn redraw(plan: &RingRedraw, mut is_mapped: impl FnMut(BlockId) -> bool, random: R) -> Option<Self> {
         let (parameters, RingProgress(end)) = (&plan.parameters, plan.progress);
-        let tree = parameters.geometry();
+        let (tree, slices) = (parameters.geometry(), Slices::of(parameters));
         // If the count of accesses began again, whole rounds of evictions have gone before.
         let round = u64::from(parameters.eviction_rate) << parameters.leaf_level.0;
         let rounds = plan.repeated.saturating_sub(end.accesses).div_ceil(round);
         let pace = parameters.pace();
         let accesses = end.accesses + rounds * round - plan.repeated;
-        let begun = EvictionSchedule { accesses, evictions: end.emergencies, ..end };
+        let first = EvictionSchedule { accesses, begun: end.emergencies, ..end };
         let mut filling = RingFilling {
             positions: Positions::new(parameters.capacity),
             metadata: BucketMetadata::new(&tree),
             stash: Vec::new(),
             max_reads: parameters.reads_before_reshuffle(),
             // Before the first of these accesses, every eviction was made.
-            schedule: EvictionSchedule { evictions: begun.evictions + begun.behind(pace), ..begun },
+            schedule: EvictionSchedule { begun: first.begun + first.behind(pace), ..first },
             random,
             tree,
         };
@@ -122,15 +123,28 @@ impl<R: RngCore> RingFilling<R> {
             }
             filling.schedule.accesses += 1;
             while filling.schedule.behind(pace) > 0 {
-                let path = filling.schedule.begin(filling.tree.leaf_level());
-                filling.evict(path, &mut waiting[filling.tree.subtree(path)]);
+                let eviction = slices.fills(slices.turn(filling.schedule.begun));
+                filling.schedule.begun += 1;
+                if let Some(path) = eviction.map(|eviction| slices.path(eviction)) {
+                    filling.evict(path, &mut waiting[filling.tree.subtree(path)]);
+                }
             }
         }
         if blocks.next().is_some() {
             return None;
         }
         (filling.schedule, filling.stash) = (end, waiting.concat());
+        filling.hold(&slices.held(&end, &filling.tree));
         Some(filling)
+    }
+
+    /// Takes the blocks of held buckets into the stash as well. A bucket that no eviction has written yet is placed now,
+    /// since the restore does not write it.
+    fn hold(&mut self, held: &[(Level, Bucket)]) {
+        for (level, bucket) in held.iter().copied() {
+            let placed = self.place(level, bucket);
+            self.stash.extend(placed.into_iter().map(|(_, block, _)| block));
+        }
     }
 
     /// Does EvictPath with the blocks that wait for this path's subtree: those of the path's buckets, and the waiting
@@ -164,7 +178,7 @@ impl<R: RngCore> RingFilling<R> {
         })
     }
 
-    /// Draws a slot of a bucket for each of its blocks. Each bucket once.
+    /// Draws a slot of a bucket for each of its blocks. The last draw counts.
     pub fn place(&mut self, level: Level, bucket: Bucket) -> Vec<(Slot, BlockId, Leaf)> {
         let listed = self.metadata.unread(&self.tree, level, bucket, true);
         let blocks: Vec<BlockId> =
@@ -233,7 +247,8 @@ impl FilledRing {
             schedule: &schedule,
             worn: &worn,
         };
-        let agrees = agreement.is_in_range() && agreement.reads_agree();
+        // No eviction has begun, so no bucket is held.
+        let agrees = agreement.is_in_range() && agreement.reads_agree() && schedule.begun == 0;
         agrees.then_some((metadata, schedule, worn))
     }
 }

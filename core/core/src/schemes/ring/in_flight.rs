@@ -1,8 +1,9 @@
 //! The work on its way between a scheme and its store: reads of evictions, rewrites of buckets, the blocks of a batch.
 //!
 //! An eviction **reads** the rest of its buckets in one round, then **rewrites** them. The blocks that it placed stay
-//! in the stash until the store has them. Blocks that a batch in flight requested are **pinned** to the stash, so that
-//! no eviction at the same time takes them away.
+//! in the stash until the store has them. An eviction of several slices has a round for each, and **holds** its buckets
+//! from their round to their rewrite. Blocks that a batch in flight requested are **pinned** to the stash, so that no
+//! eviction at the same time takes them away.
 
 use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::vec::Vec;
@@ -11,7 +12,7 @@ use alloc::vec::Vec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Round(u64);
 
-/// A block that was placed into a bucket and is still in the stash as well.
+/// A block of the stash that the metadata list in a bucket as well: it was read from there, or placed there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
     pub(crate) block: BlockId,
@@ -33,17 +34,25 @@ pub(crate) struct InFlight {
     /// The last round of reads begun, and its buckets while it lasts.
     round: Round,
     reading: Vec<Bucket>,
+    /// The buckets that were read and are not being written yet, and the blocks listed in them.
+    held: Vec<Bucket>,
+    held_blocks: Vec<Placed>,
     rewrites: Vec<Rewrite>,
     pinned: Vec<(BlockId, Leaf)>,
-    /// True while the last eviction has begun and has not filled its buckets yet.
+    /// True while the last slice of an eviction has begun and its reads have not ended.
     pub(crate) unfilled: bool,
 }
 
 impl InFlight {
     /// Returns the state with nothing in flight.
     pub(crate) fn none() -> Self {
-        let (reading, rewrites, pinned) = <_>::default();
-        InFlight { round: Round(0), reading, rewrites, pinned, unfilled: false }
+        let (reading, held, held_blocks, rewrites, pinned) = <_>::default();
+        InFlight { round: Round(0), reading, held, held_blocks, rewrites, pinned, unfilled: false }
+    }
+
+    /// Returns the state between two steps, with these buckets held.
+    pub(crate) fn with_held(held: Vec<Bucket>, held_blocks: Vec<Placed>) -> Self {
+        InFlight { held, held_blocks, ..InFlight::none() }
     }
 
     /// Begins a round of reads of these buckets. Only one round runs at a time.
@@ -63,15 +72,37 @@ impl InFlight {
         !self.reading.is_empty() && round == self.round
     }
 
-    /// Ends the round of reads and begins the rewrite of its buckets.
-    pub(crate) fn rewrite(&mut self, placed: Vec<Placed>) -> Round {
-        let buckets = core::mem::take(&mut self.reading);
+    /// Ends the round of reads: its buckets are held from now on, and these blocks are listed in them.
+    pub(crate) fn hold(&mut self, blocks: impl IntoIterator<Item = Placed>) {
+        self.held.append(&mut self.reading);
+        self.held_blocks.extend(blocks);
+    }
+
+    /// Lists no block in these held buckets any more: they are about to be filled.
+    pub(crate) fn release_blocks(&mut self, buckets: &[(Level, Bucket)]) {
+        self.held_blocks.retain(|held| buckets.iter().all(|(_, bucket)| *bucket != held.slot.bucket));
+    }
+
+    /// Lists a block in a held bucket.
+    pub(crate) fn place(&mut self, placed: Placed) {
+        self.held_blocks.push(placed);
+    }
+
+    /// Begins the rewrite of held buckets. Returns the blocks in them, and its name.
+    pub(crate) fn rewrite(&mut self, buckets: &[(Level, Bucket)]) -> (Round, &[Placed]) {
+        let is_written = |bucket: Bucket| buckets.iter().any(|(_, written)| *written == bucket);
+        self.held.retain(|bucket| !is_written(*bucket));
+        let mut placed: Vec<Placed> =
+            self.held_blocks.extract_if(.., |placed| is_written(placed.slot.bucket)).collect();
+        // The order must not tell a state that was brought back from one that continued.
+        placed.sort_unstable_by_key(|placed| placed.slot);
+        let buckets: Vec<Bucket> = buckets.iter().map(|(_, bucket)| *bucket).collect();
         debug_assert!(
             self.rewrites.iter().all(|other| buckets.iter().all(|bucket| !other.buckets.contains(bucket))),
             "a bucket is written once at a time"
         );
         self.rewrites.push(Rewrite { round: self.round, buckets, placed });
-        self.round
+        (self.round, self.rewrites.last().map_or(&[], |rewrite| &rewrite.placed))
     }
 
     /// Ends a rewrite: the store has its buckets, so these blocks are to leave the stash.
@@ -84,35 +115,39 @@ impl InFlight {
         self.rewrites.len()
     }
 
-    /// Returns whether a bucket is being read by an eviction, or written. Public.
+    /// Returns whether a bucket is being read by an eviction, held, or written. Public.
     pub(crate) fn has(&self, bucket: Bucket) -> bool {
         self.reading.contains(&bucket)
+            || self.held.contains(&bucket)
             || self.rewrites.iter().any(|rewrite| rewrite.buckets.contains(&bucket))
     }
 
-    /// Returns the number of blocks in the stash that only wait for a rewrite to end.
-    pub(crate) fn placed(&self) -> usize {
-        self.rewrites.iter().map(|rewrite| rewrite.placed.len()).sum()
+    /// Returns the number of blocks in the stash that are listed in a bucket as well: in a held one, or in one that is
+    /// being written.
+    pub(crate) fn listed(&self) -> usize {
+        self.held_blocks.len() + self.rewrites.iter().map(|rewrite| rewrite.placed.len()).sum::<usize>()
     }
 
-    /// Returns whether a block may be placed: no batch requests it, and it is not placed already.
+    /// Returns whether a block may be placed: no batch requests it, and it is not listed in a bucket.
     pub(crate) fn is_free(&self, block: BlockId) -> bool {
+        let rewritten = self.rewrites.iter().flat_map(|rewrite| &rewrite.placed);
         self.pinned_to(block).is_none()
-            && self.rewrites.iter().flat_map(|rewrite| &rewrite.placed).all(|placed| placed.block != block)
+            && self.held_blocks.iter().chain(rewritten).all(|of| of.block != block)
     }
 
     /// Pins a block to the stash until [`unpin`](Self::unpin): from now on it belongs to this leaf. Returns where it
-    /// was placed; it is no longer there.
+    /// was listed; it is no longer there.
     pub(crate) fn pin(&mut self, block: BlockId, leaf: Leaf) -> Option<Placed> {
         self.pinned.push((block, leaf));
         self.take_back(block)
     }
 
-    /// Takes a block back from the rewrite that placed it: it stays in the stash. Returns where it was placed.
+    /// Takes a block back from the bucket that it is listed in: it stays in the stash. Returns where it was listed.
     pub(crate) fn take_back(&mut self, block: BlockId) -> Option<Placed> {
-        self.rewrites.iter_mut().find_map(|Rewrite { placed, .. }| {
-            let at = placed.iter().position(|placed| placed.block == block)?;
-            Some(placed.swap_remove(at))
+        let rewritten = self.rewrites.iter_mut().map(|rewrite| &mut rewrite.placed);
+        rewritten.chain([&mut self.held_blocks]).find_map(|listed| {
+            let at = listed.iter().position(|placed| placed.block == block)?;
+            Some(listed.swap_remove(at))
         })
     }
 
@@ -130,9 +165,20 @@ impl InFlight {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
 
     fn placed(block: u64) -> Placed {
         Placed { block: BlockId(block), level: Level(0), slot: Slot { bucket: Bucket(1), index: 0 } }
+    }
+
+    /// A bucket that is being written, with blocks 7 and 8 in it.
+    fn writing() -> (InFlight, Round) {
+        let mut flight = InFlight::none();
+        flight.begin_round([Bucket(1)].into_iter());
+        flight.hold([placed(7), placed(8)]);
+        let (round, blocks) = flight.rewrite(&[(Level(0), Bucket(1))]);
+        assert_eq!(blocks.len(), 2);
+        (flight, round)
     }
 
     #[test]
@@ -141,18 +187,32 @@ mod tests {
         flight.begin_round([Bucket(1)].into_iter());
         let round = flight.round_of(Bucket(1)).unwrap();
         assert!(flight.lasts(round) && flight.has(Bucket(1)) && flight.round_of(Bucket(2)).is_none());
-        assert_eq!(flight.rewrite([placed(7), placed(8)].into()), round);
-        assert!(!flight.lasts(round) && flight.has(Bucket(1)));
-        assert_eq!((flight.rewrites(), flight.placed()), (1, 2));
+        flight.hold([placed(7), placed(8)]);
+        assert!(!flight.lasts(round) && flight.has(Bucket(1)) && flight.round_of(Bucket(1)).is_none());
+        assert_eq!((flight.rewrites(), flight.listed()), (0, 2));
+        assert_eq!(flight.rewrite(&[(Level(0), Bucket(1))]).0, round);
+        assert!(flight.has(Bucket(1)));
+        assert_eq!((flight.rewrites(), flight.listed()), (1, 2));
         assert_eq!(flight.written(round).map(|placed| placed.block.0).collect::<Vec<_>>(), [7, 8]);
         assert!(!flight.has(Bucket(1)));
     }
 
     #[test]
+    fn blocks_that_were_read_are_free_once_their_buckets_are_to_be_filled() {
+        let other = Placed { slot: Slot { bucket: Bucket(2), index: 0 }, ..placed(9) };
+        let mut flight = InFlight::with_held(vec![Bucket(1), Bucket(2)], vec![placed(7), other]);
+        assert!(!flight.is_free(BlockId(7)) && !flight.is_free(BlockId(9)));
+        flight.release_blocks(&[(Level(0), Bucket(1))]);
+        assert!(flight.is_free(BlockId(7)) && !flight.is_free(BlockId(9)) && flight.has(Bucket(1)));
+        flight.place(placed(8));
+        let (_, blocks) = flight.rewrite(&[(Level(0), Bucket(1))]);
+        assert!(blocks.iter().map(|placed| placed.block.0).eq([8]));
+        assert!(flight.has(Bucket(2)) && flight.listed() == 2);
+    }
+
+    #[test]
     fn a_block_that_is_pinned_is_placed_nowhere() {
-        let mut flight = InFlight::none();
-        flight.begin_round([Bucket(1)].into_iter());
-        let round = flight.rewrite([placed(7), placed(8)].into());
+        let (mut flight, round) = writing();
         assert!(!flight.is_free(BlockId(7)) && flight.is_free(BlockId(9)));
         assert!(flight.pin(BlockId(7), Leaf(3)).is_some());
         assert!(flight.pin(BlockId(9), Leaf(4)).is_none());

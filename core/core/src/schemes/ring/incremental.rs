@@ -97,7 +97,7 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMa
             if !filled || !agrees {
                 return Err(SnapshotError::Mismatch);
             }
-            (state.metadata, state.schedule, state.worn) = (metadata, schedule, worn);
+            state.bring_back(metadata, (schedule, worn), (&ring.slices, &ring.tree));
         }
         Ok(ring)
     }

@@ -25,19 +25,22 @@
 //!
 //! **What the trace shows** (adversary `Full`). An access shows one slot, uniform among the unread ones, of every
 //! bucket on a uniform path, for any requests. Evictions follow the count of accesses, reshuffles the count of reads
-//! of a bucket. Accesses skip a bucket whose eviction is in flight. An access to a bucket whose eviction is being
-//! *read* waits for it. Both follow from the path and the schedule, which are public.
+//! of a bucket. Accesses skip a bucket whose eviction is in flight, or that an eviction holds between two of its
+//! [slices](RingParameters::slices). An access to a bucket whose eviction is being *read* waits for it. All follow from
+//! the path and the schedule, which are public.
 //!
 //! **Costs.** On line: one round trip, `L - top + 1` slots for each access; all reads of a batch go out together.
 //! Off line, every A accesses: one round trip that reads at most Z unread slots of each bucket of a path, and one
-//! that writes the path's buckets. [`RingParameters::slots_per_access`] adds them up. Two steps may be in
-//! flight: the second one reads while the first one writes, so that a link is busy both ways.
+//! that writes the path's buckets; or a pair of round trips for each slice. [`RingParameters::slots_per_access`] adds
+//! them up. Two steps may be in flight: the second one reads while the first one writes, so that a link is busy both
+//! ways.
 //!
 //! **Errors**: those of [`OramError`]. A batch that is wrong, that comes while too much work is pending, or that
 //! could exceed the stash's bound is refused before anything changes. Any later error, and any future dropped
 //! half-way, leaves the scheme poisoned; it then answers [`OramError::Poisoned`] only.
 
 mod backend;
+mod eviction;
 mod exponents;
 mod filling;
 mod in_flight;
@@ -48,6 +51,7 @@ mod parameters;
 mod planner;
 mod poisson;
 mod redraw;
+mod slices;
 mod snapshot;
 mod stash_bound;
 mod state;
@@ -63,19 +67,20 @@ pub(crate) use stash_bound::StashBound;
 pub use traffic::{RingObjective, RingTraffic};
 
 use crate::buffer_pool::Buffers;
-use crate::concurrency::fifo_lock::{FifoGuard, FifoLock};
+use crate::concurrency::fifo_lock::FifoLock;
 use crate::concurrency::poison::PoisonFlag;
 use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::permutation::sampling;
 use crate::position_map::{Lookup, PositionMap};
-use crate::schemes::ring::in_flight::{Placed, Round};
+use crate::schemes::ring::in_flight::Round;
+use crate::schemes::ring::slices::Slices;
 use crate::stash::{Handle, Stash};
 use crate::store::Store;
 use crate::tree::block_header::HEADER_BYTES;
 use crate::tree::bucket_metadata::BucketMetadata;
 use crate::tree::geometry::Geometry;
-use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
+use crate::types::{BlockId, Bucket, Slot};
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use rand_core::RngCore;
@@ -88,6 +93,7 @@ const MAX_REWRITES: usize = 2;
 pub struct RingOram<S, P, R> {
     parameters: RingParameters,
     tree: Geometry,
+    slices: Slices,
     store: S,
     positions: P,
     /// The lock of accesses, and the lock of steps, which a step holds up to its write.
@@ -103,12 +109,6 @@ pub struct RingOram<S, P, R> {
 struct Fetch {
     slot: Slot,
     block: Option<BlockId>,
-}
-
-/// The next work of `step`.
-enum Due {
-    Reshuffle(Bucket),
-    Evict(Leaf),
 }
 
 impl<S, P, R> RingOram<S, P, R>
@@ -138,6 +138,7 @@ where
         RingOram {
             state: RefCell::new(State::new(&parameters, metadata, random)),
             tree: parameters.geometry(),
+            slices: Slices::of(&parameters),
             parameters,
             store,
             positions,
@@ -181,7 +182,7 @@ where
 
     /// Returns the number of evictions begun so far, early reshuffles not counted. Public.
     pub fn evictions(&self) -> u64 {
-        self.state.borrow().schedule.evictions
+        self.state.borrow().schedule.begun.div_ceil(self.slices.count() as u64)
     }
 
     /// Returns the number of bytes on the trusted side: stash with the trusted top, bucket metadata, position map.
@@ -310,116 +311,6 @@ where
         in_flight.unpin();
         Ok(())
     }
-
-    /// Does Algorithms 3 and 4: takes the unread blocks of these buckets into the stash, then rewrites the buckets from
-    /// it. The turn ends with the reads: those of the next step overlap this write.
-    async fn rewrite(
-        &self,
-        guard: FifoGuard<'_>,
-        leaf: Leaf,
-        buckets: &[(Level, Bucket)],
-    ) -> Result<(), OramError<S::Error>> {
-        let fetches = self.plan_evacuation(buckets);
-        self.fetch(&fetches).await?;
-        let (round, mut buffer) = self.refill(leaf, buckets);
-        drop(guard);
-        let numbers: Vec<Bucket> = buckets.iter().map(|(_, bucket)| *bucket).collect();
-        self.store.write_buffer(&numbers, &mut buffer).await?;
-        self.written(round);
-        self.buffers.give_back(buffer);
-        Ok(())
-    }
-
-    /// ReadBucket: of each bucket every unread block, and unread dummies up to Z slots in all.
-    fn plan_evacuation(&self, buckets: &[(Level, Bucket)]) -> Vec<Fetch> {
-        let mut fetches = Vec::new();
-        let State { random, metadata, in_flight, .. } = &mut *self.state.borrow_mut();
-        in_flight.begin_round(buckets.iter().map(|(_, bucket)| *bucket));
-        for (level, bucket) in buckets.iter().copied() {
-            if !metadata.is_written(&self.tree, bucket) {
-                continue;
-            }
-            let first = fetches.len();
-            for slot in metadata.unread(&self.tree, level, bucket, true) {
-                fetches.push(Fetch { slot, block: metadata.block(&self.tree, level, slot) });
-            }
-            let mut dummies: Vec<Slot> = metadata.unread(&self.tree, level, bucket, false).collect();
-            let max = self.tree.shape(level).blocks as usize;
-            while fetches.len() - first < max && !dummies.is_empty() {
-                let slot = dummies.swap_remove(sampling::below(random, dummies.len()));
-                fetches.push(Fetch { slot, block: None });
-            }
-            // In the order of the slots, so that the order says nothing of which are real.
-            fetches[first..].sort_unstable_by_key(|fetch| fetch.slot);
-        }
-        fetches
-    }
-
-    /// WriteBucket, up to the writing itself: places stash blocks into the buckets, as deep as they may, and lays out
-    /// their plaintext. Returns the round, which names the rewrite.
-    fn refill(&self, leaf: Leaf, buckets: &[(Level, Bucket)]) -> (Round, Vec<u8>) {
-        let state = &mut *self.state.borrow_mut();
-        let mut placement = core::mem::take(&mut state.placement);
-        let room = |level: Level| {
-            let rewritten = buckets.iter().any(|(at, _)| *at == level);
-            if rewritten { self.tree.shape(level).blocks as usize } else { 0 }
-        };
-        placement.plan(&state.stash, &self.tree, leaf, room, |_, block| state.in_flight.is_free(block));
-        let bytes =
-            |level: Level| (self.tree.shape(level).slots * self.tree.shape(level).slot_bytes) as usize;
-        let mut buffer = self.buffers.zeros(buckets.iter().map(|(level, _)| bytes(*level)).sum());
-        let (mut placed, mut rest) = (Vec::new(), &mut buffer[..]);
-        for (level, bucket) in buckets.iter().copied() {
-            let (into, behind) = rest.split_at_mut(bytes(level));
-            state.metadata.rewrite(&self.tree, level, bucket);
-            state.fill_buckets(placement.chosen(level), level, bucket, &self.tree, into, &mut placed);
-            rest = behind;
-        }
-        state.placement = placement;
-        state.in_flight.unfilled = false;
-        let round = state.in_flight.rewrite(placed);
-        self.poison_flag.wake_waiters();
-        (round, buffer)
-    }
-
-    /// Takes the blocks of rewritten buckets out of the stash: the store has them.
-    fn written(&self, round: Round) {
-        let State { stash, in_flight, .. } = &mut *self.state.borrow_mut();
-        for Placed { block, .. } in in_flight.written(round) {
-            let handle = stash.find(block).expect("a placed block stays until its bucket is written");
-            stash.remove(handle);
-        }
-        self.poison_flag.wake_waiters();
-    }
-
-    /// Waits until at most one rewrite is being written, and its buckets are not those of the next path.
-    async fn until_written(&self) -> Result<(), OramError<S::Error>> {
-        let may_read = || {
-            let state = self.state.borrow();
-            let next = state.schedule.next(self.tree.leaf_level());
-            state.in_flight.rewrites() < MAX_REWRITES
-                && self.tree.path(next).all(|(_, bucket)| !state.in_flight.has(bucket))
-        };
-        self.poison_flag.wait_until(may_read).await
-    }
-
-    /// Begins the next due work: a reshuffle before an eviction.
-    fn next_due(&self) -> Option<Due> {
-        let state = &mut *self.state.borrow_mut();
-        while let Some(bucket) = state.worn.pop_front() {
-            // An eviction may have rewritten it since.
-            if state.metadata.reads(&self.tree, bucket) > self.parameters.reads_before_reshuffle() {
-                return Some(Due::Reshuffle(bucket));
-            }
-        }
-        let emergency = state.needs_emergency(&self.parameters);
-        if !emergency && state.schedule.behind(self.parameters.pace()) == 0 {
-            return None;
-        }
-        state.schedule.emergencies += u64::from(emergency);
-        state.in_flight.unfilled = true;
-        Some(Due::Evict(state.schedule.begin(self.tree.leaf_level())))
-    }
 }
 
 impl<S, P, R> Oram for RingOram<S, P, R>
@@ -444,45 +335,30 @@ where
         self.update(n, block, serve).await
     }
 
-    /// Counts the reshuffles and evictions that are due, and the pending steps of the position map.
+    /// Counts the reshuffles and slices of evictions that are due, and the pending steps of the position map.
     fn pending_steps(&self) -> u64 {
         let state = self.state.borrow();
         let emergency = u64::from(state.needs_emergency(&self.parameters));
-        let behind = state.schedule.behind(self.parameters.pace());
-        behind + state.worn.len() as u64 + emergency + self.positions.pending_steps()
+        state.behind() + state.worn.len() as u64 + emergency + self.positions.pending_steps()
     }
 
-    /// True while a second eviction is due, a bucket may run out of unread slots, or the stash could overflow.
+    /// True while more slices are due than an eviction has, a bucket may run out of unread slots, or the stash could
+    /// overflow.
     fn must_step(&self) -> bool {
         let state = self.state.borrow();
         let worn_out = |bucket: &Bucket| {
             !state.in_flight.has(*bucket)
                 && state.metadata.reads(&self.tree, *bucket) > self.parameters.reads_before_reshuffle()
         };
-        state.is_late(&self.parameters)
+        state.is_late()
             || state.worn.iter().any(worn_out)
             || state.needs_emergency(&self.parameters)
             || self.positions.must_step()
     }
 
-    /// Does one reshuffle or one eviction; when neither is due, one step of the position map.
+    /// Does one reshuffle or one slice of an eviction; when neither is due, one step of the position map.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let guard = self.step_lock.acquire().await;
-        self.until_written().await?;
-        let operation = self.poison_flag.begin();
-        match self.next_due() {
-            Some(Due::Reshuffle(bucket)) => {
-                let level = self.tree.level_of(bucket);
-                self.rewrite(guard, self.tree.first_leaf_below(level, bucket), &[(level, bucket)]).await?;
-            }
-            Some(Due::Evict(leaf)) => {
-                let path: Vec<(Level, Bucket)> = self.tree.path(leaf).collect();
-                self.rewrite(guard, leaf, &path).await?;
-            }
-            None => self.positions.step().await?,
-        }
-        operation.complete();
-        Ok(())
+        self.do_step().await
     }
 
     /// 2: the second one reads while the first one writes.
@@ -490,6 +366,7 @@ where
         MAX_REWRITES
     }
 
+    /// Counts the slices of evictions outside of the schedule.
     fn emergencies(&self) -> u64 {
         self.state.borrow().schedule.emergencies
     }

@@ -3,7 +3,6 @@
 use crate::oram::Bounds;
 use crate::tree::block_header::HEADER_BYTES;
 use crate::tree::bucket_metadata::MAX_BLOCKS;
-use crate::tree::eviction_schedule::Pace;
 use crate::tree::geometry::{BucketShape, Geometry};
 use crate::tree::layout::Layout;
 use crate::types::{Bucket, Level};
@@ -44,9 +43,12 @@ pub struct RingParameters {
     /// The maximum number of accesses in one batch.
     pub max_batch: u32,
     /// The maximum number of blocks of the stash and a largest batch together, before the batch is served. It includes
-    /// the tree top, and not the blocks of an eviction in flight. At least A for each two subtrees, A and a largest
-    /// batch.
+    /// the tree top, and not the blocks of an eviction in flight, or of held buckets. At least A for each two subtrees,
+    /// A and a largest batch.
     pub stash_bound: u32,
+    /// The maximum number of slots that a slice of an eviction writes, and reads: at least those of the largest bucket.
+    /// A path of more slots is evicted in [slices](Self::slices), and needs a trusted top.
+    pub slice_slots: u32,
 }
 
 /// The reason why parameters were refused.
@@ -124,6 +126,24 @@ pub enum RingParametersError {
         /// The minimum that is accepted.
         needed: u32,
     },
+    /// A slice has no room for a bucket.
+    #[error("slices of at most {slots} slots: a bucket has {needed}, so give at least as many")]
+    Slice {
+        /// The maximum number of slots of a slice.
+        slots: u32,
+        /// The minimum that is accepted.
+        needed: u32,
+    },
+    /// Slices without a trusted top, where two paths share a bucket.
+    #[error(
+        "a path of {path} slots in slices of at most {slots} without a tree top: give the tree top one level, or at least as many slots"
+    )]
+    SlicesWithoutTop {
+        /// The maximum number of slots of a slice.
+        slots: u32,
+        /// The number of slots of a path.
+        path: u64,
+    },
     /// The state of a filled tree is that of another one.
     #[error(
         "the state of a filled Ring ORAM contradicts its parameters: fill the store with these parameters"
@@ -142,8 +162,9 @@ impl RingParameters {
         libm::ceil(waiting) as u64 + u64::from(self.eviction_rate) + u64::from(self.max_batch)
     }
 
-    /// The maximum number of blocks that are ever in the stash, without those of an eviction in flight. It is the stash
-    /// bound, plus the blocks that the last batch may bring from compacted buckets in addition to the requested ones.
+    /// The maximum number of blocks that are ever in the stash, without those of an eviction in flight or of held
+    /// buckets. It is the stash bound, plus the blocks that the last batch may bring from compacted buckets in addition
+    /// to the requested ones.
     pub fn max_stash_blocks(&self) -> u64 {
         u64::from(self.stash_bound) + u64::from(self.max_batch) * u64::from(self.compacted_levels())
     }
@@ -198,6 +219,13 @@ impl RingParameters {
         if u64::from(self.stash_bound) < needed {
             return Err(RingParametersError::Stash { bound: self.stash_bound, needed: needed as u32 });
         }
+        let (slots, needed) = (self.slice_slots, self.largest_bucket());
+        if slots < needed {
+            return Err(RingParametersError::Slice { slots, needed });
+        }
+        if self.is_sliced() && self.top == Level(0) {
+            return Err(RingParametersError::SlicesWithoutTop { slots, path: self.slots_on_path() });
+        }
         Ok(())
     }
 
@@ -219,11 +247,6 @@ impl RingParameters {
     /// The untrusted memory that the scheme needs, in plaintext bytes.
     pub fn layout(&self) -> Layout {
         self.geometry().layout()
-    }
-
-    /// The pace of the schedule: an eviction every A accesses.
-    pub(super) fn pace(&self) -> Pace {
-        Pace { evictions: 1, accesses: self.eviction_rate.into() }
     }
 
     /// Untrusted levels above the leaves.
@@ -318,5 +341,8 @@ mod tests {
         assert!(matches!(refused(|p| p.leaf.blocks = 3), RingParametersError::LeafTooSmall { .. }));
         assert!(matches!(refused(|p| p.inner.slots = 3), RingParametersError::Slots { .. }));
         assert!(matches!(refused(|p| p.stash_bound = 3), RingParametersError::Stash { .. }));
+        assert!(matches!(refused(|p| p.slice_slots = 3), RingParametersError::Slice { slots: 3, .. }));
+        let without_top = |p: &mut RingParameters| (p.top, p.slice_slots) = (Level(0), p.largest_bucket());
+        assert!(matches!(refused(without_top), RingParametersError::SlicesWithoutTop { .. }));
     }
 }

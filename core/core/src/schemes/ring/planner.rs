@@ -37,6 +37,7 @@ struct PlanConstraints {
     block_bytes: u32,
     trusted_blocks: u64,
     max_batch: u32,
+    slice_slots: u32,
     objective: RingObjective,
 }
 
@@ -91,28 +92,37 @@ impl RingParameters {
     ///
     /// A small vault gets a larger trusted side than requested where nothing smaller would work.
     pub fn for_capacity(capacity: u64, block_bytes: u32, trusted_blocks: u64, max_batch: u32) -> Self {
-        Self::for_objective(capacity, block_bytes, trusted_blocks, max_batch, RingObjective::BYTES)
+        let slice_slots = u32::MAX;
+        Self::for_objective(
+            capacity,
+            block_bytes,
+            trusted_blocks,
+            (max_batch, slice_slots),
+            RingObjective::BYTES,
+        )
     }
 
-    /// Does the same as `for_capacity` for another objective than slots moved.
+    /// Does the same as `for_capacity` for another objective than slots moved, and with slices of at most so many
+    /// slots. Where that is less than a small bucket, a slice is a small bucket.
     pub fn for_objective(
         capacity: u64,
         block_bytes: u32,
         trusted_blocks: u64,
-        max_batch: u32,
+        (max_batch, slice_slots): (u32, u32),
         objective: RingObjective,
     ) -> Self {
         // Beyond the range nothing is planned; `validate` says so.
         if capacity > MAX_BLOCKS || max_batch > MAX_BATCH {
             let (max, batch) = (capacity.min(MAX_BLOCKS), max_batch.min(MAX_BATCH));
-            let nearest = Self::for_objective(max, block_bytes, trusted_blocks, batch, objective);
+            let nearest =
+                Self::for_objective(max, block_bytes, trusted_blocks, (batch, slice_slots), objective);
             return RingParameters { capacity, max_batch, ..nearest };
         }
-        let constraints = PlanConstraints { capacity, block_bytes, trusted_blocks, max_batch, objective };
-        // A stash for all blocks and a batch always suffices.
-        let mut more = core::iter::successors(Some(trusted_blocks.max(1)), |less| Some(2 * less));
-        more.find_map(|trusted_blocks| cheapest(&PlanConstraints { trusted_blocks, ..constraints }, RATES))
-            .expect("it ends where a stash holds every block")
+        let slice_slots = slice_slots.max(small_bucket(max_batch));
+        let constraints =
+            PlanConstraints { capacity, block_bytes, trusted_blocks, max_batch, slice_slots, objective };
+        let waits = objective.slot_waited > 0.0;
+        if waits { with_least_wait(&constraints) } else { with_enough_trusted(&constraints) }
     }
 
     /// The cheapest parameters with this A. With a small A one eviction moves less. This suits memory, in which a round
@@ -124,11 +134,10 @@ impl RingParameters {
         max_batch: u32,
         rate: u32,
     ) -> Option<Self> {
-        let objective = RingObjective::BYTES;
-        cheapest(
-            &PlanConstraints { capacity, block_bytes, trusted_blocks, max_batch, objective },
-            rate..=rate,
-        )
+        let (objective, slice_slots) = (RingObjective::BYTES, u32::MAX);
+        let constraints =
+            PlanConstraints { capacity, block_bytes, trusted_blocks, max_batch, slice_slots, objective };
+        cheapest(&constraints, rate..=rate)
     }
 
     /// Returns these parameters with another Z (inner buckets), S (without the batch) or A; the values that follow from
@@ -146,6 +155,7 @@ impl RingParameters {
             adjusted.leaf.slots = adjusted.leaf.blocks.saturating_add(adjusted.reads);
         }
         adjusted.inner.slots = adjusted.inner.blocks.saturating_add(adjusted.reads);
+        adjusted.slice_slots = self.slice_slots.max(adjusted.largest_bucket());
         with_stash_bound(adjusted, &constraints)
     }
 
@@ -156,6 +166,7 @@ impl RingParameters {
             block_bytes: self.block_bytes,
             trusted_blocks: self.stash_bound.into(),
             max_batch: self.max_batch,
+            slice_slots: self.slice_slots,
             objective: RingObjective::BYTES,
         }
     }
@@ -172,6 +183,40 @@ impl RingParameters {
     }
 }
 
+/// The cheapest parameters, if what a request may wait for has a cost. The larger buckets may be, the fewer slots an
+/// access moves, and the larger a slice is. So the bounds of slices are tried from the smallest up, until the cost rises.
+fn with_least_wait(constraints: &PlanConstraints) -> RingParameters {
+    let PlanConstraints { objective, slice_slots: max, max_batch, .. } = *constraints;
+    let without_wait = RingObjective { slot_waited: 0.0, ..objective };
+    let bounds = core::iter::successors(Some(small_bucket(max_batch)), |bound| {
+        (*bound < max && *bound < LONG_PATH as u32).then(|| (bound + bound.div_ceil(4)).min(max))
+    });
+    let plans = bounds.map(|slice_slots| {
+        let constraints = PlanConstraints { slice_slots, objective: without_wait, ..*constraints };
+        let planned = with_enough_trusted(&constraints);
+        let smallest = RingParameters { slice_slots: planned.largest_bucket(), ..planned.clone() };
+        let planned = if smallest.validate().is_ok() { smallest } else { planned };
+        let waited = objective.slot_waited * planned.largest_slice() as f64;
+        (planned.cost(&without_wait) + waited, planned)
+    });
+    let mut best: Option<(f64, RingParameters)> = None;
+    for (cost, planned) in plans {
+        if best.as_ref().is_some_and(|(min, _)| *min <= cost) {
+            break;
+        }
+        best = Some((cost, planned));
+    }
+    best.map(|(_, planned)| planned).expect("the smallest bound of slices is tried")
+}
+
+/// The cheapest parameters with as much trusted as asked for, or twice, four times as much: where nothing less works.
+fn with_enough_trusted(constraints: &PlanConstraints) -> RingParameters {
+    // A stash for all blocks and a batch always suffices.
+    let mut more = core::iter::successors(Some(constraints.trusted_blocks.max(1)), |less| Some(2 * less));
+    more.find_map(|trusted_blocks| cheapest(&PlanConstraints { trusted_blocks, ..*constraints }, RATES))
+        .expect("it ends where a stash holds every block")
+}
+
 /// The cheapest parameters with one of these rates. `None` if all need more than may be trusted.
 fn cheapest(constraints: &PlanConstraints, rates: RangeInclusive<u32>) -> Option<RingParameters> {
     // The greatest rate is the cheapest. First that for which the blocks that wait fit without any others.
@@ -186,6 +231,9 @@ fn cheapest(constraints: &PlanConstraints, rates: RangeInclusive<u32>) -> Option
         let Some(rate) = greatest(rates.clone(), waits) else { continue };
         for leaf_level in top..=finest(constraints.capacity) {
             let choice = Choice::tight(level, Level(leaf_level));
+            let has_room =
+                |rate: u32| with_rate(constraints, &choice, rate).largest_bucket() <= constraints.slice_slots;
+            let Some(rate) = greatest(*rates.start()..=rate, has_room) else { continue };
             levels.push((with_rate(constraints, &choice, rate).cost(&constraints.objective), choice, rate));
         }
     }
@@ -246,8 +294,12 @@ fn better(
     Some(Found { cost: cost(rate), choice: *choice, planned: of_rate(rate) })
 }
 
-/// Returns whether the stash that these parameters need may be trusted.
+/// Returns whether slices have room for each bucket, and the stash that these parameters need may be trusted.
 fn fits(constraints: &PlanConstraints, planned: &RingParameters) -> bool {
+    let can_be_sliced = planned.top > Level(0) || !planned.is_sliced();
+    if planned.largest_bucket() > constraints.slice_slots || !can_be_sliced {
+        return false;
+    }
     let room = constraints.trusted_blocks.saturating_sub(planned.max_batch.into());
     planned.min_stash_bound() <= constraints.trusted_blocks
         && (room >= planned.capacity || StashBound::of(planned).fills_at_most(room as f64, EMERGENCY_BITS))
@@ -310,9 +362,17 @@ fn with_rate(constraints: &PlanConstraints, choice: &Choice, rate: u32) -> RingP
         leaf,
         max_batch,
         stash_bound: 0,
+        slice_slots: constraints.slice_slots,
     };
     let min = planned.min_stash_bound();
     RingParameters { stash_bound: min.min(u32::MAX.into()) as u32, ..planned }
+}
+
+/// The slots of a bucket that some plan with the lowest rate does with, for any capacity: the most that a leaf's share
+/// of the finest tree and the largest batch need, with room for the search.
+fn small_bucket(max_batch: u32) -> u32 {
+    let share = libm::ceil(MIN_SHARE + 6.0 * libm::sqrt(MIN_SHARE)) as u32;
+    share.max(min_reads(*RATES.start(), max_batch) + 8)
 }
 
 /// The parameters with the stash bound that they need; all that may be trusted, if that is more.

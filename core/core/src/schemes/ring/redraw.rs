@@ -9,12 +9,13 @@
 
 use super::RingParameters;
 use super::incremental::Rest;
+use super::slices::Slices;
 use crate::tree::eviction_schedule::{EvictionSchedule, reverse_lexicographic};
 use crate::tree::geometry::Geometry;
 use crate::types::{Bucket, Level};
 use alloc::vec::Vec;
 
-/// The accesses and evictions of a Ring ORAM so far. Public.
+/// The accesses of a Ring ORAM so far, and its evictions or their [slices](RingParameters::slices). Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingProgress(pub(super) EvictionSchedule);
 
@@ -24,7 +25,7 @@ impl RingProgress {
     /// not the rest of a Ring ORAM.
     pub fn of_rest(rest: &[u8]) -> Option<Self> {
         let (schedule, _): Rest = borsh::from_slice(rest).ok()?;
-        (schedule.emergencies <= schedule.evictions).then_some(RingProgress(schedule))
+        (schedule.emergencies <= schedule.begun).then_some(RingProgress(schedule))
     }
 
     /// The number of accesses, dummies included.
@@ -32,25 +33,20 @@ impl RingProgress {
         self.0.accesses
     }
 
-    /// The number of evictions.
-    pub fn evictions(&self) -> u64 {
-        self.0.evictions
-    }
-
     /// The progress after this many accesses in all, with every due eviction made.
     #[must_use]
     pub fn at(self, accesses: u64, parameters: &RingParameters) -> Self {
         let RingProgress(mut schedule) = self;
         schedule.accesses = accesses;
-        schedule.evictions += schedule.behind(parameters.pace());
+        schedule.begun += schedule.behind(parameters.pace());
         RingProgress(schedule)
     }
 
     /// Returns whether one of the evictions has written this bucket.
-    fn has_written(&self, tree: &Geometry, level: Level, bucket: Bucket) -> bool {
-        // The turn of a bucket within its level has the bits of its number there, mirrored.
-        let first_turn = reverse_lexicographic(bucket.0 - tree.first_of(level).0, level);
-        first_turn.0 < self.0.evictions
+    fn has_written(&self, slices: &Slices, tree: &Geometry, (level, bucket): (Level, Bucket)) -> bool {
+        // The first eviction of a bucket has the bits of its number within its level, mirrored.
+        let first = reverse_lexicographic(bucket.0 - tree.first_of(level).0, level);
+        slices.turns_before_write(first.0, level) < self.0.begun
     }
 }
 
@@ -75,14 +71,12 @@ impl RingRedraw {
         accesses_since: u64,
         exists: impl Fn(Bucket) -> bool,
     ) -> Self {
-        let tree = parameters.geometry();
+        let (tree, slices) = (parameters.geometry(), Slices::of(parameters));
         let accesses = old.accesses().saturating_add(accesses_since);
         let is_complete = tree.all_buckets().all(|(_, bucket)| exists(bucket));
         let repeated = if is_complete { parameters.capacity } else { accesses.min(parameters.capacity) };
         let progress = old.at(accesses, parameters);
-        let is_written = |(level, bucket): &(Level, Bucket)| {
-            exists(*bucket) || progress.has_written(&tree, *level, *bucket)
-        };
+        let is_written = |at: &(Level, Bucket)| exists(at.1) || progress.has_written(&slices, &tree, *at);
         let buckets = tree.all_buckets().filter(is_written).collect();
         RingRedraw { parameters: parameters.clone(), progress, repeated, buckets }
     }
@@ -117,18 +111,19 @@ mod tests {
 
     #[test]
     fn the_buckets_that_exist_are_those_that_the_evictions_so_far_have_written() {
-        let parameters = RingParameters::for_capacity(16_384, 0, 1024, 16);
-        let tree = parameters.geometry();
-        assert!(tree.leaf_level() > tree.top(), "{parameters:?}");
-        let mut written = BTreeSet::new();
-        for evictions in 0..=2 * tree.leaves() {
-            let schedule = EvictionSchedule { evictions, ..EvictionSchedule::default() };
-            let of_schedule = tree
-                .all_buckets()
-                .filter(|(level, bucket)| RingProgress(schedule).has_written(&tree, *level, *bucket));
-            let of_schedule: BTreeSet<Bucket> = of_schedule.map(|(_, bucket)| bucket).collect();
-            assert_eq!(of_schedule, written, "after {evictions}");
-            written.extend(tree.path(schedule.next(tree.leaf_level())).map(|(_, bucket)| bucket));
+        let whole = RingParameters::for_capacity(16_384, 0, 1024, 16);
+        let sliced = RingParameters { slice_slots: whole.largest_bucket(), ..whole.clone() };
+        assert!(sliced.is_sliced() && !whole.is_sliced(), "{sliced:?}");
+        for parameters in [whole, sliced] {
+            let (tree, slices) = (parameters.geometry(), Slices::of(&parameters));
+            let mut written = BTreeSet::new();
+            for begun in 0..=2 * tree.leaves() * slices.count() as u64 {
+                let progress = RingProgress(EvictionSchedule { begun, ..EvictionSchedule::default() });
+                let of_schedule = tree.all_buckets().filter(|at| progress.has_written(&slices, &tree, *at));
+                let of_schedule: BTreeSet<(Level, Bucket)> = of_schedule.collect();
+                assert_eq!(of_schedule, written, "after {begun}");
+                written.extend(slices.writes(slices.turn(begun), &tree));
+            }
         }
     }
 

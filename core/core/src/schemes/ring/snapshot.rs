@@ -34,7 +34,7 @@ impl<S: Store, R: RngCore> FullSnapshot<R> for RingOram<S, FlatPositionMap<S::Er
     type ParametersError = RingParametersError;
 
     /// Takes the trusted state. While [`must_step`](crate::oram::Oram::must_step) is false, at most
-    /// `stash_bound - max_batch` blocks are in its stash.
+    /// `stash_bound - max_batch` blocks are in its stash, and those of held buckets.
     fn snapshot(&self) -> Result<RingSnapshot, RingSnapshotError> {
         self.check_at_rest()?;
         let state = self.state.borrow();
@@ -71,9 +71,8 @@ impl<S: Store, R: RngCore> FullSnapshot<R> for RingOram<S, FlatPositionMap<S::Er
             if !state.stash.restore(&snapshot.stash) {
                 return Err(SnapshotError::Mismatch);
             }
-            state.metadata = *snapshot.metadata;
-            state.schedule = snapshot.schedule;
-            state.worn = snapshot.worn;
+            let schedule = (snapshot.schedule, snapshot.worn);
+            state.bring_back(*snapshot.metadata, schedule, (&ring.slices, &ring.tree));
         }
         Ok(ring)
     }

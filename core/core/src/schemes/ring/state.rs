@@ -2,13 +2,14 @@
 //! here.
 
 use super::parameters::RingParameters;
+use super::slices::Slices;
 use crate::oram::OramError;
 use crate::permutation::sampling;
-use crate::schemes::ring::in_flight::{InFlight, Placed};
-use crate::stash::{Handle, Stash};
+use crate::schemes::ring::in_flight::{InFlight, Placed, Round};
+use crate::stash::Stash;
 use crate::tree::block_header::{self, HEADER_BYTES};
 use crate::tree::bucket_metadata::BucketMetadata;
-use crate::tree::eviction_schedule::EvictionSchedule;
+use crate::tree::eviction_schedule::{EvictionSchedule, Pace};
 use crate::tree::geometry::Geometry;
 use crate::tree::placement::Placement;
 use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
@@ -26,6 +27,7 @@ pub(super) struct State<R> {
     pub(super) worn: VecDeque<Bucket>,
     pub(super) in_flight: InFlight,
     pub(super) placement: Placement,
+    pace: Pace,
 }
 
 impl<R: RngCore> State<R> {
@@ -39,7 +41,28 @@ impl<R: RngCore> State<R> {
             worn: VecDeque::new(),
             in_flight: InFlight::none(),
             placement: Placement::default(),
+            pace: parameters.pace(),
         }
+    }
+
+    /// Continues from parts that were brought back. The blocks of the stash are there already.
+    pub(super) fn bring_back(
+        &mut self,
+        metadata: BucketMetadata,
+        (schedule, worn): (EvictionSchedule, VecDeque<Bucket>),
+        (slices, tree): (&Slices, &Geometry),
+    ) {
+        let held = slices.held(&schedule, tree);
+        let listed_in = |(level, bucket): &(Level, Bucket)| {
+            let (level, metadata) = (*level, &metadata);
+            let slots = metadata.unread(tree, level, *bucket, true);
+            slots.filter_map(move |slot| {
+                Some(Placed { block: metadata.block(tree, level, slot)?, level, slot })
+            })
+        };
+        let listed = held.iter().flat_map(listed_in).collect();
+        self.in_flight = InFlight::with_held(held.into_iter().map(|(_, bucket)| bucket).collect(), listed);
+        (self.metadata, self.schedule, self.worn) = (metadata, schedule, worn);
     }
 
     /// Does GetBlockOffset. It returns the block's own slot if the block is here, otherwise a random unread dummy. If
@@ -96,42 +119,84 @@ impl<R: RngCore> State<R> {
         Ok(())
     }
 
-    /// Lays a bucket's plaintext out, each block in a random slot, and says where they were placed.
-    pub(super) fn fill_buckets(
-        &mut self,
-        chosen: &[Handle],
-        level: Level,
-        bucket: Bucket,
-        tree: &Geometry,
-        into: &mut [u8],
-        placed: &mut Vec<Placed>,
-    ) {
-        let slot_bytes = tree.shape(level).slot_bytes as usize;
-        let mut free: Vec<u32> = (0..tree.shape(level).slots).collect();
-        for handle in chosen.iter().copied() {
-            let index = free.swap_remove(sampling::below(&mut self.random, free.len()));
-            let (slot, block) = (Slot { bucket, index }, self.stash.block(handle));
-            self.stash.serialize_block(handle, &mut into[index as usize * slot_bytes..][..slot_bytes]);
-            self.metadata.put(tree, level, slot, block);
-            placed.push(Placed { block, level, slot });
+    /// Holds the buckets that were read, with the blocks that came from there. A block that a batch in flight requests
+    /// is no longer one of theirs.
+    pub(super) fn hold(&mut self, blocks: impl Iterator<Item = Placed>, tree: &Geometry) {
+        let State { in_flight, metadata, .. } = self;
+        let (requested, listed): (Vec<Placed>, Vec<Placed>) =
+            blocks.partition(|read| in_flight.pinned_to(read.block).is_some());
+        for Placed { level, slot, .. } in requested {
+            metadata.forget(tree, level, slot);
+        }
+        in_flight.hold(listed);
+    }
+
+    /// Does WriteBucket, up to the writing: places stash blocks into held buckets on the path to `leaf`, as deep as
+    /// they may, each in a random slot.
+    pub(super) fn fill_buckets(&mut self, leaf: Leaf, buckets: &[(Level, Bucket)], tree: &Geometry) {
+        let State { random, stash, metadata, in_flight, placement, .. } = self;
+        in_flight.release_blocks(buckets);
+        let room = |level: Level| {
+            let rewritten = buckets.iter().any(|(at, _)| *at == level);
+            if rewritten { tree.shape(level).blocks as usize } else { 0 }
+        };
+        placement.plan(stash, tree, leaf, room, |_, block| in_flight.is_free(block));
+        for (level, bucket) in buckets.iter().copied() {
+            metadata.rewrite(tree, level, bucket);
+            let mut free: Vec<u32> = (0..tree.shape(level).slots).collect();
+            for handle in placement.chosen(level).iter().copied() {
+                let index = free.swap_remove(sampling::below(random, free.len()));
+                let (slot, block) = (Slot { bucket, index }, stash.block(handle));
+                metadata.put(tree, level, slot, block);
+                in_flight.place(Placed { block, level, slot });
+            }
         }
     }
 
-    /// Returns the number of blocks that count against the stash bound: those that only wait for a write to complete do
-    /// not.
-    pub(super) fn resident(&self) -> usize {
-        self.stash.len() - self.in_flight.placed()
+    /// Begins the rewrite of held buckets, and lays out their plaintext in a buffer of zeros. Returns the name of the
+    /// rewrite.
+    pub(super) fn begin_rewrite(
+        &mut self,
+        buckets: &[(Level, Bucket)],
+        tree: &Geometry,
+        buffer: &mut [u8],
+    ) -> Round {
+        let State { stash, in_flight, .. } = self;
+        let (round, placed) = in_flight.rewrite(buckets);
+        let mut rest = buffer;
+        for (level, bucket) in buckets.iter().copied() {
+            let shape = tree.shape(level);
+            let (into, behind) = rest.split_at_mut((shape.slots * shape.slot_bytes) as usize);
+            for Placed { block, slot, .. } in placed.iter().filter(|placed| placed.slot.bucket == bucket) {
+                let handle = stash.find(*block).expect("a placed block stays until its bucket is written");
+                let first = (slot.index * shape.slot_bytes) as usize;
+                stash.serialize_block(handle, &mut into[first..][..shape.slot_bytes as usize]);
+            }
+            rest = behind;
+        }
+        round
     }
 
-    /// Returns whether more than one scheduled eviction has not filled its buckets: no access may come before.
-    pub(super) fn is_late(&self, parameters: &RingParameters) -> bool {
-        self.schedule.behind(parameters.pace()) + u64::from(self.in_flight.unfilled) > 1
+    /// Returns the number of blocks that count against the stash bound. Those that are listed in a bucket as well do
+    /// not: they were there until it was read, or are there once it is written.
+    pub(super) fn resident(&self) -> usize {
+        self.stash.len() - self.in_flight.listed()
+    }
+
+    /// Returns the number of slices of evictions that are due and have not begun.
+    pub(super) fn behind(&self) -> u64 {
+        self.schedule.behind(self.pace)
+    }
+
+    /// Returns whether more slices are due and not read than one eviction has: no access may come before.
+    pub(super) fn is_late(&self) -> bool {
+        self.behind() + u64::from(self.in_flight.unfilled) > self.pace.evictions
     }
 
     /// Returns whether the next batch may need more room than there is. The evictions that the schedule puts first may
     /// make some.
     pub(super) fn needs_emergency(&self, parameters: &RingParameters) -> bool {
         let room = self.resident() + parameters.max_batch as usize <= parameters.stash_bound as usize;
-        !room && !self.is_late(parameters)
+        !room && !self.is_late()
     }
 }

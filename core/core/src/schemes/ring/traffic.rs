@@ -39,16 +39,24 @@ pub struct RingObjective {
     pub slot_read: f64,
     /// The cost of a slot that is written.
     pub slot_written: f64,
+    /// The cost of a slot of the largest slice of an eviction: a request may have to wait for it.
+    pub slot_waited: f64,
 }
 
 impl RingObjective {
     /// The bytes moved, either way.
-    pub const BYTES: Self = RingObjective { get: 0.0, put: 0.0, slot_read: 1.0, slot_written: 1.0 };
+    pub const BYTES: Self =
+        RingObjective { get: 0.0, put: 0.0, slot_read: 1.0, slot_written: 1.0, slot_waited: 0.0 };
 
     /// The requests. A slot counts as a twentieth of a request, so that a plan does not move many bytes without need.
-    pub const REQUESTS: Self = RingObjective { get: 1.0, put: 2.0, slot_read: 0.05, slot_written: 0.05 };
+    pub const REQUESTS: Self =
+        RingObjective { get: 1.0, put: 2.0, slot_read: 0.05, slot_written: 0.05, slot_waited: 0.0 };
 
-    /// The cost of such an access.
+    /// The most bytes that a request may wait for: those of an access, which it waits for when requests come as fast as
+    /// they can, and those of a slice of an eviction.
+    pub const LATENCY: Self = RingObjective { slot_waited: 1.0, ..Self::BYTES };
+
+    /// The cost of such an access, without what it may wait for.
     pub fn of(&self, traffic: &RingTraffic) -> f64 {
         self.get * traffic.gets
             + self.put * traffic.buckets_written

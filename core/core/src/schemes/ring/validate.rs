@@ -1,12 +1,13 @@
 //! The check that the parts of a Ring ORAM's trusted state agree with one another: before it continues from them.
 
 use super::RingParameters;
+use super::slices::Slices;
 use crate::position_map::flat::Positions;
 use crate::tree::bucket_metadata::BucketMetadata;
 use crate::tree::eviction_schedule::EvictionSchedule;
 use crate::tree::geometry::Geometry;
-use crate::types::{BlockId, Bucket, Leaf};
-use alloc::collections::VecDeque;
+use crate::types::{BlockId, Bucket, Leaf, Level};
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -30,7 +31,7 @@ impl Agreement<'_> {
     /// Returns whether the metadata are for such a tree, and the schedule is possible.
     pub(super) fn is_in_range(&self) -> bool {
         self.metadata.fits(self.tree, self.parameters.capacity)
-            && self.schedule.emergencies <= self.schedule.evictions
+            && self.schedule.emergencies <= self.schedule.begun
     }
 
     /// Returns whether each bucket's count of reads matches its slots, and whether exactly the worn buckets are to be
@@ -55,9 +56,12 @@ impl Agreement<'_> {
         worn == found
     }
 
-    /// Returns whether every mapped block, and no other, is in one place, which is on its path.
+    /// Returns whether every mapped block, and no other, is in one place, which is on its path. The blocks of held
+    /// buckets are in the stash as well.
     fn blocks_agree(&self, mut stash: impl Iterator<Item = (BlockId, Leaf)>) -> bool {
         let (tree, positions) = (self.tree, self.positions);
+        let held = Slices::of(self.parameters).held(self.schedule, tree);
+        let Some(mut listed) = self.listed_in(&held) else { return false };
         // A bit for each block that was met: it must not be met again, and none that is mapped must be left.
         let mut met = vec![0u64; positions.blocks().div_ceil(64) as usize];
         let mut left = positions.words().iter().filter(|word| **word != 0).count();
@@ -70,13 +74,32 @@ impl Agreement<'_> {
             left -= 1;
             Some(leaf)
         };
-        let in_stash = stash.all(|(block, leaf)| meet(block) == Some(leaf));
-        let in_tree = tree.all_buckets().all(|(level, bucket)| {
+        let in_stash = stash.all(|(block, leaf)| {
+            listed.remove(&block);
+            meet(block) == Some(leaf)
+        });
+        let mut others = tree.all_buckets().filter(|bucket| !held.contains(bucket));
+        let in_tree = others.all(|(level, bucket)| {
             self.metadata.unread(tree, level, bucket, true).all(|slot| {
                 let leaf = self.metadata.block(tree, level, slot).and_then(&mut meet);
                 leaf.is_some_and(|leaf| tree.bucket(level, leaf) == bucket)
             })
         });
-        in_stash && in_tree && left == 0
+        in_stash && in_tree && left == 0 && listed.is_empty()
+    }
+
+    /// The blocks that these buckets list. `None` if one is listed twice, or off its path.
+    fn listed_in(&self, buckets: &[(Level, Bucket)]) -> Option<BTreeSet<BlockId>> {
+        let mut listed = BTreeSet::new();
+        for (level, bucket) in buckets.iter().copied() {
+            for slot in self.metadata.unread(self.tree, level, bucket, true) {
+                let block = self.metadata.block(self.tree, level, slot)?;
+                let leaf = self.positions.get(block).filter(|leaf| leaf.0 < self.tree.leaves())?;
+                if self.tree.bucket(level, leaf) != bucket || !listed.insert(block) {
+                    return None;
+                }
+            }
+        }
+        Some(listed)
     }
 }

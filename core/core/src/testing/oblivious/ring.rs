@@ -21,7 +21,7 @@ pub fn observer(parameters: &RingParameters, adversary: Adversary, seed: u64) ->
     match adversary {
         Adversary::Full => Box::new(FullObserver::new(tree, parameters, seed)),
         Adversary::Snapshot => {
-            Box::new(SnapshotObserver { tree, evictions: 0, observations: Observations::default() })
+            Box::new(SnapshotObserver { tree, turns: 0, observations: Observations::default() })
         }
     }
 }
@@ -61,9 +61,10 @@ enum Phase {
 
 struct OffLine {
     step: usize,
-    /// True for an eviction, false for a reshuffle.
+    /// True for a slice of an eviction, false for a reshuffle.
     evicts: bool,
-    buckets: Vec<u64>,
+    reads: Vec<u64>,
+    writes: Vec<u64>,
     phase: Phase,
 }
 
@@ -74,7 +75,8 @@ struct FullObserver {
     buckets: Vec<BucketState>,
     worn: VecDeque<u64>,
     accesses: u64,
-    evictions: u64,
+    /// The number of slices of evictions so far.
+    turns: u64,
     on_line: Option<OnLine>,
     off_line: Vec<OffLine>,
     /// The number of rounds of evictions' reads so far.
@@ -118,8 +120,8 @@ impl Observer for FullObserver {
             }
             Event::Ends(Work::Access) => self.end_access(),
             Event::StepBegins(step) => {
-                let (evicts, buckets, phase) = (false, Vec::new(), Phase::Waits);
-                self.off_line.push(OffLine { step: *step, evicts, buckets, phase });
+                let (evicts, reads, writes, phase) = (false, Vec::new(), Vec::new(), Phase::Waits);
+                self.off_line.push(OffLine { step: *step, evicts, reads, writes, phase });
                 self.decide();
                 Ok(())
             }
@@ -134,7 +136,7 @@ impl Observer for FullObserver {
                     return Err(String::from("an answer that no work waits for"));
                 };
                 off_line.phase = match off_line.phase {
-                    Phase::Reading => Phase::MustWrite,
+                    Phase::Reading if !off_line.writes.is_empty() => Phase::MustWrite,
                     _ => Phase::MustEnd,
                 };
                 Ok(())
@@ -168,7 +170,7 @@ impl FullObserver {
             random: ChaCha8Rng::seed_from_u64(seed),
             worn: VecDeque::new(),
             accesses: 0,
-            evictions: 0,
+            turns: 0,
             on_line: None,
             off_line: Vec::new(),
             rounds: 0,
@@ -177,15 +179,16 @@ impl FullObserver {
     }
 
     fn behind(&self) -> u64 {
-        (self.accesses / u64::from(self.parameters.eviction_rate)).saturating_sub(self.evictions)
+        let due = self.accesses * self.tree.slices() / u64::from(self.parameters.eviction_rate);
+        due.saturating_sub(self.turns)
     }
 
     fn must_step(&self) -> bool {
-        // An eviction counts until it writes.
+        // A slice counts until its reads have ended.
         let unfilled = |idle: &OffLine| {
             idle.evicts && matches!(idle.phase, Phase::MustRead | Phase::Reading | Phase::MustWrite)
         };
-        let late = self.behind() + u64::from(self.off_line.iter().any(unfilled)) > 1;
+        let late = self.behind() + u64::from(self.off_line.iter().any(unfilled)) > self.tree.slices();
         late || !self.worn.is_empty()
     }
 
@@ -209,7 +212,7 @@ impl FullObserver {
     }
 
     fn is_being_read(&self, bucket: u64) -> bool {
-        self.off_line.iter().any(|idle| idle.phase == Phase::Reading && idle.buckets.contains(&bucket))
+        self.off_line.iter().any(|idle| idle.phase == Phase::Reading && idle.reads.contains(&bucket))
     }
 
     /// Returns whether the reads of this round are still in flight.
@@ -305,48 +308,48 @@ impl FullObserver {
     }
 
     /// Returns whether a step can choose its work: no other step reads, and at most one rewrite is in flight, outside
-    /// of the next eviction's path.
+    /// of the next slice.
     fn can_decide(&self) -> bool {
         let reads =
             |idle: &OffLine| matches!(idle.phase, Phase::MustRead | Phase::Reading | Phase::MustWrite);
-        let next = self.tree.eviction(self.evictions);
+        let next = self.tree.reads(self.turns);
         let written: Vec<&OffLine> = self
             .off_line
             .iter()
             .filter(|idle| matches!(idle.phase, Phase::Writing | Phase::MustEnd))
             .collect();
-        let is_in_the_way = |idle: &&OffLine| idle.buckets.iter().any(|bucket| next.contains(bucket));
+        let is_in_the_way = |idle: &&OffLine| idle.writes.iter().any(|bucket| next.contains(bucket));
         !self.off_line.iter().any(reads) && written.len() < 2 && !written.iter().any(is_in_the_way)
     }
 
-    /// Decides which buckets come next: those that were read too often, then the path whose turn it is.
+    /// Decides which buckets come next: those that were read too often, then the slices whose turn it is.
     fn decide(&mut self) {
         let Some(waits) = self.off_line.iter().position(|idle| idle.phase == Phase::Waits) else { return };
         if !self.can_decide() {
             return;
         }
         let mut evicts = false;
-        let buckets = if let Some(bucket) = self.worn.pop_front() {
+        let (reads, writes) = if let Some(bucket) = self.worn.pop_front() {
             self.observations.add("early reshuffles", 1);
-            vec![bucket]
+            (vec![bucket], vec![bucket])
         } else if self.behind() > 0 {
-            self.evictions += 1;
+            self.turns += 1;
             evicts = true;
-            self.tree.eviction(self.evictions - 1)
+            (self.tree.reads(self.turns - 1), self.tree.writes(self.turns - 1))
         } else {
-            Vec::new()
+            (Vec::new(), Vec::new())
         };
-        let fetches = buckets.iter().any(|bucket| self.evacuated(*bucket) > 0);
-        let phase = match (buckets.is_empty(), fetches) {
-            (true, _) => Phase::MustEnd,
-            (false, true) => Phase::MustRead,
+        let fetches = reads.iter().any(|bucket| self.evacuated(*bucket) > 0);
+        let phase = match (writes.is_empty(), fetches) {
+            (_, true) => Phase::MustRead,
+            (true, false) => Phase::MustEnd,
             (false, false) => Phase::MustWrite,
         };
-        for bucket in &buckets {
+        // From now on an access skips them, until they are written: by this step, or by one of the next eviction.
+        for bucket in &reads {
             self.buckets[*bucket as usize].in_flight = true;
         }
-        let off_line = &mut self.off_line[waits];
-        (off_line.evicts, off_line.buckets, off_line.phase) = (evicts, buckets, phase);
+        self.off_line[waits] = OffLine { step: self.off_line[waits].step, evicts, reads, writes, phase };
     }
 
     fn step(&mut self, step: usize, phase: Phase) -> Option<&mut OffLine> {
@@ -364,7 +367,7 @@ impl FullObserver {
             return Err(String::from("a step read out of turn"));
         };
         off_line.phase = Phase::Reading;
-        let buckets = off_line.buckets.clone();
+        let buckets = off_line.reads.clone();
         self.rounds += 1;
         let mut rest = slots;
         for bucket in buckets {
@@ -400,7 +403,7 @@ impl FullObserver {
             return Err(String::from("a step wrote out of turn"));
         };
         off_line.phase = Phase::Writing;
-        ensure(off_line.buckets == buckets, || format!("wrote {buckets:?}, due are {:?}", off_line.buckets))?;
+        ensure(off_line.writes == buckets, || format!("wrote {buckets:?}, due are {:?}", off_line.writes))?;
         for bucket in buckets {
             let slots = self.shape(*bucket).1;
             self.buckets[*bucket as usize] = BucketState {
@@ -421,7 +424,7 @@ impl FullObserver {
         else {
             return Err(String::from("a step ended out of turn"));
         };
-        for bucket in self.off_line.remove(at).buckets {
+        for bucket in self.off_line.remove(at).writes {
             self.buckets[bucket as usize].in_flight = false;
         }
         Ok(())
@@ -442,11 +445,12 @@ impl FullObserver {
     }
 }
 
-/// The observer for an adversary that sees writes only: the evictions in their order, and now and then a reshuffled
-/// bucket.
+/// The observer for an adversary that sees writes only: the slices of evictions in their order, and now and then a
+/// reshuffled bucket.
 struct SnapshotObserver {
     tree: Tree,
-    evictions: u64,
+    /// The number of slices of evictions so far.
+    turns: u64,
     observations: Observations,
 }
 
@@ -456,8 +460,11 @@ impl Observer for SnapshotObserver {
             return Ok(());
         };
         let changed: Vec<u64> = buckets.iter().map(|bucket| bucket.0).collect();
-        if changed == self.tree.eviction(self.evictions) {
-            self.evictions += 1;
+        // The slices of the first eviction write nothing, if there are several.
+        let first = if self.tree.slices() == 1 { 0 } else { self.tree.slices() };
+        self.turns = self.turns.max(first);
+        if changed == self.tree.writes(self.turns) {
+            self.turns += 1;
             self.observations.add("evictions", 1);
             return Ok(());
         }

@@ -9,11 +9,29 @@ use core::ops::Range;
 pub(super) struct Tree {
     pub(super) leaf_level: u32,
     pub(super) top: u32,
+    /// The first level of each slice of an eviction, and the level behind the leaves.
+    slice_starts: Vec<u32>,
 }
 
 impl Tree {
     pub(super) fn of(parameters: &RingParameters) -> Self {
-        Tree { leaf_level: parameters.leaf_level.0, top: parameters.top.0 }
+        let (leaf_level, top) = (parameters.leaf_level.0, parameters.top.0);
+        let slots = |level| if level < leaf_level { parameters.inner.slots } else { parameters.leaf.slots };
+        let (mut slice_starts, mut room) = (Vec::new(), 0);
+        for level in top..=leaf_level {
+            if level == top || slots(level) > room {
+                slice_starts.push(level);
+                room = parameters.slice_slots;
+            }
+            room -= slots(level);
+        }
+        slice_starts.push(leaf_level + 1);
+        Tree { leaf_level, top, slice_starts }
+    }
+
+    /// The number of slices of an eviction.
+    pub(super) fn slices(&self) -> u64 {
+        self.slice_starts.len() as u64 - 1
     }
 
     pub(super) fn leaves(&self) -> u64 {
@@ -45,8 +63,23 @@ impl Tree {
         (self.top..=self.leaf_level).map(move |level| self.bucket(level, leaf))
     }
 
-    /// The path of an eviction, by the count of evictions before it.
-    pub(super) fn eviction(&self, nth: u64) -> Vec<u64> {
-        self.path(reverse_bits(self.leaf_level, nth)).collect()
+    /// The buckets that a slice of an eviction reads, by the count of slices before it.
+    pub(super) fn reads(&self, turn: u64) -> Vec<u64> {
+        self.slice(turn / self.slices(), turn % self.slices())
+    }
+
+    /// The buckets that it writes: those of the eviction before, if an eviction has several slices.
+    pub(super) fn writes(&self, turn: u64) -> Vec<u64> {
+        match (turn / self.slices(), turn % self.slices()) {
+            _ if self.slices() == 1 => self.reads(turn),
+            (0, _) => Vec::new(),
+            (eviction, nth) => self.slice(eviction - 1, nth),
+        }
+    }
+
+    fn slice(&self, eviction: u64, nth: u64) -> Vec<u64> {
+        let leaf = reverse_bits(self.leaf_level, eviction);
+        let (first, end) = (self.slice_starts[nth as usize], self.slice_starts[nth as usize + 1]);
+        (first..end).map(|level| self.bucket(level, leaf)).collect()
     }
 }

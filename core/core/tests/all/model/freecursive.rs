@@ -78,6 +78,7 @@ pub(super) fn over_ring(base: FreecursiveParameters, fewer: u32) -> FreecursiveP
         leaf: bucket(10),
         max_batch: 1,
         stash_bound: 1000,
+        slice_slots: u32::MAX,
     });
     FreecursiveParameters { tree, hits: without_index(base.hits), ..base }
 }

@@ -333,7 +333,8 @@ pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Action]) {
                         executor.spawn(step_once());
                     }
                     executor.run();
-                    if accessing.get() || oram.must_step() {
+                    // A step that requests nothing has ended.
+                    if accessing.get() || (oram.must_step() && stepping.get()) {
                         assert!(store.pending() > 0, "work waits for an operation that no one will complete");
                         store.complete(store.pending() - 1);
                         executor.run();

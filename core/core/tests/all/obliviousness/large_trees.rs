@@ -74,6 +74,7 @@ pub(super) fn ring_parameters() -> RingParameters {
         leaf: RingBucket { blocks: 10, slots: 18 },
         max_batch: MAX_BATCH,
         stash_bound: 1000,
+        slice_slots: u32::MAX,
     }
 }
 

@@ -2,12 +2,12 @@
 //! nothing. If it reads the paths again with other randomness, the judge finds it.
 
 use super::large_trees::{self, LONG_RUNS};
-use super::schemes::{path_parameters, whole_buckets};
+use super::schemes::{path_parameters, sliced_buckets, whole_buckets};
 use super::setup::*;
 use ameles_core::oram::Oram;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::path::{PathOram, PathParameters};
-use ameles_core::schemes::ring::{RingOram, RingSnapshot};
+use ameles_core::schemes::ring::{RingOram, RingParameters, RingSnapshot};
 use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::testing::mutants::ReusesLeafSometimes;
 use ameles_core::testing::oblivious::{
@@ -34,7 +34,8 @@ trait Restart {
     fn snapshot(&self, oram: &Self::Oram<'_>) -> Vec<u8>;
 }
 
-struct RestartRing;
+/// A Ring ORAM of these parameters.
+struct RestartRing(RingParameters);
 
 impl Restart for RestartRing {
     type Oram<'a> = RingOram<&'a TraceStore, Flat, ChaCha8Rng>;
@@ -43,17 +44,17 @@ impl Restart for RestartRing {
         MANY_RUNS
     }
     fn layout(&self) -> Layout {
-        whole_buckets().geometry().layout()
+        self.0.geometry().layout()
     }
     fn leaves(&self) -> u64 {
-        1 << whole_buckets().leaf_level.0
+        1 << self.0.leaf_level.0
     }
     fn observer(&self, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
-        ring::observer(&whole_buckets(), adversary, seed)
+        ring::observer(&self.0, adversary, seed)
     }
     fn start<'a>(&self, store: &'a TraceStore, seed: u64) -> Self::Oram<'a> {
-        let positions = FlatPositionMap::new(Positions::new(whole_buckets().capacity));
-        RingOram::new(whole_buckets(), store, positions, rng(seed)).expect("valid parameters")
+        let positions = FlatPositionMap::new(Positions::new(self.0.capacity));
+        RingOram::new(self.0.clone(), store, positions, rng(seed)).expect("valid parameters")
     }
     fn reseed(&self, oram: &Self::Oram<'_>, seed: u64) {
         oram.reseed(rng(seed));
@@ -204,7 +205,8 @@ fn judged<S: Restart>(scheme: &S, recovery: Recovery) -> Judgement {
 #[test]
 fn a_recovery_that_repeats_what_was_announced_shows_nothing() {
     for judgement in [
-        judged(&RestartRing, Recovery::Repeats),
+        judged(&RestartRing(whole_buckets()), Recovery::Repeats),
+        judged(&RestartRing(sliced_buckets()), Recovery::Repeats),
         judged(&small_path(), Recovery::Repeats),
         judged(&large_path(0), Recovery::Repeats),
     ] {
@@ -215,9 +217,9 @@ fn a_recovery_that_repeats_what_was_announced_shows_nothing() {
 
 #[test]
 fn a_path_that_is_read_again_after_a_crash_is_caught() {
-    assert!(judged(&RestartRing, Recovery::Redraws).alarmed("one: shape"));
+    assert!(judged(&RestartRing(whole_buckets()), Recovery::Redraws).alarmed("one: shape"));
     assert!(judged(&small_path(), Recovery::Redraws).alarmed("one: shape"));
-    assert!(judged(&RestartRing, Recovery::ForgetsItsReads).alarmed("shape"));
+    assert!(judged(&RestartRing(whole_buckets()), Recovery::ForgetsItsReads).alarmed("shape"));
     assert!(
         judged(&small_path(), Recovery::ForgetsItsReads).alarmed("other: steps between leaves of one block")
     );

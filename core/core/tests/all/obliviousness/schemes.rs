@@ -52,6 +52,11 @@ pub(crate) fn crowded_buckets() -> RingParameters {
     }
 }
 
+/// The parameters of [`whole_buckets`] with three slices for each eviction.
+pub(crate) fn sliced_buckets() -> RingParameters {
+    RingParameters { slice_slots: 28, ..whole_buckets() }
+}
+
 /// Makes functions of parameters and runs, each with the leaves of a tree, the rate of evictions and the observer.
 macro_rules! subjects {
     ($($(#[$doc:meta])* $name:ident($parameters:ident: $type:ty), $leaves:expr, $rate:expr, $observer:path;)*) => {
@@ -96,7 +101,7 @@ pub(crate) fn ring_subject<'a>(parameters: &'a RingParameters, run: Run<'a>) -> 
     Subject::over_many_runs(
         (parameters.capacity, parameters.max_batch),
         1 << parameters.leaf_level.0,
-        rate(1, parameters.eviction_rate),
+        rate(parameters.slices().len() as u64, parameters.eviction_rate),
         run,
         |adversary, seed| ring::observer(parameters, adversary, seed),
     )
@@ -122,6 +127,14 @@ fn ring_oram_with_compacted_buckets_shows_nothing_of_what_was_asked() {
 #[test]
 fn ring_oram_whose_buckets_run_out_of_dummies_shows_nothing_of_what_was_asked() {
     judge_ring("crowded buckets", &crowded_buckets(), &[PaceKind::Concurrent]);
+}
+
+#[test]
+fn ring_oram_in_slices_shows_nothing_of_what_was_asked() {
+    assert_eq!(sliced_buckets().slices().len(), 3);
+    judge_ring("slices", &sliced_buckets(), &[PaceKind::Prompt, PaceKind::Late, PaceKind::Overlapping]);
+    let crowded = RingParameters { slice_slots: 10, ..crowded_buckets() };
+    judge_ring("slices of crowded buckets", &crowded, &[PaceKind::Concurrent]);
 }
 
 #[test]

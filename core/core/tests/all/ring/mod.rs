@@ -6,5 +6,6 @@ mod incremental;
 mod plans;
 mod refusals;
 pub(crate) mod setup;
+mod slices;
 mod snapshots;
 mod stash;

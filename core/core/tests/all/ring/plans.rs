@@ -46,7 +46,9 @@ fn a_z_s_or_a_of_the_user_s_gets_a_stash_that_holds_or_is_refused() {
 #[test]
 fn a_plan_costs_least_of_what_it_is_made_for() {
     for (capacity, part) in [(4096, 8), (4096, 20), (1 << 14, 16), (1 << 17, 20)] {
-        let of = |objective| RingParameters::for_objective(capacity, 0, capacity / part, 16, objective);
+        let of = |objective| {
+            RingParameters::for_objective(capacity, 0, capacity / part, (16, u32::MAX), objective)
+        };
         let (bytes, requests) = (of(RingObjective::BYTES).traffic(), of(RingObjective::REQUESTS).traffic());
         let free_writes = of(RingObjective { slot_written: 0.01, ..RingObjective::BYTES }).traffic();
         assert!(bytes.slots() <= requests.slots(), "{capacity}, {part}: {bytes:?}, {requests:?}");

@@ -3,7 +3,7 @@
 pub(crate) use crate::model::setup::rng;
 use crate::model::setup::{FlatMap, TestStore, flat_map, operation};
 use ameles_core::oram::Oram;
-use ameles_core::schemes::ring::{RingBucket, RingOram, RingParameters};
+use ameles_core::schemes::ring::{RingBucket, RingObjective, RingOram, RingParameters};
 use ameles_core::testing::oblivious::{Adversary, ring};
 use ameles_core::testing::{ArrayModel, Driver, Event, Operation, TraceStore, Work, finish_now};
 use ameles_core::types::Level;
@@ -29,9 +29,10 @@ pub(crate) fn small() -> impl Strategy<Value = RingParameters> {
         1u32..=5,
         1u32..=5,
         (0u32..=2, 0u32..=3, 0u32..=100, 0u32..=100),
-        prop::sample::select(vec![0, 1, 9]),
+        (prop::sample::select(vec![0, 1, 9]), prop::sample::select(vec![0, 40, 100])),
     )
-        .prop_map(|((leaf_level, top, capacity), rate, max_batch, spare, (z, leaf_z, inner, leaf), bytes)| {
+        .prop_map(|((leaf_level, top, capacity), rate, max_batch, spare, spares, (bytes, slice))| {
+            let (z, leaf_z, inner, leaf) = spares;
             let reads = max_batch + spare;
             // The least Z that the analysis allows for a rate, and any number of slots between the least and the most.
             let blocks = [1, 2, 4, 5, 5, 6, 7][rate as usize] + z;
@@ -41,7 +42,7 @@ pub(crate) fn small() -> impl Strategy<Value = RingParameters> {
             };
             let share = capacity as f64 / f64::from(1 << leaf_level);
             let leaf_blocks = ((share + 3.0 * share.sqrt()).ceil() as u32).max(blocks) + leaf_z;
-            RingParameters {
+            let whole = RingParameters {
                 capacity,
                 block_bytes: bytes,
                 leaf_level: Level(leaf_level),
@@ -52,16 +53,30 @@ pub(crate) fn small() -> impl Strategy<Value = RingParameters> {
                 leaf: bucket(leaf_blocks, leaf),
                 max_batch,
                 stash_bound: 500,
-            }
+                slice_slots: u32::MAX,
+            };
+            sliced(whole, slice)
         })
         .prop_filter("outside of the paper's analysis", |parameters| parameters.validate().is_ok())
 }
 
+/// The parameters with slices of this size, from 0, one bucket, to 100, a path. Only a tree with a trusted top has
+/// slices.
+pub(crate) fn sliced(whole: RingParameters, percent: u64) -> RingParameters {
+    if whole.top == Level(0) {
+        return whole;
+    }
+    let (bucket, path) = (u64::from(whole.largest_bucket()), whole.slots_on_path());
+    RingParameters { slice_slots: (bucket + (path - bucket) * percent / 100) as u32, ..whole }
+}
+
 /// The parameters that the planner makes for small capacities.
 pub(crate) fn planned() -> impl Strategy<Value = RingParameters> {
-    (1u64..200, prop::sample::select(vec![0, 3]), 0u64..100, 1u32..8).prop_map(
-        |(capacity, bytes, trusted, batch)| RingParameters::for_capacity(capacity, bytes, trusted, batch),
-    )
+    (1u64..200, prop::sample::select(vec![0, 3]), 0u64..100, 1u32..8, prop::sample::select(vec![0, u32::MAX]))
+        .prop_map(|(capacity, bytes, trusted, batch, slice_slots)| {
+            let objective = RingObjective::BYTES;
+            RingParameters::for_objective(capacity, bytes, trusted, (batch, slice_slots), objective)
+        })
 }
 
 /// Batches in which blocks often come twice.

@@ -72,7 +72,10 @@ impl Case {
 
     /// A pool for the draws of such lifecycles.
     pub fn pool(&self) -> Pool {
-        let rate = EvictionRate { evictions: 1, accesses: self.ring.eviction_rate.into() };
+        let rate = EvictionRate {
+            evictions: self.ring.slices().len() as u64,
+            accesses: self.ring.eviction_rate.into(),
+        };
         Pool::new(1 << self.ring.leaf_level.0, rate)
     }
 

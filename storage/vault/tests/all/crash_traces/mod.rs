@@ -84,6 +84,12 @@ fn crowded_parameters() -> RingParameters {
     }
 }
 
+/// The parameters with three slices for each eviction. Off-line work reads more slots of a bucket than a batch does.
+fn sliced_parameters() -> RingParameters {
+    let inner = RingBucket { blocks: MAX_BATCH + 1, slots: 11 };
+    RingParameters { inner, slice_slots: 24, ..ring_parameters() }
+}
+
 /// A vault with this Ring ORAM; a checkpoint comes every 24 accesses, and every other one is uploaded.
 fn vault_parameters(ring: RingParameters) -> VaultParameters {
     VaultParameters { rows_bytes: 1024, ..over_ring(ring, 24) }
@@ -266,6 +272,15 @@ fn what_shows_across_crashes_is_uniform_and_independent_of_what_is_asked_and_spo
     assert!(steps.log2_p >= ALARM_LOG2, "{steps}");
     assert!(altered.alarmed("slots of accesses"), "{altered}");
     assert!(tests < MAX_TESTS && ALARM_LOG2 <= -32.0);
+}
+
+#[test]
+fn evictions_in_slices_show_nothing_across_crashes() {
+    let case = Case { ring: sliced_parameters(), ..Case::of(lives(JUDGED), ALWAYS_QUIET, None) };
+    assert_eq!(case.ring.slices().len(), 3);
+    let (lives, mut pool) = (case.run_lifecycle(), case.pool());
+    let tests = must_pass(&case, &lives, &mut pool, &mut RepeatCounts::default());
+    assert!(tests + must_pass_pooled("slices", &pool, 0.035) <= MAX_TESTS);
 }
 
 #[test]

@@ -217,11 +217,25 @@ impl TranscriptWriter {
             && let Some(accesses) = self.waiting.pop_front()
         {
             self.steps_end();
+            self.silent_steps();
             self.counted += accesses as u64;
             self.batches += 1;
             self.is_fresh = false;
             self.access = Some(Access::Begun);
             self.emit(Event::AccessBegins(accesses));
+        }
+    }
+
+    /// Tells the slices of the first eviction that are due, if there are several: they request nothing, because nothing
+    /// was written before.
+    fn silent_steps(&mut self) {
+        let slices = self.ring.slices().len() as u64;
+        let silent = if slices > 1 { slices } else { 0 };
+        let due = (self.counted * slices / u64::from(self.ring.eviction_rate)).min(silent);
+        while (self.steps_begun as u64) < due {
+            let number = self.step_begins(Phase::Written);
+            self.steps.pop();
+            self.emit(Event::Ends(Work::Step(number)));
         }
     }
 
@@ -250,7 +264,9 @@ impl TranscriptWriter {
         self.steps_end();
         let can_be_access = self.has_begun() || self.access == Some(Access::Begun);
         let one_reads = self.steps.iter().any(|step| step.phase != Phase::Writing);
-        if can_be_access && (one_reads || self.batches < self.quiet || !self.is_evacuation(places)) {
+        // An access whose whole path is held reads nothing, so with slices the first read may be a step's.
+        let access_is_first = self.batches < self.quiet && !self.ring.is_sliced();
+        if can_be_access && (one_reads || access_is_first || !self.is_evacuation(places)) {
             self.told.beside += usize::from(!self.steps.is_empty());
             self.access_begins();
             self.access = Some(Access::Reading);
@@ -259,6 +275,7 @@ impl TranscriptWriter {
         }
         // A batch begins before the step that it makes due, so it has made no request.
         self.access_begins();
+        self.silent_steps();
         self.told.overlapping += usize::from(!self.steps.is_empty());
         let number = self.step_begins(Phase::Reading);
         self.emit(Event::StoreRequest(Work::Step(number), entry));
@@ -306,6 +323,7 @@ impl TranscriptWriter {
             None => {
                 // There was nothing to read, for the access before it neither.
                 self.access_begins();
+                self.silent_steps();
                 self.step_begins(Phase::MustWrite)
             }
         };

@@ -61,6 +61,15 @@ pub fn ring(with_top: bool) -> VaultHeader {
     around(SchemeParameters::Ring(ring))
 }
 
+/// A vault under Ring ORAM whose evictions have a slice for each of their two buckets.
+pub fn ring_in_slices() -> VaultHeader {
+    let mut header = ring(true);
+    let SchemeParameters::Ring(ring) = &mut header.parameters.scheme else { unreachable!("it is Ring ORAM") };
+    ring.slice_slots = ring.largest_bucket();
+    assert_eq!((ring.validate(), ring.slices().len()), (Ok(()), 2));
+    header
+}
+
 /// A vault under Path ORAM.
 pub fn path(with_top: bool) -> VaultHeader {
     let planned = PathParameters::for_capacity(CAPACITY, BLOCK_BYTES, 2 * CAPACITY, BATCH).expect("planned");
@@ -94,8 +103,12 @@ fn crash_everywhere(header: &VaultHeader) {
         println!("seed {seed}: {summary:?} in {:?}", began.elapsed());
         let Summary { effects, crashes, again, torn, restored } = summary;
         let (some, few) = (300 / effort.stride, 10 / effort.stride);
-        // The groups of this Path ORAM have one sector each.
-        let is_torn = torn > few || matches!(header.parameters.scheme, SchemeParameters::Path(_));
+        // The groups of a small Path ORAM, or of a small slice, have one sector each.
+        let has_small_groups = match &header.parameters.scheme {
+            SchemeParameters::Ring(ring) => ring.is_sliced(),
+            _ => true,
+        };
+        let is_torn = torn > few || has_small_groups;
         let is_enough = crashes > some && again > some && is_torn && restored > few;
         assert!(effects > 300 && is_enough, "{summary:?}");
     }
@@ -113,6 +126,9 @@ macro_rules! crash_everywhere {
 crash_everywhere! {
     no_crash_at_any_step_loses_anything_under_ring_oram: ring(false);
     no_crash_at_any_step_loses_anything_under_ring_oram_with_a_trusted_top: ring(true);
+    no_crash_at_any_step_loses_anything_under_ring_oram_in_slices: ring_in_slices();
+    no_crash_at_any_step_loses_anything_in_slices_with_the_top_on_the_disk: with_top_on_disk(&ring_in_slices());
+    a_machine_lost_at_any_step_loses_nothing_in_slices_with_its_journal_in_the_store: with_journal_in_store(&ring_in_slices());
     no_crash_at_any_step_loses_anything_under_path_oram: path(false);
     no_crash_at_any_step_loses_anything_under_path_oram_with_a_trusted_top: path(true);
     a_machine_lost_at_any_step_loses_nothing_that_was_acknowledged_with_its_journal_in_the_store: with_journal_in_store(&ring(true));

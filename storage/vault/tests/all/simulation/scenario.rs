@@ -2,7 +2,7 @@
 
 use crate::support::rng::TestRng;
 use ameles_core::schemes::path::PathParameters;
-use ameles_core::schemes::ring::RingParameters;
+use ameles_core::schemes::ring::{RingObjective, RingParameters};
 use ameles_core::schemes::trivial::TrivialParameters;
 use ameles_core::types::Level;
 use ameles_store::{FaultRates, RetryPolicy};
@@ -52,12 +52,17 @@ impl Scenario {
                 max_batch: batch,
             }),
             1 | 2 => SchemeParameters::Path(path(capacity, block_bytes, batch, rng)),
-            _ => SchemeParameters::Ring(RingParameters::for_capacity(
-                capacity,
-                block_bytes,
-                capacity / rng.within(2..=16),
-                batch,
-            )),
+            _ => {
+                let (top, slice_slots) = (capacity / rng.within(2..=16), rng.one_of(&[0, u32::MAX]));
+                let (slices, objective) = ((batch, slice_slots), RingObjective::BYTES);
+                SchemeParameters::Ring(RingParameters::for_objective(
+                    capacity,
+                    block_bytes,
+                    top,
+                    slices,
+                    objective,
+                ))
+            }
         };
         let parameters = VaultParameters {
             checkpoint_every: rng.within(8..=64),
