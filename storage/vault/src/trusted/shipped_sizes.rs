@@ -98,8 +98,8 @@ mod tests {
         VaultParameters::with_defaults(SchemeParameters::Ring(ring))
     }
 
-    /// Prints the figures of decision 0068.
     #[test]
+    #[allow(clippy::print_stdout, reason = "these are the figures of decision 0068")]
     fn a_checkpoint_sends_little_of_a_large_stash() {
         for gib in [1, 8, 100] {
             let parameters = default_vault(gib);
