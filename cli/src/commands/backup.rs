@@ -4,6 +4,7 @@ use crate::config::Settings;
 use crate::report::status_file::Report;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::print_line;
+use crate::vault::closing::close_with_progress;
 use crate::vault::home::Home;
 use anyhow::Result;
 
@@ -18,12 +19,7 @@ Examples:
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let (vault, _) = Home::new(&settings).open().await?;
-    if vault.header().parameters.ships_at_stop() {
-        print_line!("{}", vault.close().await?);
-    } else {
-        print_line!("{}", vault.checkpoint().await?);
-        vault.close().await?;
-    }
+    print_line!("{}", close_with_progress(&vault, vault.close()).await?);
     Report::update_opening(&settings.data, &vault.status());
     Ok(Exit::Success)
 }

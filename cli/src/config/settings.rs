@@ -127,6 +127,8 @@ pub struct ServeSettings {
     pub padding: Padding,
     /// The time between two batches, with or without requests; `None` sends a batch on request.
     pub pace: Option<Pace>,
+    /// True if a stop leaves the last checkpoint on the trusted disk.
+    pub no_ship: bool,
     /// The TLS certificate of the gateway, and its key.
     pub tls: Option<TlsSettings>,
     /// The maximum number of requests at a time.
@@ -304,6 +306,7 @@ fn serve(config: ServeConfig, origins: &Origins) -> Result<ServeSettings, Settin
         padding: config.padding(),
         pace: config.pace.map(|interval| pace(interval, origins)).transpose()?,
         requests,
+        no_ship: config.no_ship(),
         transfer_memory: config.transfer_memory(),
         swift_url: config.swift_url,
         region: config.region,

@@ -3,6 +3,7 @@
 use crate::config::size::Size;
 use crate::demonstration::{CONTAINER, OBJECTS, Pattern, object_name};
 use crate::report::full_disk_reads::ReserveSummary;
+use crate::report::recovery_point::Unshipped;
 use ameles_gateway::auth::identity::User;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -136,7 +137,10 @@ impl VaultSummary {
         let lost = match (&self.journal, self.recovery_point) {
             (Some(_), _) => Some("loses no acknowledged write".to_owned()),
             (None, 0) => None,
-            (None, point) => Some(format!("loses at most the writes of about the last {point} accesses")),
+            (None, point) => {
+                let unshipped = Unshipped::of(point, self.block_size.0);
+                Some(format!("loses at most the writes of about the last {unshipped}"))
+            }
         };
         if let Some(lost) = lost {
             line("a lost machine", lost);

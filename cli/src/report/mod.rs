@@ -5,5 +5,6 @@ pub mod full_disk_reads;
 pub mod page;
 pub mod provider;
 pub mod public_figures;
+pub mod recovery_point;
 pub mod status_file;
 pub mod warnings;

@@ -19,6 +19,7 @@ pub fn figures(
         value,
     };
     let counter = |name, help, value: u64| figure(name, help, FigureKind::Counter, value as f64);
+    let gauge = |name, help, value: u64| figure(name, help, FigureKind::Gauge, value as f64);
     let mut figures = vec![
         counter("accesses", "Accesses since the vault was created, including dummies", status.accesses),
         counter("emergency_evictions", "Evictions outside of the public schedule", status.emergencies),
@@ -29,28 +30,17 @@ pub fn figures(
         counter("store_list_requests", "Listings of the store", usage.lists),
         counter("store_sent_bytes", "Bytes sent to the store", usage.bytes_up),
         counter("store_received_bytes", "Bytes received from the store", usage.bytes_down),
-        figure(
-            "evictions_pending",
-            "Evictions that are pending by the schedule",
-            FigureKind::Gauge,
-            status.evictions_pending as f64,
+        gauge("evictions_pending", "Evictions that are pending by the schedule", status.evictions_pending),
+        gauge("epoch", "Openings of the vault so far", status.epoch.into()),
+        gauge("store_full", "1 if the store is full: writes are refused", status.store.is_full.into()),
+        gauge(
+            "unshipped_accesses",
+            "Accesses that the last checkpoint in the store may lack",
+            status.checkpoints.unshipped,
         ),
-        figure("epoch", "Openings of the vault so far", FigureKind::Gauge, f64::from(status.epoch)),
-        figure(
-            "store_full",
-            "1 if the store is full: writes are refused",
-            FigureKind::Gauge,
-            f64::from(u8::from(status.store.is_full)),
-        ),
-        figure(
-            "old_versions",
-            "Replaced buckets that are still stored",
-            FigureKind::Gauge,
-            status.old_versions as f64,
-        ),
+        gauge("old_versions", "Replaced buckets that are still stored", status.old_versions),
     ];
     if let Some(SuccessorFigures { blocks, of, usage, .. }) = successor {
-        let gauge = |name, help, value: u64| figure(name, help, FigureKind::Gauge, value as f64);
         figures.extend([
             gauge("successor_blocks", "Blocks that the successor has", *blocks),
             gauge("successor_blocks_in_all", "Blocks of the complete successor", *of),

@@ -4,6 +4,7 @@
 use crate::config::folders::DataFolder;
 use crate::config::size::Size;
 use crate::report::banner::VaultSummary;
+use crate::report::recovery_point::Unshipped;
 use crate::runtime::atomic_file::replace;
 use ameles_store::{Prices, Usage};
 use ameles_vault::{KeyChangeFigures, PaceFigures, Status};
@@ -28,6 +29,9 @@ pub struct Report {
     rows_used: u64,
     rows_reserved: u64,
     since_shipped: u64,
+    /// The time at which the last checkpoint in the store was made, in seconds since 1970, if that is known.
+    #[serde(default)]
+    shipped_at: Option<u64>,
     receipt: Option<String>,
     /// The warnings, as sentences.
     warnings: Vec<String>,
@@ -151,7 +155,20 @@ fn seconds_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
+/// The time at which the last checkpoint in the store was made.
+fn shipped_at(status: &Status) -> Option<u64> {
+    status.checkpoints.shipped_at.map(|at| seconds_now().saturating_sub(at.elapsed().as_secs()))
+}
+
 impl Report {
+    /// What a lost machine would lose now.
+    fn unshipped_line(&self) -> String {
+        let unshipped = Unshipped::of(self.since_shipped, self.vault.block_size.0);
+        let age = self.shipped_at.map(|at| format!(", made {} s ago", seconds_now().saturating_sub(at)));
+        let age = age.unwrap_or_default();
+        format!("at most {unshipped}, since the last checkpoint in the store{age}")
+    }
+
     /// Returns the current figures. `earlier` is the usage before this process.
     pub fn now(
         vault: &VaultSummary,
@@ -172,6 +189,7 @@ impl Report {
             rows_used: status.rows.used,
             rows_reserved: status.rows.reserved,
             since_shipped: status.checkpoints.unshipped,
+            shipped_at: shipped_at(status),
             receipt: status.checkpoints.receipt.clone(),
             warnings: Vec::new(),
             pace: status.pace.as_ref().map(PaceTurns::of),
@@ -239,6 +257,7 @@ impl Report {
         report.epoch = status.epoch;
         report.accesses = status.accesses;
         report.since_shipped = status.checkpoints.unshipped;
+        report.shipped_at = shipped_at(status);
         report.old_versions = status.old_versions;
         report.receipt = status.checkpoints.receipt.clone();
         report.key_change = key_change(status);
@@ -343,10 +362,7 @@ impl Report {
             let (spent, monthly) = (bill.spent(), bill.storage_per_month);
             line("costs", format!("${spent:.4} so far, ${monthly:.4} a month for the stored data"));
         }
-        line(
-            "unshipped",
-            format!("at most {} accesses since the last checkpoint in the store", self.since_shipped),
-        );
+        line("unshipped", self.unshipped_line());
         line("receipt", self.receipt.clone().unwrap_or_else(|| "none yet".into()));
         let age = seconds_now().saturating_sub(self.taken_at);
         line("as of", format!("{age} s ago"));

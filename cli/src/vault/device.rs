@@ -66,12 +66,16 @@ impl VaultDevice {
         }
     }
 
-    /// Finishes requests, ships checkpoints and closes. Returns the receipt of the vault that answers.
+    /// Finishes requests, ships checkpoints and closes. With `no_ship`, a vault without a successor ships none. Returns
+    /// the receipt of the vault that answers.
     ///
     /// # Errors
     /// The error that stopped a vault.
-    pub async fn close(&self) -> anyhow::Result<Receipt> {
-        let VaultDevice::WithSuccessor(succession) = self else { return Ok(self.vault().close().await?) };
+    pub async fn close(&self, no_ship: bool) -> anyhow::Result<Receipt> {
+        let VaultDevice::WithSuccessor(succession) = self else {
+            let vault = self.vault();
+            return Ok(if no_ship { vault.close_without_shipping().await? } else { vault.close().await? });
+        };
         let (old, new) = tokio::join!(succession.old().close(), succession.successor().close());
         new.context(SUCCESSOR_STOPPED)?;
         Ok(old?)

@@ -1,5 +1,6 @@
 //! A vault for a command: its location, its parameters, and the served device.
 
+pub mod closing;
 pub mod created_files;
 pub mod device;
 pub mod home;

@@ -79,11 +79,10 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
             SchemeParameters::Trivial(trivial)
         }
     };
-    let around = VaultParameters::with_defaults(parameters);
+    let around = VaultParameters::with_defaults(parameters).with_journal(journal_place(scheme.journal));
     Ok(VaultParameters {
         cipher: seal_cipher(scheme.cipher).number(),
         pad_batches: scheme.pad_batches,
-        journal: journal_place(scheme.journal),
         ..if scheme.tree_top_on == TreeTopOn::Disk { around.with_top_on_disk() } else { around }
     })
 }

@@ -8,6 +8,8 @@ use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint, parse_blob_name};
 use crate::trusted::delta::Delta;
 use crate::trusted::header::{VaultHeader, VaultParameters};
 use crate::trusted::journal::tests::read_any_file;
+use crate::trusted::payload_pieces::payloads_in;
+use crate::trusted::sent_payloads::SentPayloads;
 use crate::trusted::shipped_state::{Manifest, ShippedStateReader, parse_piece_name};
 use crate::trusted::stash_directory::StashDirectory;
 use crate::trusted::summary::Summary;
@@ -58,13 +60,15 @@ fn fuzz_state_written_bit_by_bit() {
     bolero::check!().for_each(|bytes: &[u8]| {
         let _ = borsh::from_slice::<Summary>(bytes);
         let _ = borsh::from_slice::<Manifest>(bytes);
+        let _ = borsh::from_slice::<SentPayloads>(bytes);
+        let _ = payloads_in(bytes, 6);
         if let Ok(delta) = borsh::from_slice::<Delta>(bytes) {
             let _ = delta.apply(&mut WordTables::zeros(&[5, 0, 30]), 4, |piece| piece % 2 == 0);
         }
         let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
         let _ = StashDirectory::of(&words, Vec::new());
-        let mut reader = ShippedStateReader::new(WordTables::zeros(&[2, 1]), 2);
-        if bytes.chunks(40).try_for_each(|piece| reader.take(piece).map(drop)).is_some() {
+        let mut reader = ShippedStateReader::new(WordTables::zeros(&[2, 1]));
+        if bytes.chunks(40).try_for_each(|piece| reader.take(piece)).is_some() {
             let _ = reader.finish();
         }
     });

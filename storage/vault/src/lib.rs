@@ -66,7 +66,7 @@ pub use session::check::{Progress, Report};
 pub use session::pace::{Pace, PaceFigures};
 pub use session::queue::Flow;
 pub use session::status::{
-    CheckpointFigures, KeyChangeFigures, OpeningFigures, RowFigures, StashFigures, Status,
+    CheckpointFigures, KeyChangeFigures, OpeningFigures, RowFigures, StashFigures, Status, UploadFigures,
 };
 pub use store::VaultStore;
 pub use store_space::StoreFigures;

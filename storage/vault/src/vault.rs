@@ -9,7 +9,7 @@ use crate::lease::Lease;
 use crate::session::check::{Progress, Report};
 use crate::session::queue::Flow;
 use crate::session::status::{RowFigures, Status};
-use crate::session::{Command, Session};
+use crate::session::{AtClose, Command, Session};
 use crate::store::VaultStore;
 use crate::store_space::{RETRY_EVERY, StoreSpace};
 use crate::trusted::checkpoint::Receipt;
@@ -299,7 +299,17 @@ impl Vault {
     /// The error that has stopped the vault.
     pub async fn close(&self) -> Result<Receipt, VaultError> {
         self.fail_if_store_is_full();
-        self.ask(Command::Close).await
+        self.ask(|reply| Command::Close(AtClose::Ship, reply)).await
+    }
+
+    /// Does the same as [`close`](Self::close), but leaves the last checkpoint on the trusted disk, and abandons one
+    /// that is on its way. Returns the receipt of the last checkpoint in the store.
+    ///
+    /// # Errors
+    /// The error that has stopped the vault.
+    pub async fn close_without_shipping(&self) -> Result<Receipt, VaultError> {
+        self.fail_if_store_is_full();
+        self.ask(|reply| Command::Close(AtClose::Keep, reply)).await
     }
 
     async fn ask<T>(

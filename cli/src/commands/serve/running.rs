@@ -8,6 +8,7 @@ use super::status::Status;
 use crate::demonstration::{Pattern, Switch};
 use crate::report::page::{PagePrices, Sources};
 use crate::report::public_figures::figures;
+use crate::report::recovery_point::Unshipped;
 use crate::report::status_file::Report;
 use crate::report::warnings::WarningMonitor;
 use crate::runtime::exit::Exit;
@@ -15,12 +16,14 @@ use crate::runtime::interrupt::Interrupts;
 use crate::runtime::output::print_line;
 use crate::runtime::tls_watch;
 use crate::users::watch;
+use crate::vault::closing::close_with_progress;
 use crate::vault::device::VaultDevice;
 use crate::vault::open_vault::{OpenVaults, Successor, SuccessorReader};
 use ameles_gateway::auth::identity::Users;
 use ameles_gateway::http::admin;
 use ameles_gateway::page::RequestCounters;
 use ameles_gateway::{AnswerCheck, Gateway};
+use ameles_vault::JournalPlace;
 use anyhow::{Context, Result};
 use axum::Router;
 use std::sync::atomic::AtomicBool;
@@ -131,7 +134,8 @@ impl Running {
         if let Some(failure) = self.device.failure() {
             return Err(failure);
         }
-        let receipt = self.device.close().await?;
+        let no_ship = self.status.settings.serve.no_ship;
+        let receipt = close_with_progress(self.device.vault(), self.device.close(no_ship)).await?;
         self.status.write();
         if self.demonstration.is_some() {
             print_line!("Stopped. The demonstration's folder is removed.");
@@ -139,11 +143,14 @@ impl Running {
             print_line!("Stopped. The store has no checkpoint yet: run `ameles backup` to ship one.");
         } else {
             print_line!("Stopped. Receipt of the last checkpoint in the store:\n  {receipt}");
-            if !self.device.vault().header().parameters.ships_at_stop() {
-                print_line!(
-                    "That checkpoint is older than the last writes: run `ameles backup` to ship them."
-                );
-            }
+        }
+        let vault = self.device.vault();
+        let unshipped = Unshipped::of(vault.status().checkpoints.unshipped, vault.block_bytes() as u64);
+        let can_lose = vault.header().parameters.journal == JournalPlace::Disk;
+        if no_ship && can_lose && unshipped.accesses > 0 {
+            print_line!(
+                "The store lacks the last {unshipped}. They are lost if this machine is lost: `ameles backup` ships them."
+            );
         }
         Ok(Exit::Success)
     }

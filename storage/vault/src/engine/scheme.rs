@@ -231,6 +231,15 @@ impl SchemeParameters {
         }
     }
 
+    /// The number of blocks that may come into the stash besides those that the accesses account for: those of a batch
+    /// and an eviction, and those that are held between its slices. `None` if any number may.
+    pub(crate) fn payloads_besides_accesses(&self) -> Option<u64> {
+        let SchemeParameters::Ring(ring) = self else { return None };
+        let others = u64::from(ring.max_batch) * u64::from(ring.max_blocks_per_access() - 1);
+        let held = ring.max_blocks_at_rest() - u64::from(ring.stash_bound);
+        Some(others + held + u64::from(ring.eviction_rate))
+    }
+
     /// Returns the number of bytes of position map and metadata in a checkpoint.
     pub(crate) fn map_bytes(&self) -> u64 {
         4 * self.capacity()

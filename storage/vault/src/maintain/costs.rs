@@ -3,6 +3,7 @@
 use crate::engine::scheme::SchemeParameters;
 use crate::lease::LEASE_CHECK_EVERY;
 use crate::trusted::header::{JournalPlace, VaultParameters};
+use crate::trusted::shipped_sizes::ShippedSize;
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::ring::RingParameters;
 use ameles_seal::blob;
@@ -41,11 +42,10 @@ impl VaultParameters {
         let accesses = full_batches * f64::from(self.scheme.max_batch());
         let checkpoints = accesses / self.checkpoint_every as f64;
         let shipped = checkpoints / self.ship_every as f64;
-        let pieces = self.shipped_pieces();
+        let ShippedSize { pieces, bytes, manifest } = self.shipped_size(self.recovery_point());
         let objects = shipped * (pieces + 1) as f64;
         let sealed = |text: u64, objects: u64| text + objects * blob::sealed_bytes(0) as u64;
-        let manifest = sealed(4 + 32 * pieces, 1);
-        let shipped_bytes = shipped * (sealed(self.shipped_bytes(), pieces) + manifest) as f64;
+        let shipped_bytes = shipped * (sealed(bytes, pieces) + sealed(manifest, 1)) as f64;
         let journal = self.journal_share(full_batches);
         let whole = |count: f64| count.round() as u64;
         Usage {

@@ -25,6 +25,7 @@ use crate::trusted::header_exchange;
 use crate::trusted::payload_reader::PayloadReader;
 use crate::trusted::rows::{Rows, seal_row};
 use crate::trusted::seal_context::SealContext;
+use crate::trusted::sent_payloads::SENT_NOTE;
 use crate::trusted::state::Resealed;
 use ameles_seal::epoch::Epoch;
 use ameles_seal::key_ring::{EarlierKey, KeyRing};
@@ -152,6 +153,8 @@ fn reseal_disk(
 
     let ring = KeyRing::new(new.master, Some(EarlierKey { key: old.clone(), last_epoch: until }));
     let encoded = header.encode(&ring, entropy.salt(), entropy.salt());
-    let metas = Vec::from(header_exchange::begin_exchange(disk, encoded)?);
+    let mut metas = Vec::from(header_exchange::begin_exchange(disk, encoded)?);
+    // Every payload has another tag now: the next checkpoint sends all of them.
+    metas.push((SENT_NOTE, Vec::new()));
     Ok(Resealed { state, journal, rows, unlogged, metas })
 }

@@ -35,6 +35,7 @@ use crate::trusted::header::{JournalPlace, VaultHeader};
 use crate::trusted::position::Position;
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::rows::Rows;
+use crate::trusted::sent_payloads::SENT_NOTE;
 use crate::trusted::shipped_state::ShippedPoint;
 use crate::vault::Vault;
 use ameles_core::store::Untrusted;
@@ -253,7 +254,8 @@ fn record_receipt(
     let known = ShippedCheckpoint { number, epoch, newest: (0, 0), digest };
     let note =
         borsh::to_vec(&(known, history)).map_err(|error| VaultError::Damaged(ErrorReason::of(error)))?;
-    disk.set_meta(SHIPPED_NOTE, &note)
+    // An interrupted restore may have noted what it had sent.
+    disk.set_metas(&[(SHIPPED_NOTE, note), (SENT_NOTE, Vec::new())])
 }
 
 /// Returns whether the store holds no checkpoint because none was shipped yet. Then the journal in the store holds

@@ -11,17 +11,21 @@ use crate::store::VaultStore;
 use crate::trusted::checkpoint::{Receipt, blob_name, digest, max_sealed_bytes};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
+use crate::trusted::payload_pieces::payloads_in;
 use crate::trusted::position::Position;
 use crate::trusted::row::Row;
 use crate::trusted::seal_context::{SealContext, context};
-use crate::trusted::shipped_state::{Manifest, ShippedPoint, ShippedState, ShippedStateReader, piece_name};
+use crate::trusted::sent_payloads::PayloadSet;
+use crate::trusted::shipped_state::{
+    MAX_SEALED_BYTES, Manifest, ShippedPoint, ShippedState, ShippedStateReader, piece_name,
+};
 use crate::trusted::word_tables::WordTables;
 use ameles_core::types::BlockId;
 use ameles_seal::blob;
 use ameles_seal::derive::Purpose;
 use ameles_seal::key_ring::KeyRing;
-use ameles_seal::master_key::MasterKey;
 use ameles_seal::versions::TrustedVersions;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -104,18 +108,30 @@ pub(crate) async fn fetch_checkpoint<U: VaultStore>(
     entropy: &mut Entropy,
 ) -> Result<(Receipt, FoundCheckpoint), VaultError> {
     let began = Instant::now();
-    let master = ring.key_of_epoch(epoch);
     let name = blob_name(epoch, number);
     let sealed = fetch(store, &name, max_sealed_bytes(&header.parameters)).await?;
     let receipt = Receipt { vault: header.vault, epoch, checkpoint: number, digest: digest(&sealed) };
-    let text = blob::open(master, Purpose::MANIFEST, &context(header, &name), &sealed).map_err(|error| {
-        VaultError::Tampered(ErrorReason::of(error).about(format_args!("{name} in the store")))
-    })?;
+    let text = blob::open(ring.key_of_epoch(epoch), Purpose::MANIFEST, &context(header, &name), &sealed)
+        .map_err(|error| {
+            VaultError::Tampered(ErrorReason::of(error).about(format_args!("{name} in the store")))
+        })?;
     let (manifest, from) = Manifest::decode(&text).ok_or_else(|| not_a_checkpoint(&name))?;
-    let keys = (header, master, ring.newest());
-    let found = read_pieces((store, scratch), keys, (epoch, number, manifest), entropy).await?;
-    let came = (found.came.0 + sealed.len() as u64, began.elapsed());
-    Ok((receipt, FoundCheckpoint { from, came, ..found }))
+    let mut fetcher = PieceFetcher { store, header, ring, came: sealed.len() as u64 };
+    let state = fetcher.fetch_state((epoch, number), &manifest.pieces).await?;
+    let mut seal = SealContext { header, master: ring.newest(), entropy };
+    let stash = fetcher.fetch_stash(&manifest.sets, (&state.order, scratch), &mut seal).await?;
+    let came = (fetcher.came, began.elapsed());
+    let ShippedState { head, mut tables, rows, .. } = state;
+    let versions =
+        TrustedVersions::from_parts(head.versions, &tables.take_last()).map_err(|_| contradicts())?;
+    if (head.point.number, head.point.epoch) != (number, epoch) {
+        return Err(contradicts());
+    }
+    let written = PersistedScheme { tables: tables.into_inner(), rest: head.rest };
+    let scheme = ShippedScheme { written, stash };
+    let found =
+        FoundCheckpoint { point: head.point, scheme, versions, rows, history: head.history, from, came };
+    Ok((receipt, found))
 }
 
 async fn fetch<U: VaultStore>(store: &U, name: &str, max: usize) -> Result<Vec<u8>, VaultError> {
@@ -127,53 +143,79 @@ fn not_a_checkpoint(name: &str) -> VaultError {
     VaultError::Tampered(format!("{name} in the store is not a checkpoint").into())
 }
 
-/// Fetches the pieces one by one, and builds the state. The stash is sealed with the key `newest`.
-async fn read_pieces<U: VaultStore>(
-    (store, scratch): (&U, &TrustedDisk),
-    (header, master, newest): (&VaultHeader, &MasterKey, &MasterKey),
-    (epoch, number, manifest): (u32, u64, Manifest),
-    entropy: &mut Entropy,
-) -> Result<FoundCheckpoint, VaultError> {
-    let mut seal = SealContext { header, master: newest, entropy };
-    let mut stash = RestoredStash::on(scratch);
-    let tables = WordTables::zeros(&header.parameters.word_tables());
-    let mut reader = ShippedStateReader::new(tables, header.parameters.scheme.block_bytes());
-    let mut came = 0;
-    for (piece, expected) in (0..).zip(&manifest.pieces) {
-        let name = piece_name(epoch, number, piece);
-        let sealed = fetch(store, &name, crate::trusted::shipped_state::MAX_SEALED_BYTES).await?;
-        if digest(&sealed) != *expected {
+fn contradicts() -> VaultError {
+    VaultError::Tampered("the checkpoint in the store contradicts itself".into())
+}
+
+/// Fetches the pieces of a checkpoint, and authenticates them.
+struct PieceFetcher<'a, U> {
+    store: &'a U,
+    header: &'a VaultHeader,
+    ring: &'a KeyRing,
+    /// The bytes that have come.
+    came: u64,
+}
+
+impl<U: VaultStore> PieceFetcher<'_, U> {
+    async fn fetch(&mut self, name: &str, epoch: u32, expected: [u8; 32]) -> Result<Vec<u8>, VaultError> {
+        let sealed = fetch(self.store, name, MAX_SEALED_BYTES).await?;
+        if digest(&sealed) != expected {
             return Err(VaultError::Tampered(format!("{name} in the store was changed").into()));
         }
-        let text =
-            blob::open(master, Purpose::CHECKPOINT, &context(header, &name), &sealed).map_err(|error| {
-                VaultError::Tampered(ErrorReason::of(error).about(format_args!("{name} in the store")))
-            })?;
-        came += sealed.len() as u64;
-        drop(sealed);
-        let bytes = text.len();
-        let payloads = reader.take(&text).ok_or_else(|| not_a_checkpoint(&name))?;
-        drop(text);
-        let blocks: Vec<BlockId> = payloads.keys().copied().collect();
-        if blocks.iter().any(|block| block.0 >= header.parameters.scheme.capacity()) {
-            return Err(not_a_checkpoint(&name));
+        self.came += sealed.len() as u64;
+        let key = self.ring.key_of_epoch(epoch);
+        blob::open(key, Purpose::CHECKPOINT, &context(self.header, name), &sealed).map_err(|error| {
+            VaultError::Tampered(ErrorReason::of(error).about(format_args!("{name} in the store")))
+        })
+    }
+
+    /// Fetches the pieces of the stream one by one.
+    async fn fetch_state(
+        &mut self,
+        (epoch, number): (u32, u64),
+        pieces: &[[u8; 32]],
+    ) -> Result<ShippedState, VaultError> {
+        let mut reader = ShippedStateReader::new(WordTables::zeros(&self.header.parameters.word_tables()));
+        for (piece, expected) in (0..).zip(pieces) {
+            let name = piece_name(epoch, number, piece);
+            let text = self.fetch(&name, epoch, *expected).await?;
+            reader.take(&text).ok_or_else(|| not_a_checkpoint(&name))?;
         }
-        let room = bytes / (4 + header.parameters.block().0 as usize);
-        let at_least = room.min(header.parameters.scheme.stash_bound() as usize);
-        stash.append(&payloads, (&blocks, at_least), &mut seal)?;
+        reader.finish().ok_or_else(contradicts)
     }
-    let contradicts = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
-    let ShippedState { head, mut tables, order, rows } = reader.finish().ok_or_else(contradicts)?;
-    if !stash.set_order(order, &mut seal)? {
-        return Err(contradicts());
+
+    /// Fetches all payloads, the newest first, and seals those of these blocks on the disk. A payload that comes later
+    /// is an older one of its block, or of a block that has left the stash.
+    async fn fetch_stash(
+        &mut self,
+        sets: &[PayloadSet],
+        (order, scratch): (&[BlockId], &TrustedDisk),
+        seal: &mut SealContext<'_>,
+    ) -> Result<RestoredStash, VaultError> {
+        let parameters = &self.header.parameters;
+        let mut stash = RestoredStash::on(scratch);
+        let mut missing: BTreeSet<BlockId> = order.iter().copied().collect();
+        if order.iter().any(|block| block.0 >= parameters.scheme.capacity()) || missing.len() < order.len() {
+            return Err(contradicts());
+        }
+        for set in sets.iter().rev() {
+            for (name, expected) in set.names() {
+                let text = self.fetch(&name, set.epoch, expected).await?;
+                let payloads = payloads_in(&text, parameters.place_bytes() as usize);
+                let payloads = payloads.ok_or_else(|| not_a_checkpoint(&name))?;
+                let found: HashMap<BlockId, Vec<u8>> = payloads
+                    .into_iter()
+                    .filter(|(block, _)| missing.remove(block))
+                    .map(|(block, payload)| (block, payload.to_vec()))
+                    .collect();
+                let blocks: Vec<BlockId> = found.keys().copied().collect();
+                // As many places as the piece has, so that the time does not show how many payloads are needed.
+                let places = text.len() / parameters.place_bytes() as usize;
+                let at_least = places.min(parameters.scheme.stash_bound() as usize);
+                stash.append(&found, (&blocks, at_least), seal)?;
+            }
+        }
+        let has_all = missing.is_empty() && stash.set_order(order.to_vec(), seal)?;
+        if has_all { Ok(stash) } else { Err(contradicts()) }
     }
-    let versions =
-        TrustedVersions::from_parts(head.versions, &tables.take_last()).map_err(|_| contradicts())?;
-    if (head.point.number, head.point.epoch) != (number, epoch) {
-        return Err(contradicts());
-    }
-    let written = PersistedScheme { tables: tables.into_inner(), rest: head.rest };
-    let scheme = ShippedScheme { written, stash };
-    let came = (came, Duration::ZERO);
-    Ok(FoundCheckpoint { point: head.point, scheme, versions, rows, history: head.history, from: None, came })
 }

@@ -10,7 +10,7 @@ use crate::trusted::checkpoint::{ShippedCheckpoint, blob_name, digest, parse_blo
 use crate::trusted::header::VaultHeader;
 use crate::trusted::position::{PREFIX as PREFIX_OF_LOG, Position};
 use crate::trusted::seal_context::context;
-use crate::trusted::shipped_state::{MAX_SEALED_BYTES, Manifest, PREFIX, parse_piece_name, piece_name};
+use crate::trusted::shipped_state::{MAX_SEALED_BYTES, Manifest, PREFIX, parse_piece_name};
 use ameles_core::store::Untrusted;
 use ameles_core::types::{Bucket, Slot};
 use ameles_seal::blob;
@@ -143,20 +143,18 @@ impl ExpectedObjects {
     async fn check_shipped(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
         let mut faults = Vec::new();
         let shipped = (self.shipped.epoch, self.shipped.number);
-        let mut pieces = 0;
+        let mut known = BTreeSet::new();
         if self.shipped.number > 0 {
             let name = blob_name(shipped.0, shipped.1);
             match read(store, &name, self.max).await? {
                 Read::Bytes(held) if digest(&held) == self.shipped.digest => {
-                    let manifest = self.manifest(&name, &held);
-                    pieces = manifest.pieces.len() as u64;
-                    for (piece, expected) in (0..).zip(manifest.pieces) {
-                        let name = piece_name(shipped.0, shipped.1, piece);
+                    for (name, expected) in self.manifest(&name, &held).names(shipped) {
                         match read(store, &name, MAX_SEALED_BYTES).await? {
                             Read::Bytes(held) if digest(&held) == expected => {}
                             Read::Nothing => faults.push(format!("{name} was removed")),
                             _ => faults.push(format!("{name} was changed")),
                         }
+                        known.insert(name);
                     }
                 }
                 Read::Nothing => faults.push(format!("{name} was removed")),
@@ -171,8 +169,7 @@ impl ExpectedObjects {
             let of = parse_piece_name(&blob.name);
             // Pieces may be left from an older checkpoint, from an abandoned upload, or from a checkpoint with a
             // damaged manifest.
-            let is_known = of.is_some_and(|of| of < shipped)
-                || (0..pieces).any(|piece| piece_name(shipped.0, shipped.1, piece) == blob.name);
+            let is_known = of.is_some_and(|of| of < shipped) || known.contains(&blob.name);
             if !is_known && (of.is_none() || !self.opens(store, &blob.name).await?) {
                 planted.push(blob);
             }

@@ -9,6 +9,15 @@ use crate::trusted::checkpoint::Receipt;
 use crate::trusted::unlogged_commits::CommitId;
 use tokio::sync::oneshot;
 
+/// What a session does with its last checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtClose {
+    /// Ships it to the store.
+    Ship,
+    /// Leaves it on the trusted disk.
+    Keep,
+}
+
 /// The channel back to a caller.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, VaultError>>;
 
@@ -22,8 +31,8 @@ pub(crate) enum Command {
     Checkpoint(Reply<Receipt>),
     /// Reads and authenticates everything in the store.
     Check(Progress, Reply<Report>),
-    /// Finishes the accepted requests, ships a checkpoint, and ends the session.
-    Close(Reply<Receipt>),
+    /// Finishes the accepted requests, ships a checkpoint unless told otherwise, and ends the session.
+    Close(AtClose, Reply<Receipt>),
     /// Stops at once: this machine was resumed from a snapshot.
     StopResumed,
     /// Stops at once: a commit of rows has found that the disk failed.
@@ -38,7 +47,7 @@ impl Command {
             Command::Access(_, _, reply) => drop(reply.send(Err(why.clone()))),
             Command::Log(_, reply) => drop(reply.send(Err(why.clone()))),
             Command::Check(_, reply) => drop(reply.send(Err(why.clone()))),
-            Command::Checkpoint(reply) | Command::Close(reply) => drop(reply.send(Err(why.clone()))),
+            Command::Checkpoint(reply) | Command::Close(_, reply) => drop(reply.send(Err(why.clone()))),
             Command::StopResumed | Command::Fail(_) => {}
         }
     }

@@ -1,11 +1,10 @@
 //! The events of a session, and the tasks that end in one.
 
 use super::command::Reply;
-use super::upload::CheckpointUpload;
+use super::upload::{CheckpointUpload, UploadedCheckpoint};
 use crate::engine::deferred_store::OperationId;
 use crate::error::VaultError;
 use crate::session::check::Report;
-use crate::trusted::checkpoint::ShippedCheckpoint;
 use ameles_seal::error::SealError;
 use futures::future::LocalBoxFuture;
 
@@ -16,7 +15,7 @@ pub(super) enum Event {
     Operation(OperationId, Result<Vec<u8>, SealError>),
     Sealed(Result<Box<CheckpointUpload>, VaultError>),
     PieceSent(Result<Box<CheckpointUpload>, VaultError>),
-    Shipped(Result<ShippedCheckpoint, VaultError>),
+    Shipped(Result<Box<UploadedCheckpoint>, VaultError>),
     Deleted(Result<(), VaultError>),
     Checked(Result<Report, VaultError>, Reply<Report>),
     LeaseChecked(Result<(), VaultError>),

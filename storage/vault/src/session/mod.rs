@@ -38,7 +38,7 @@ pub(crate) mod status;
 mod upload;
 
 pub(crate) use checkpoints::{Shipping, ShippingNotes};
-pub(crate) use command::Command;
+pub(crate) use command::{AtClose, Command};
 pub(crate) use identity::Identity;
 pub(crate) use log::{Log, without_reads};
 
@@ -53,6 +53,7 @@ use crate::trusted::checkpoint::{Garbage, Receipt};
 use crate::trusted::checkpoint_writer::CheckpointWriter;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::rows::Rows;
+use crate::trusted::sent_payloads::SentPayloads;
 use ameles_core::store::BucketVersion;
 use ameles_seal::epoch::Epoch;
 use check_queue::CheckQueue;
@@ -89,9 +90,16 @@ pub(crate) struct Session<U> {
     figures: Figures,
     startup: Startup,
     lease: Lease,
-    /// The number of the checkpoint before the end was requested, and the caller that requested it. The session always
-    /// makes another one, because rows may have changed since. It ships it only if `ships_at_stop()`.
-    closing: Option<(u64, Reply<Receipt>)>,
+    closing: Option<Closing>,
+}
+
+/// The end of a session that was requested. The session always makes another checkpoint, because rows may have changed
+/// since the last one.
+struct Closing {
+    /// The number of the checkpoint before the request.
+    before: u64,
+    at_close: AtClose,
+    reply: Reply<Receipt>,
 }
 
 /// The state that recovery hands to a session. All other parts of a session start empty.
@@ -151,8 +159,9 @@ impl<U: VaultStore> Session<U> {
         // A restore seals everything with the newest key anyway.
         let change = engine.sealed.with_versions(|versions| KeyChange::of(&identity.ring(), versions));
         let change = change.filter(|_| shipping != Shipping::HeldBack);
+        let sent = SentPayloads::load(&disk, &identity.header, &identity.master)?;
         let mut checkpoints =
-            Checkpoints::load(&disk, writer, (number, engine.accesses()), (shipping, ship_every))?;
+            Checkpoints::load((&disk, sent), writer, (number, engine.accesses()), (shipping, ship_every))?;
         checkpoints.set_max_unshipped(identity.header.parameters.latest_checkpoint(), opening.records > 0);
         let lease_renewer =
             LeaseRenewer::new(engine.sealed.clone(), identity.clone(), &lease_term, first, instants);

@@ -43,6 +43,8 @@ impl<U: VaultStore> Session<U> {
                 receipt: has_shipped.then(|| checkpoints.receipt(header.vault).to_string()),
                 accesses_since: checkpoints.since(engine.accesses()),
                 unshipped: checkpoints.unshipped(engine.accesses()),
+                upload: self.figures.upload,
+                shipped_at: self.figures.shipped_at,
                 bytes: checkpoints.bytes().total(),
                 by_kind: checkpoints.bytes(),
                 pieces: checkpoints.writer.pieces(),

@@ -1,19 +1,20 @@
 //! The loop of a session: it takes commands and events, starts the work that is ready, journals it, and sends it.
 
-use super::Session;
-use super::command::Command;
+use super::command::{AtClose, Command, Reply};
 use super::dispatcher::sleep_until;
 use super::event::Event;
 use super::journal::Append;
 use super::key_change::KeyChange;
 use super::pace::{LocalWork, next_instant};
 use super::queue::FairQueue;
+use super::{Closing, Session};
 use crate::engine::record::Input;
 use crate::engine::work::execute;
 use crate::error::VaultError;
 use crate::lease::holder::clear_holder;
 use crate::log::NEXT_OBJECT_NOTE;
 use crate::store::VaultStore;
+use crate::trusted::checkpoint::Receipt;
 use std::sync::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -53,7 +54,7 @@ impl<U: VaultStore> Session<U> {
         }
         self.release_lease(ended.is_ok()).await;
         let receipt = self.checkpoints.receipt(self.identity.header.vault);
-        let closing = self.closing.take().map(|(_, reply)| (reply, ended.map(|()| receipt)));
+        let closing = self.closing.take().map(|closing| (closing.reply, ended.map(|()| receipt)));
         for reply in std::mem::replace(&mut self.waiting, FairQueue::new()).into_replies() {
             let _ = reply.send(Err(why.clone()));
         }
@@ -126,16 +127,20 @@ impl<U: VaultStore> Session<U> {
             },
             Some(Command::Checkpoint(reply)) => self.checkpoints.request(reply),
             Some(Command::Check(progress, reply)) => self.checks.push(progress, reply),
-            Some(Command::Close(reply)) => self.closing = Some((self.checkpoints.number, reply)),
+            Some(Command::Close(at_close, reply)) => self.begin_closing(at_close, reply),
             Some(Command::StopResumed) => {
                 clear_holder(&self.disk)?;
                 return Err(VaultError::Resumed);
             }
             Some(Command::Fail(error)) => return Err(error),
             // Every handle is dropped: no caller can close the vault any more.
-            None => self.closing = Some((self.checkpoints.number, oneshot::channel().0)),
+            None => self.begin_closing(AtClose::Ship, oneshot::channel().0),
         }
         Ok(())
+    }
+
+    fn begin_closing(&mut self, at_close: AtClose, reply: Reply<Receipt>) {
+        self.closing = Some(Closing { before: self.checkpoints.number, at_close, reply });
     }
 
     /// Starts batches, off-line steps and checkpoints until nothing more can start, and sends their requests.

@@ -6,6 +6,7 @@ use crate::store_space::StoreFigures;
 use crate::trusted::checkpoint_bytes::CheckpointBytes;
 use crate::trusted::disk_reserve::ReserveFigures;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// The figures of a vault at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,12 +83,25 @@ pub struct CheckpointFigures {
     /// journal is in the store. It is an upper bound until this opening has shipped a checkpoint, and exact from then
     /// on.
     pub unshipped: u64,
+    /// The time at which the last checkpoint was made that this opening has shipped: the store lacks what came after it.
+    pub shipped_at: Option<Instant>,
+    /// The checkpoint that is on its way to the store, if there is one. Public.
+    pub upload: Option<UploadFigures>,
     /// The number of bytes that checkpoints have written to the trusted disk since the vault was opened.
     pub bytes: u64,
     /// The bytes of the checkpoint by kind.
     pub by_kind: CheckpointBytes,
     /// The number of pieces in which the words of the state are written.
     pub pieces: u64,
+}
+
+/// The progress of a checkpoint on its way to the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UploadFigures {
+    /// The number of bytes that have arrived, without the seals.
+    pub sent: u64,
+    /// The number of all bytes.
+    pub of: u64,
 }
 
 /// The progress of a change of the vault's key.

@@ -117,15 +117,18 @@ pub(crate) fn digest(sealed: &[u8]) -> [u8; 32] {
     Sha256::digest(sealed).into()
 }
 
+/// The prefix of the names of shipped checkpoints.
+pub(crate) const PREFIX: &str = "checkpoint/";
+
 /// The name of a shipped checkpoint. It contains the epoch, so that a displaced gateway cannot replace a checkpoint of
 /// its successor. The numbers are padded, so that names are listed in order.
 pub(crate) fn blob_name(epoch: u32, number: u64) -> String {
-    format!("checkpoint/{epoch:08x}-{number:016x}")
+    format!("{PREFIX}{epoch:08x}-{number:016x}")
 }
 
 /// The epoch and the number in the name of a checkpoint, if [`blob_name`] makes exactly this name.
 pub(crate) fn parse_blob_name(name: &str) -> Option<(u32, u64)> {
-    let (epoch, number) = name.strip_prefix("checkpoint/")?.split_once('-')?;
+    let (epoch, number) = name.strip_prefix(PREFIX)?.split_once('-')?;
     let order = (u32::from_str_radix(epoch, 16).ok()?, u64::from_str_radix(number, 16).ok()?);
     (blob_name(order.0, order.1) == name).then_some(order)
 }

@@ -22,8 +22,6 @@ use zeroize::Zeroizing;
 pub const FORMAT: u16 = 1;
 /// The number of bytes of a piece of a shipped checkpoint before it is sealed. The last piece may be shorter.
 pub(crate) const PIECE_BYTES: usize = 16 << 20;
-/// The size of the largest checkpoint that is shipped at a stop.
-const MAX_SHIPPED_AT_STOP: u64 = 256 << 20;
 const MAGIC: [u8; 7] = *b"AMELES\n";
 const NAME: &[u8] = b"header";
 /// The explanation of an Ameles header that contradicts itself.
@@ -102,8 +100,8 @@ struct Outer {
 
 impl VaultParameters {
     /// The default parameters for a scheme. A checkpoint is made on the trusted disk every 256 accesses, or more often
-    /// in a small vault, whose old versions would outweigh it. Checkpoints are shipped so seldom that this adds a
-    /// quarter of a block to each access.
+    /// in a small vault, whose old versions would outweigh it. Checkpoints are shipped every 64 MiB of blocks, or so
+    /// seldom that what a checkpoint has besides payloads adds a quarter of a block to each access.
     pub fn with_defaults(scheme: SchemeParameters) -> Self {
         let payload = scheme.capacity() * u64::from(scheme.block_bytes());
         let checkpoint_every = (scheme.capacity() / 4).clamp(64, 256);
@@ -118,10 +116,15 @@ impl VaultParameters {
             journal: JournalPlace::Disk,
             tree_top: TreeTopPlace::Memory,
         };
-        let block = u64::from(parameters.scheme.block_bytes()).max(1);
-        let blocks = parameters.shipped_bytes().div_ceil(block);
-        parameters.ship_every = (4 * blocks).div_ceil(parameters.checkpoint_every);
+        parameters.ship_every = parameters.planned_ship_every();
         parameters
+    }
+
+    /// The same parameters with the journal in this place.
+    #[must_use]
+    pub fn with_journal(self, journal: JournalPlace) -> Self {
+        let parameters = VaultParameters { journal, ..self };
+        VaultParameters { ship_every: parameters.planned_ship_every(), ..parameters }
     }
 
     /// The same parameters with stash and tree top on the trusted disk. Checkpoints there come so often that the
@@ -170,45 +173,10 @@ impl VaultParameters {
         tables
     }
 
-    /// Returns the number of plaintext bytes of a shipped checkpoint. They follow from the parameters alone.
-    pub fn shipped_bytes(&self) -> u64 {
-        let stash = self.scheme.stash_bound() * (u64::from(self.scheme.block_bytes()) + 16);
-        // The rest is small and of fixed size: parameters, epochs, receipts.
-        self.scheme.map_bytes() + stash + self.rows_bytes + (64 << 10)
-    }
-
-    /// Returns whether a stop ships a checkpoint. A large one would take longer than a stop may.
-    pub fn ships_at_stop(&self) -> bool {
-        self.shipped_bytes() <= MAX_SHIPPED_AT_STOP
-    }
-
     /// The number of accesses after which no batch starts before a due checkpoint. The checkpoint may wait for
     /// evictions that take long; a quarter more accesses run in parallel with them.
     pub(crate) fn latest_checkpoint(&self) -> u64 {
         self.checkpoint_every + self.checkpoint_every / 4
-    }
-
-    /// Returns the number of accesses between two shipped checkpoints. A lost machine loses at most these, those during
-    /// an upload, and a quarter of `checkpoint_every` if a checkpoint was late.
-    pub fn recovery_point(&self) -> u64 {
-        self.checkpoint_every * self.ship_every
-    }
-
-    /// The maximum number of bytes in the store: buckets, the versions of them that a restore or a recovery may need,
-    /// two checkpoints, and the journal if it is there, with batches of one access. It counts expected evictions;
-    /// chance changes it by a few per cent.
-    pub fn stored_bytes(&self) -> u64 {
-        let buckets = self.layout().bytes().0;
-        let block = f64::from(self.scheme.block_bytes());
-        let written = |accesses: u64| (accesses as f64 * self.scheme.bytes_written_per_byte() * block) as u64;
-        let for_restore = written(self.recovery_point()).min(buckets);
-        let for_recovery = written(2 * self.latest_checkpoint());
-        let journal = match self.journal {
-            JournalPlace::Disk => 0,
-            // Log objects are deleted after a checkpoint has been shipped. Another one may be due before.
-            JournalPlace::Store => 2 * self.recovery_point() * self.journal_object_bytes(1),
-        };
-        buckets + for_restore + for_recovery + 2 * self.shipped_bytes() + journal
     }
 
     /// Returns the number of bytes that the trusted disk needs in addition to the last checkpoint: for the next one,
@@ -222,12 +190,15 @@ impl VaultParameters {
     }
 
     /// The maximum memory for checkpoints besides the trusted memory. For the disk: the sealed payloads of one
-    /// checkpoint. For an upload: the rows, one piece in three forms, and the words that change meanwhile, at most a
-    /// fifth of all.
+    /// checkpoint. For an upload: the rows, one piece in three forms, the words that change meanwhile, at most a fifth
+    /// of all, and two lists of the payloads in the store.
     pub fn checkpoint_memory(&self) -> u64 {
+        /// The bytes of a payload in such a list.
+        const SENT: u64 = 64;
         let words = 4 * self.word_tables().iter().sum::<u64>();
         let payloads = 2 * self.latest_checkpoint() * u64::from(self.scheme.block_bytes());
-        payloads + words + self.rows_bytes + 3 * PIECE_BYTES as u64
+        let sent = 2 * SENT * self.scheme.stash_bound();
+        payloads + words + sent + self.rows_bytes + 3 * PIECE_BYTES as u64
     }
 
     /// The maximum trusted memory in the long run: position map, metadata, versions, stash with tree top. Each step of

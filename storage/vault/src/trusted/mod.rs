@@ -21,12 +21,15 @@ pub(crate) mod journal;
 mod log_tables;
 #[cfg(test)]
 pub(crate) mod memory_file;
+pub(crate) mod payload_pieces;
 pub(crate) mod payload_reader;
 pub(crate) mod position;
 pub(crate) mod reseal;
 pub(crate) mod row;
 pub(crate) mod rows;
 pub(crate) mod seal_context;
+pub(crate) mod sent_payloads;
+pub(crate) mod shipped_sizes;
 pub(crate) mod shipped_state;
 mod slot_file;
 pub(crate) mod slots;

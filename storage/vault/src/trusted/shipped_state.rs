@@ -1,22 +1,20 @@
-//! The trusted state as it is shipped to the store. It is one stream of bytes, split into pieces of a fixed size. Its
-//! length follows from the parameters. The **manifest**, which lists the pieces, is shipped last. A state without a
-//! manifest is not a checkpoint.
+//! The trusted state as it is shipped to the store, without the payloads of its stash. It is one stream of bytes, split
+//! into pieces of a fixed size. Its length follows from the parameters. The [payloads](super::payload_pieces) follow in
+//! pieces of their own. The **manifest**, which lists the pieces, is shipped last. A state without a manifest is not a
+//! checkpoint.
 //!
 //! The stream is built piece by piece, so shipping needs no more memory than a piece and the rows. The caller supplies
 //! words as pieces need them. Their tables keep them as they were when the upload started.
 
-use super::disk::TrustedDisk;
 use super::position::Position;
 use super::row::Row;
-use super::slots::StashSlot;
-use super::stash_directory::{Entry, PayloadOpener};
+use super::sent_payloads::PayloadSet;
 use super::word_tables::WordTables;
-use crate::error::VaultError;
 use crate::trusted::header::{PIECE_BYTES, VaultParameters};
 use ameles_core::types::BlockId;
 use ameles_seal::versions::VersionsHead;
 use borsh::{BorshDeserialize, BorshSerialize};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// The maximum size of a piece in the store.
@@ -54,13 +52,23 @@ pub(crate) struct ShippedStateHeader {
     pub(crate) rows: u64,
 }
 
-/// The list of a stream's pieces: SHA-256 of each as stored.
+/// The list of the pieces that a checkpoint needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Manifest {
+    /// The SHA-256 of each piece of the stream as stored.
     pub(crate) pieces: Vec<[u8; 32]>,
+    /// The payloads that this checkpoint and earlier ones have sent, the oldest first.
+    pub(crate) sets: Vec<PayloadSet>,
 }
 
 impl Manifest {
+    /// The names of all pieces of the checkpoint of this epoch and number, with their digests.
+    pub(crate) fn names(&self, (epoch, number): (u32, u64)) -> impl Iterator<Item = (String, [u8; 32])> + '_ {
+        let of_stream =
+            (0..).zip(&self.pieces).map(move |(piece, digest)| (piece_name(epoch, number, piece), *digest));
+        of_stream.chain(self.sets.iter().flat_map(PayloadSet::names))
+    }
+
     /// Encodes the manifest. In a vault with its journal in the store, it contains the first log object that the state
     /// does not hold.
     pub(crate) fn encode(&self, from: Option<Position>) -> Vec<u8> {
@@ -100,13 +108,8 @@ impl VaultParameters {
     /// Returns the number of bytes of the stream with its padding. They are more than usual only if very many epochs
     /// are in use.
     fn stream_bytes(&self, needed: u64) -> u64 {
-        let usual = self.shipped_bytes();
+        let usual = self.state_bytes();
         if needed <= usual { usual } else { needed.next_multiple_of(1 << 20) }
-    }
-
-    /// The number of pieces of a shipped checkpoint.
-    pub(crate) fn shipped_pieces(&self) -> u64 {
-        self.shipped_bytes().div_ceil(PIECE_BYTES as u64)
     }
 }
 
@@ -118,16 +121,11 @@ pub(crate) struct ShippedStateWriter {
     /// The words that must still be supplied.
     wanted: Range<u64>,
     order: VecDeque<BlockId>,
-    entries: VecDeque<(StashSlot, Entry)>,
-    opener: PayloadOpener,
-    disk: TrustedDisk,
-    block_bytes: usize,
     rows: VecDeque<Row>,
     /// The number of zeros at the end of the stream.
     zeros: u64,
     /// The bytes that wait for the next piece.
     waiting: Vec<u8>,
-    sealed: Vec<u8>,
 }
 
 /// The parts of a shipped state.
@@ -136,34 +134,26 @@ pub(crate) struct ShippedStateParts {
     /// The number of words of the state, and the first of them, enough for a piece. The others are supplied later.
     pub(crate) words: (u64, Vec<u32>),
     pub(crate) order: Vec<BlockId>,
-    pub(crate) entries: Vec<(StashSlot, Entry)>,
-    pub(crate) opener: PayloadOpener,
     pub(crate) rows: Vec<Row>,
 }
 
 impl ShippedStateWriter {
     /// Starts the stream of a state.
-    pub(crate) fn new(parts: ShippedStateParts, disk: TrustedDisk, parameters: &VaultParameters) -> Self {
-        let ShippedStateParts { mut head, words: (words, first), order, entries, opener, rows } = parts;
+    pub(crate) fn new(parts: ShippedStateParts, parameters: &VaultParameters) -> Self {
+        let ShippedStateParts { mut head, words: (words, first), order, rows } = parts;
         let row_bytes =
             |row: &Row| borsh::object_length(row).expect("a write to memory does not fail") as u64;
-        let block_bytes = parameters.scheme.block_bytes() as usize;
-        (head.stash, head.rows) = (entries.len() as u64, rows.iter().map(row_bytes).sum());
+        (head.stash, head.rows) = (order.len() as u64, rows.iter().map(row_bytes).sum());
         let head_bytes = borsh::object_length(&head).expect("a write to memory does not fail") as u64;
-        let needed = head_bytes + 4 * words + head.stash * (8 + block_bytes as u64) + head.rows;
+        let needed = head_bytes + 4 * words + 4 * head.stash + head.rows;
         ShippedStateWriter {
             head: Some(head),
             wanted: first.len() as u64..words,
             words: first.into(),
             order: order.into(),
-            entries: entries.into(),
-            opener,
-            disk,
-            block_bytes,
             rows: rows.into(),
             zeros: parameters.stream_bytes(needed) - needed,
             waiting: Vec::with_capacity(PIECE_BYTES + (1 << 20)),
-            sealed: Vec::new(),
         }
     }
 
@@ -183,20 +173,17 @@ impl ShippedStateWriter {
     }
 
     /// The next piece of the stream; `None` after the last one. The wanted words must have been supplied.
-    ///
-    /// # Errors
-    /// [`VaultError::Damaged`], and the errors of the disk.
-    pub(crate) fn next_piece(&mut self) -> Result<Option<Vec<u8>>, VaultError> {
-        while self.waiting.len() < PIECE_BYTES && self.put_more()? {}
+    pub(crate) fn next_piece(&mut self) -> Option<Vec<u8>> {
+        while self.waiting.len() < PIECE_BYTES && self.put_more() {}
         if self.waiting.is_empty() {
-            return Ok(None);
+            return None;
         }
         let rest = self.waiting.split_off(self.waiting.len().min(PIECE_BYTES));
-        Ok(Some(std::mem::replace(&mut self.waiting, rest)))
+        Some(std::mem::replace(&mut self.waiting, rest))
     }
 
     /// Adds some bytes to the stream. Returns `false` at the end of the stream.
-    fn put_more(&mut self) -> Result<bool, VaultError> {
+    fn put_more(&mut self) -> bool {
         let put = |what: &dyn Fn(&mut Vec<u8>) -> std::io::Result<()>, into: &mut Vec<u8>| {
             what(into).expect("a write to memory does not fail");
         };
@@ -207,12 +194,6 @@ impl ShippedStateWriter {
             self.waiting.extend(self.words.drain(..some).flat_map(u32::to_le_bytes));
         } else if let Some(block) = self.order.pop_front() {
             self.waiting.extend_from_slice(&(block.0 as u32).to_le_bytes());
-        } else if let Some((slot, entry)) = self.entries.pop_front() {
-            self.waiting.extend_from_slice(&(entry.block.0 as u32).to_le_bytes());
-            self.sealed.clear();
-            self.sealed.resize(self.block_bytes, 0);
-            self.disk.read_slot(slot, &mut self.sealed)?;
-            self.opener.open(&entry, &mut self.sealed, &mut self.waiting)?;
         } else if let Some(row) = self.rows.pop_front() {
             put(&|into| row.serialize(into), &mut self.waiting);
         } else if self.zeros > 0 {
@@ -220,9 +201,9 @@ impl ShippedStateWriter {
             self.zeros -= some;
             self.waiting.resize(self.waiting.len() + some as usize, 0);
         } else {
-            return Ok(false);
+            return false;
         }
-        Ok(true)
+        true
     }
 }
 
@@ -232,16 +213,9 @@ pub(crate) struct ShippedStateReader {
     tables: WordTables,
     /// The number of words in the tables.
     words: u64,
-    block_bytes: usize,
-    order: Vec<BlockId>,
-    /// The number of payloads that were returned.
-    payloads: u64,
-    /// The bytes after these payloads so far.
+    /// The bytes after these words so far.
     bytes: Vec<u8>,
 }
-
-/// Payloads of a shipped stash, with their blocks.
-pub(crate) type Payloads = HashMap<BlockId, Vec<u8>>;
 
 /// A shipped state, without the payloads of its stash.
 pub(crate) struct ShippedState {
@@ -251,19 +225,14 @@ pub(crate) struct ShippedState {
     pub(crate) rows: Vec<Row>,
 }
 
-fn block(bytes: &[u8; 4]) -> BlockId {
-    BlockId(u32::from_le_bytes(*bytes).into())
-}
-
 impl ShippedStateReader {
     /// Starts to read a stream into these tables of words.
-    pub(crate) fn new(tables: WordTables, block_bytes: u32) -> Self {
-        let (block_bytes, order, bytes) = (block_bytes as usize, Vec::new(), Vec::new());
-        ShippedStateReader { head: None, tables, words: 0, block_bytes, order, payloads: 0, bytes }
+    pub(crate) fn new(tables: WordTables) -> Self {
+        ShippedStateReader { head: None, tables, words: 0, bytes: Vec::new() }
     }
 
-    /// Reads the next authenticated piece. Returns the payloads that are complete with it.
-    pub(crate) fn take(&mut self, piece: &[u8]) -> Option<Payloads> {
+    /// Reads the next authenticated piece. `None` if it contains no state.
+    pub(crate) fn take(&mut self, piece: &[u8]) -> Option<()> {
         self.bytes.extend_from_slice(piece);
         if self.head.is_none() {
             let mut rest = &self.bytes[..];
@@ -276,52 +245,28 @@ impl ShippedStateReader {
         self.bytes.drain(..4 * words.len());
         let fit = self.tables.set(self.words, &words);
         self.words += words.len() as u64;
-        if !fit || words.len() < left {
-            return fit.then(Payloads::new);
+        if fit && words.len() == left {
+            // Drops the padding.
+            self.bytes.truncate(self.needed()?);
         }
-        // Drops the padding.
-        self.bytes.truncate(self.needed()?);
-        self.take_payloads()
+        fit.then_some(())
     }
 
-    /// Reads the stash's order and then its payloads, as far as they have arrived.
-    fn take_payloads(&mut self) -> Option<Payloads> {
-        let stash = usize::try_from(self.head.as_ref()?.stash).ok()?;
-        let blocks = self.bytes.as_chunks().0.iter().take(stash - self.order.len()).map(block);
-        let before = self.order.len();
-        self.order.extend(blocks);
-        let mut taken = 4 * (self.order.len() - before);
-        let mut payloads = Payloads::new();
-        if self.order.len() == stash {
-            let left = stash - self.payloads as usize;
-            for entry in self.bytes[taken..].chunks_exact(4 + self.block_bytes).take(left) {
-                let (number, payload) = entry.split_first_chunk()?;
-                // A block that comes twice contradicts the order, which is checked later.
-                payloads.insert(block(number), payload.to_vec());
-                self.payloads += 1;
-                taken += entry.len();
-            }
-        }
-        self.bytes.drain(..taken);
-        self.bytes.shrink_to_fit();
-        Some(payloads)
-    }
-
-    /// The bytes that are still to come, after the words and the part of the stash that was read, without the padding.
+    /// The bytes after the words, without the padding.
     fn needed(&self) -> Option<usize> {
         let head = self.head.as_ref()?;
-        let order = usize::try_from(head.stash).ok()?.checked_sub(self.order.len())?.checked_mul(4)?;
-        let payloads = usize::try_from(head.stash.checked_sub(self.payloads)?).ok()?;
-        let payloads = payloads.checked_mul(4 + self.block_bytes)?;
-        order.checked_add(payloads)?.checked_add(usize::try_from(head.rows).ok()?)
+        let order = usize::try_from(head.stash).ok()?.checked_mul(4)?;
+        order.checked_add(usize::try_from(head.rows).ok()?)
     }
 
     /// Returns the state after all pieces. `None` if they contain no state.
     pub(crate) fn finish(self) -> Option<ShippedState> {
         let needed = self.needed().filter(|_| self.words == self.tables.len())?;
-        let ShippedStateReader { head, tables, order, payloads, bytes, .. } = self;
-        let head = head.filter(|head| head.stash == payloads)?;
-        let mut rest = bytes.get(..needed)?;
+        let ShippedStateReader { head, tables, bytes, .. } = self;
+        let head = head?;
+        let (order, mut rest) = bytes.get(..needed)?.split_at(4 * head.stash as usize);
+        let order =
+            order.as_chunks().0.iter().map(|word| BlockId(u32::from_le_bytes(*word).into())).collect();
         let mut rows = Vec::new();
         while !rest.is_empty() {
             rows.push(Row::deserialize(&mut rest).ok()?);
@@ -335,10 +280,8 @@ mod tests {
     use super::*;
     use ameles_seal::versions::{TrustedVersions, VaultId};
 
-    /// Counts the bytes in memory: a stash of any size is read in the memory of a piece.
     #[test]
-    fn a_state_on_its_way_out_of_its_stream_holds_no_more_of_the_stash_than_a_piece() {
-        const BLOCK: usize = 48;
+    fn a_state_comes_out_of_its_stream_whatever_its_pieces_are() {
         let versions = TrustedVersions::new(VaultId([3; 16]), 0).head();
         let (stash, row) = (500, Row::new("name", vec![9]));
         let rows = borsh::to_vec(&row).unwrap();
@@ -350,28 +293,23 @@ mod tests {
             stash,
             rows: rows.len() as u64,
         };
-        let payload = |block: u32| vec![block as u8; BLOCK];
         let mut stream = borsh::to_vec(&head).unwrap();
         (0..60u32).for_each(|word| stream.extend_from_slice(&word.to_le_bytes()));
         (0..stash as u32).rev().for_each(|block| stream.extend_from_slice(&block.to_le_bytes()));
-        for block in 0..stash as u32 {
-            stream.extend_from_slice(&block.to_le_bytes());
-            stream.extend_from_slice(&payload(block));
-        }
         stream.extend_from_slice(&rows);
-        stream.resize(stream.len() + 3000, 0);
+        let needed = stream.len();
+        stream.resize(needed + 3000, 0);
         for piece_bytes in [256, 1000, stream.len()] {
-            let (mut reader, mut all) =
-                (ShippedStateReader::new(WordTables::zeros(&[60]), BLOCK as u32), Payloads::new());
-            for piece in stream.chunks(piece_bytes) {
-                all.extend(reader.take(piece).unwrap());
-                assert!(reader.bytes.len() < BLOCK + 4 + rows.len(), "{} bytes are held", reader.bytes.len());
-            }
-            let ShippedState { order, rows, .. } = reader.finish().unwrap();
+            let read = |bytes: &[u8]| {
+                let mut reader = ShippedStateReader::new(WordTables::zeros(&[60]));
+                bytes.chunks(piece_bytes).try_for_each(|piece| reader.take(piece))?;
+                reader.finish()
+            };
+            let ShippedState { order, rows, tables, .. } = read(&stream).unwrap();
             assert!(order.into_iter().eq((0..stash).rev().map(BlockId)));
             assert_eq!(rows, std::slice::from_ref(&row));
-            assert!((0..stash).all(|block| all[&BlockId(block)] == payload(block as u32)));
-            assert_eq!(all.len() as u64, stash);
+            assert!(tables.into_inner().concat().into_iter().eq(0..60));
+            assert!(read(&stream[..needed - 1]).is_none(), "a byte is missing");
         }
     }
 

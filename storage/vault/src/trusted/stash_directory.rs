@@ -43,6 +43,11 @@ impl Entry {
         [block, self.key, nonce, nonce_high, linked_at, linked_at_high, tag(0), tag(1), tag(2), tag(3)]
     }
 
+    /// The tag of the payload, which differs from that of every other payload.
+    pub(crate) fn tag(&self) -> [u8; TAG_BYTES] {
+        self.tag
+    }
+
     /// The entry of a placeholder payload, sealed first under key number 0.
     pub(crate) fn placeholder(tag: [u8; TAG_BYTES]) -> Self {
         Entry { block: BlockId(0), key: 0, nonce: 0, linked_at: 0, tag }

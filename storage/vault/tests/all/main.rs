@@ -13,6 +13,7 @@ mod fairness;
 mod format;
 mod full;
 mod full_batches;
+mod incremental_checkpoints;
 mod large;
 mod lease;
 mod limits;

@@ -3,8 +3,8 @@
 use super::{Checkpoints, Shipping};
 use crate::engine::scheme::Seed;
 use crate::error::VaultError;
-use crate::session::Session;
 use crate::session::pace::LocalWork;
+use crate::session::{AtClose, Session};
 use crate::store::VaultStore;
 use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWrite, TrustedState};
 use crate::trusted::seal_context::SealContext;
@@ -16,7 +16,7 @@ impl<U: VaultStore> Session<U> {
         let every = self.identity.header.parameters.checkpoint_every;
         // A checkpoint that must be shipped waits for the running upload.
         let can_be_last = if self.checkpoints.is_under_way() {
-            !self.identity.header.parameters.ships_at_stop() && !self.holds_everything()
+            !self.ships_at_close() && !self.holds_everything()
         } else {
             !self.is_settled()
         };
@@ -27,7 +27,7 @@ impl<U: VaultStore> Session<U> {
     /// Returns whether the last checkpoint holds everything, and is in the store if a stop requires that.
     pub(in crate::session) fn is_settled(&self) -> bool {
         let Checkpoints { number, shipping, shipped, receipts, .. } = &self.checkpoints;
-        let needs_none = *shipping == Shipping::HeldBack || !self.identity.header.parameters.ships_at_stop();
+        let needs_none = *shipping == Shipping::HeldBack || !self.ships_at_close();
         self.holds_everything() && (shipped.number == *number || (needs_none && receipts.is_empty()))
     }
 
@@ -37,9 +37,14 @@ impl<U: VaultStore> Session<U> {
         self.is_closing() && (self.is_settled() || (self.holds_everything() && is_leaving))
     }
 
+    /// Returns whether the end of this session must leave everything in the store.
+    fn ships_at_close(&self) -> bool {
+        self.closing.as_ref().is_none_or(|closing| closing.at_close == AtClose::Ship)
+    }
+
     fn holds_everything(&self) -> bool {
         let Checkpoints { number, .. } = &self.checkpoints;
-        let is_last = self.closing.as_ref().is_none_or(|(before, _)| number > before);
+        let is_last = self.closing.as_ref().is_none_or(|closing| *number > closing.before);
         is_last && self.checkpoints.since(self.engine.accesses()) == 0
     }
 
@@ -72,6 +77,8 @@ impl<U: VaultStore> Session<U> {
         self.checkpoints.late = if self.checkpoints.wanted { 0 } else { late };
         self.checkpoints.accesses = self.engine.accesses();
         self.checkpoints.wanted = false;
+        // Published before requests leave that follow from it.
+        self.publish();
         if self.is_to_be_shipped() {
             self.start_upload(began)?;
         }
@@ -108,7 +115,7 @@ impl<U: VaultStore> Session<U> {
         let parameters = &self.identity.header.parameters;
         let checkpoints = &mut self.checkpoints;
         let turn = checkpoints.number.is_multiple_of(parameters.ship_every);
-        let is_last = self.closing.is_some() && parameters.ships_at_stop();
+        let is_last = self.closing.as_ref().is_some_and(|closing| closing.at_close == AtClose::Ship);
         let is_wanted = checkpoints.ship_next || is_last || (turn && self.startup.has_request());
         match checkpoints.shipping {
             Shipping::HeldBack => false,

@@ -17,6 +17,8 @@ pub(super) struct GarbageCollector {
     is_deleting: bool,
     /// The first log object that is still needed, if those before it must be deleted.
     log_objects: Option<Position>,
+    /// The newest checkpoint in the store, if older ones must be deleted.
+    checkpoints: Option<(u32, u64)>,
     /// The change of the vault's key, while it runs. It replaces the versions that the earlier key opens.
     pub(super) change: Option<KeyChange>,
     /// The space in the store, which deletions free.
@@ -30,6 +32,7 @@ impl GarbageCollector {
             orphans,
             is_deleting: false,
             log_objects: None,
+            checkpoints: None,
             change,
             space: Arc::default(),
         }
@@ -45,15 +48,20 @@ impl GarbageCollector {
         self.log_objects = before;
     }
 
+    /// Records that the checkpoints before this one are no longer needed, but for the payloads that it names.
+    pub(super) fn add_checkpoints_before(&mut self, shipped: ShippedCheckpoint) {
+        self.checkpoints = Some((shipped.epoch, shipped.number));
+    }
+
     /// The replaced versions that still exist, for a checkpoint.
     pub(super) fn versions(&self) -> &[Garbage] {
         &self.garbage
     }
 
-    /// Returns whether a replaced version of an epoch up to `epoch` is left, or an orphan of any epoch, or log objects
-    /// that must be deleted.
+    /// Returns whether a replaced version of an epoch up to `epoch` is left, or an orphan of any epoch, or log objects or
+    /// checkpoints that must be deleted.
     pub(super) fn holds_up_to(&self, epoch: u32) -> bool {
-        let has_others = !self.orphans.is_empty() || self.log_objects.is_some();
+        let has_others = !self.orphans.is_empty() || self.log_objects.is_some() || self.checkpoints.is_some();
         has_others || self.garbage.iter().any(|garbage| garbage.version.epoch <= epoch)
     }
 

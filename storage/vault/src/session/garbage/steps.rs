@@ -8,10 +8,13 @@ use crate::session::event::Event;
 use crate::session::pace::{Instants, LocalWork, next_instant};
 use crate::store::VaultStore;
 use crate::store_space::StoreSpace;
+use crate::trusted::checkpoint::{PREFIX as CHECKPOINTS, parse_blob_name};
 use crate::trusted::position::{PREFIX, Position};
+use crate::trusted::shipped_state::{PREFIX as PIECES, parse_piece_name};
 use ameles_core::store::Untrusted;
 use ameles_store::Blobs;
 use futures::future::try_join_all;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -50,9 +53,11 @@ impl<U: VaultStore> Session<U> {
         // Number 0 keeps everything: no version was replaced before the first checkpoint.
         let unneeded = self.garbage.take_unneeded(number.unwrap_or(0), &self.checkpoints.shipped);
         let log_objects = self.garbage.log_objects.take();
-        if unneeded.is_empty() && log_objects.is_none() {
+        let newest = self.garbage.checkpoints.take();
+        if unneeded.is_empty() && log_objects.is_none() && newest.is_none() {
             return;
         }
+        let payloads = self.checkpoints.sent.names();
         let (store, identity, instants) =
             (self.engine.sealed.clone(), self.identity.clone(), self.dispatcher.instants());
         self.garbage.set_deleting(true);
@@ -64,6 +69,9 @@ impl<U: VaultStore> Session<U> {
                     next_instant(instants).await;
                     Untrusted::delete(store.untrusted(), &unneeded).await?;
                 }
+                if let Some(newest) = newest {
+                    delete_checkpoints(store.untrusted(), (newest, &payloads), instants).await?;
+                }
                 match log_objects {
                     Some(before) => delete_objects(store.untrusted(), before, instants).await,
                     None => Ok(()),
@@ -73,6 +81,25 @@ impl<U: VaultStore> Session<U> {
         });
         self.dispatcher.send(LocalWork::Step, Instant::now(), request);
     }
+}
+
+/// Deletes the checkpoints before this one, and the pieces that no checkpoint names any more.
+async fn delete_checkpoints<B: Blobs>(
+    blobs: &B,
+    (newest, payloads): ((u32, u64), &BTreeSet<String>),
+    instants: Option<Instants>,
+) -> Result<(), VaultError> {
+    let is_older = |order: Option<(u32, u64)>| order.is_some_and(|order| order < newest);
+    for (prefix, order) in [(CHECKPOINTS, parse_blob_name as fn(&str) -> _), (PIECES, parse_piece_name)] {
+        next_instant(instants).await;
+        for older in blobs.list(prefix).await? {
+            if is_older(order(&older.name)) && !payloads.contains(&older.name) {
+                next_instant(instants).await;
+                blobs.remove(&older.name).await?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Deletes the log objects before this one. End markers stay: the gateway that wrote that journal may still be running,

@@ -54,6 +54,11 @@ impl KeyChange {
         self.next
     }
 
+    /// The first epoch whose objects the earlier key does not open: checkpoints no longer build on earlier pieces.
+    pub(super) fn keeps_from(&self) -> u32 {
+        self.until + 1
+    }
+
     /// Records that a batch has started.
     pub(super) fn on_batch_started(&mut self) {
         self.has_turn = true;

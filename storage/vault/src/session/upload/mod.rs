@@ -1,17 +1,20 @@
-//! The upload of a checkpoint to the store, piece by piece, with all rows.
+//! The upload of a checkpoint to the store, piece by piece: words and rows, and the payloads that the store lacks.
 //!
 //! An upload takes a while. It keeps the state of its checkpoint. The rows are in memory. The blocks of the stash are
 //! in their slots, which are not overwritten meanwhile. Words that change before they are sent are kept. Pieces are
 //! built and sealed on another thread, while accesses and checkpoints on the trusted disk continue. The manifest is
-//! sent last. It turns the pieces into a checkpoint.
+//! sent last. It turns the pieces into a checkpoint. Only when the trusted disk has noted that are the pieces of older
+//! checkpoints removed: until then the next checkpoint may build on them.
 
 mod steps;
 
 use crate::error::VaultError;
-use crate::trusted::checkpoint::{blob_name, digest};
+use crate::trusted::checkpoint::{ShippedCheckpoint, blob_name, digest};
 use crate::trusted::header::VaultHeader;
+use crate::trusted::payload_pieces::PayloadPieceWriter;
 use crate::trusted::position::Position;
 use crate::trusted::seal_context::context;
+use crate::trusted::sent_payloads::SentPayloads;
 use crate::trusted::shipped_state::{Manifest, ShippedStateWriter, piece_name};
 use ameles_seal::blob;
 use ameles_seal::derive::{Purpose, Salt};
@@ -21,7 +24,11 @@ use tokio::time::Instant;
 /// A checkpoint that is being uploaded, with the object that is sent next.
 pub(super) struct CheckpointUpload {
     writer: ShippedStateWriter,
-    manifest: Manifest,
+    payloads: PayloadPieceWriter,
+    /// The pieces of the stream that were sealed.
+    pieces: Vec<[u8; 32]>,
+    /// The payloads in the store when the checkpoint is there.
+    sent: SentPayloads,
     /// The first object of the journal in the store that the state does not hold, if there is such a journal.
     from: Option<Position>,
     /// The next object, sealed.
@@ -35,8 +42,16 @@ pub(super) struct CheckpointUpload {
 
 /// A sealed object of an upload.
 enum Object {
-    Piece(Vec<u8>),
+    /// A piece, with its number.
+    Piece(u64, Vec<u8>),
     Manifest(Vec<u8>),
+}
+
+/// A checkpoint that has reached the store.
+pub(super) struct UploadedCheckpoint {
+    shipped: ShippedCheckpoint,
+    from: Option<Position>,
+    sent: SentPayloads,
 }
 
 impl CheckpointUpload {
@@ -46,17 +61,25 @@ impl CheckpointUpload {
         let seal = |purpose, name: &str, text: &[u8]| {
             blob::seal(master, purpose, &context(header, name), cipher, salt, text)
         };
-        self.next = match self.writer.next_piece()? {
-            Some(text) => {
-                let name = piece_name(self.epoch, self.number, self.manifest.pieces.len() as u64);
-                let sealed = seal(Purpose::CHECKPOINT, &name, &text);
-                self.manifest.pieces.push(digest(&sealed));
-                Object::Piece(sealed)
-            }
-            None => {
-                let text = self.manifest.encode(self.from);
-                Object::Manifest(seal(Purpose::MANIFEST, &blob_name(self.epoch, self.number), &text))
-            }
+        let seal_piece = |piece: u64, text: &[u8]| {
+            let sealed = seal(Purpose::CHECKPOINT, &piece_name(self.epoch, self.number, piece), text);
+            (digest(&sealed), Object::Piece(piece, sealed))
+        };
+        let of_payloads = self.sent.newest_mut().expect("a shipment has a set of its own");
+        let piece = (self.pieces.len() + of_payloads.pieces.len()) as u64;
+        self.next = if let Some(text) = self.writer.next_piece() {
+            let (digest, object) = seal_piece(piece, &text);
+            self.pieces.push(digest);
+            object
+        } else if let Some(text) = self.payloads.next_piece()? {
+            let (digest, object) = seal_piece(piece, &text);
+            of_payloads.first = self.pieces.len() as u64;
+            of_payloads.pieces.push(digest);
+            object
+        } else {
+            let manifest = Manifest { pieces: self.pieces.clone(), sets: self.sent.sets.clone() };
+            let text = manifest.encode(self.from);
+            Object::Manifest(seal(Purpose::MANIFEST, &blob_name(self.epoch, self.number), &text))
         };
         Ok(())
     }

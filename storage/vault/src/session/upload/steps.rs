@@ -1,20 +1,24 @@
 //! The steps of a session that upload a checkpoint: its pieces, and the manifest last.
 
-use super::{CheckpointUpload, Object};
+use super::{CheckpointUpload, Object, UploadedCheckpoint};
 use crate::engine::Engine;
 use crate::error::VaultError;
 use crate::log::FIRST_NEEDED_NOTE;
 use crate::session::Session;
 use crate::session::checkpoints::ATTEMPTED_NOTE;
 use crate::session::event::Event;
+use crate::session::key_change::KeyChange;
 use crate::session::pace::{LocalWork, next_instant};
+use crate::session::status::UploadFigures;
 use crate::store::{SHIPPED_NOTE, VaultStore};
-use crate::trusted::checkpoint::{ShippedCheckpoint, blob_name, digest, parse_blob_name};
+use crate::trusted::checkpoint::{ShippedCheckpoint, blob_name, digest};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
+use crate::trusted::payload_pieces::PayloadPieceWriter;
+use crate::trusted::seal_context::SealContext;
+use crate::trusted::sent_payloads::{NextCheckpoint, SENT_NOTE, Shipment};
 use crate::trusted::shipped_state::{
-    Manifest, PIECE_WORDS, PREFIX, ShippedPoint, ShippedStateHeader, ShippedStateParts, ShippedStateWriter,
-    parse_piece_name, piece_name,
+    PIECE_WORDS, ShippedPoint, ShippedStateHeader, ShippedStateParts, ShippedStateWriter, piece_name,
 };
 use crate::trusted::stash_directory::PayloadOpener;
 use ameles_core::store::Untrusted;
@@ -28,7 +32,7 @@ impl<U: VaultStore> Session<U> {
     pub(in crate::session) fn start_upload(&mut self, began: Instant) -> Result<(), VaultError> {
         let number = self.checkpoints.number;
         let rows = self.rows.snapshot()?;
-        let Session { engine, identity, checkpoints, .. } = self;
+        let Session { engine, identity, checkpoints, figures, .. } = self;
         let (header, epoch) = (&identity.header, identity.epoch);
         engine.scheme.hold_words();
         engine.sealed.hold_versions();
@@ -43,20 +47,28 @@ impl<U: VaultStore> Session<U> {
         let words = header.parameters.word_tables().iter().sum::<u64>();
         let words = (words, copy_held_state_words(engine, header, 0..words.min(PIECE_WORDS)));
         let from = self.journal.log_position(header, epoch);
-        checkpoints.log_from = from;
         let newest = (head.versions.newest_epoch(), head.versions.counter());
+        let keeps_from = self.garbage.change.as_ref().map_or(0, KeyChange::keeps_from);
+        let next = NextCheckpoint { epoch, number, accesses: engine.accesses(), keeps_from };
         let directory = &mut checkpoints.writer.directory;
         let opener = PayloadOpener::new(header, &identity.master, &directory.keys())?;
-        let (order, entries) = (directory.stash_order(), directory.entries());
+        let order = directory.stash_order();
+        let Shipment { places, entries, then: sent } =
+            checkpoints.sent.plan(&header.parameters, directory.entries(), next);
         directory.pin();
         checkpoints.on_upload_started();
+        let of = header.parameters.state_bytes() + places * header.parameters.place_bytes();
+        figures.upload = Some(UploadFigures { sent: 0, of });
+        figures.upload_began = Some(began);
         let (disk, parameters) = (self.disk.clone(), header.parameters.clone());
         let load = move || {
             let rows = rows.load()?;
-            let parts = ShippedStateParts { head, words, order, entries, opener, rows };
-            let writer = ShippedStateWriter::new(parts, disk, &parameters);
-            let (manifest, next) = (Manifest::default(), Object::Piece(Vec::new()));
-            Ok(Box::new(CheckpointUpload { writer, manifest, from, next, number, epoch, newest, began }))
+            let writer = ShippedStateWriter::new(ShippedStateParts { head, words, order, rows }, &parameters);
+            let payloads = PayloadPieceWriter::new((places, entries), (opener, disk), &parameters);
+            let (pieces, next) = (Vec::new(), Object::Manifest(Vec::new()));
+            let upload =
+                CheckpointUpload { writer, payloads, pieces, sent, from, next, number, epoch, newest, began };
+            Ok(Box::new(upload))
         };
         self.spawn_seal(load);
         Ok(())
@@ -96,9 +108,8 @@ impl<U: VaultStore> Session<U> {
             let store = store.untrusted();
             let CheckpointUpload { number, epoch, newest, .. } = *upload;
             let sealed = match &upload.next {
-                Object::Piece(sealed) => {
-                    let name = piece_name(epoch, number, upload.manifest.pieces.len() as u64 - 1);
-                    let sent = put(store, name, sealed).await;
+                Object::Piece(piece, sealed) => {
+                    let sent = put(store, piece_name(epoch, number, *piece), sealed).await;
                     return Event::PieceSent(sent.map(|()| upload));
                 }
                 Object::Manifest(sealed) => sealed,
@@ -107,21 +118,11 @@ impl<U: VaultStore> Session<U> {
                 identity.claims(store).check(epoch).await?;
                 next_instant(instants).await;
                 put(store, blob_name(epoch, number), sealed).await?;
-                let is_older = |order: Option<(u32, u64)>| order.is_some_and(|order| order < (epoch, number));
-                for (prefix, order) in
-                    [("checkpoint/", parse_blob_name as fn(&str) -> _), (PREFIX, parse_piece_name)]
-                {
-                    next_instant(instants).await;
-                    for older in store.list(prefix).await? {
-                        if is_older(order(&older.name)) {
-                            next_instant(instants).await;
-                            Blobs::remove(store, &older.name).await?;
-                        }
-                    }
-                }
                 Ok(ShippedCheckpoint { number, epoch, newest, digest: digest(sealed) })
             };
-            Event::Shipped(shipping.await)
+            let shipped = shipping.await;
+            let CheckpointUpload { from, sent, .. } = *upload;
+            Event::Shipped(shipped.map(|shipped| Box::new(UploadedCheckpoint { shipped, from, sent })))
         });
         self.dispatcher.send(LocalWork::Upload, began, task);
         Ok(())
@@ -130,6 +131,9 @@ impl<U: VaultStore> Session<U> {
     /// Continues an upload after a piece has reached the store.
     pub(in crate::session) fn on_piece_sent(&mut self, mut upload: Box<CheckpointUpload>) {
         upload.began = Instant::now();
+        if let (Some(figures), Object::Piece(_, sealed)) = (&mut self.figures.upload, &upload.next) {
+            figures.sent = figures.of.min(figures.sent + sealed.len() as u64);
+        }
         let words = copy_held_state_words(&self.engine, &self.identity.header, upload.writer.wanted());
         upload.writer.supply(words);
         self.spawn_seal(move || Ok(upload));
@@ -138,25 +142,31 @@ impl<U: VaultStore> Session<U> {
     /// Records that a checkpoint has reached the store.
     pub(in crate::session) async fn on_shipped(
         &mut self,
-        shipped: ShippedCheckpoint,
+        uploaded: Box<UploadedCheckpoint>,
     ) -> Result<(), VaultError> {
-        self.checkpoints.on_shipped(shipped);
+        let UploadedCheckpoint { shipped, from, sent } = *uploaded;
+        let Session { identity, entropy, .. } = &mut *self;
+        let mut seal = SealContext { header: &identity.header, master: &identity.master, entropy };
+        let sealed = seal.seal(&sent, SENT_NOTE)?;
+        self.checkpoints.on_shipped(shipped, sent);
+        self.figures.upload = None;
+        self.figures.shipped_at = self.figures.upload_began;
         self.checkpoints.writer.directory.unpin();
         let note =
             borsh::to_vec(&(shipped, &self.checkpoints.history)).expect("a write to memory does not fail");
-        let from = self.checkpoints.log_from.take();
         let noting = move |disk: &TrustedDisk| {
-            // Written before the other note: deletions follow from this one.
+            // Written before the other notes: deletions follow from this one.
             if let Some(from) = from {
                 disk.set_meta(
                     FIRST_NEEDED_NOTE,
                     &borsh::to_vec(&from).expect("a write to memory does not fail"),
                 )?;
             }
-            disk.set_meta(SHIPPED_NOTE, &note)
+            disk.set_metas(&[(SHIPPED_NOTE, &note), (SENT_NOTE, &sealed)])
         };
         self.dispatcher.run_on_disk(&self.disk, noting).await?;
         self.garbage.add_log_objects(from);
+        self.garbage.add_checkpoints_before(shipped);
         let receipt = self.checkpoints.receipt(self.identity.header.vault);
         self.checkpoints.answer(receipt);
         self.collect_garbage();

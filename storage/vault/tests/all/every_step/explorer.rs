@@ -86,7 +86,7 @@ impl Explorer<'_> {
         events: &ModelEvents,
         new: &dyn Fn() -> Model,
     ) {
-        let mut at = 0;
+        let (mut at, mut journal_writes) = (0, 0);
         loop {
             if has_changed(at, effects, events) && self.effort.includes(at, effects.len()) {
                 for (machine_state, how) in self.crashes(&machine_state) {
@@ -110,8 +110,10 @@ impl Explorer<'_> {
                 }
             }
             let Some(effect) = effects.get(at) else { break };
+            let is_journal_write = matches!(effect, Effect::Change(JOURNAL, _));
+            journal_writes += usize::from(is_journal_write);
             if let Effect::Change(JOURNAL, change) = effect
-                && self.effort.includes(at / JOURNAL_WRITES_TO_ONE_TORN, effects.len())
+                && self.effort.includes(journal_writes / JOURNAL_WRITES_TO_ONE_TORN, effects.len())
             {
                 for torn in change.torn() {
                     let left = machine_state.fork();

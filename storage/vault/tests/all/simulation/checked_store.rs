@@ -7,6 +7,7 @@ use crate::support::shipped_contents::{self, ShippedContents};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError, split_buckets};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{Bucket, Version};
+use ameles_seal::blob::sealed_bytes;
 use ameles_store::{BlobError, Blobs, VersionedMemory, forward_inventory};
 use ameles_vault::VaultHeader;
 use std::cell::RefCell;
@@ -31,7 +32,8 @@ struct History {
     checkpoints: BTreeMap<(u32, u64), Needed>,
     /// The pieces in the store.
     pieces: BTreeSet<String>,
-    checkpoint_bytes: Option<usize>,
+    /// The accesses of every checkpoint that has landed. Each checkpoint continues one of them, or the empty vault.
+    landed: BTreeSet<u64>,
 }
 
 /// The objects that a restore from a checkpoint reads.
@@ -76,7 +78,7 @@ impl CheckedStore {
     async fn checkpoint_landed(&self, number: (u32, u64), name: &str) {
         let found = ShippedContents::find(&self.header, name, &self.memory, &master()).await;
         let mut history = self.history.borrow_mut();
-        let Some(ShippedContents { needed, pieces, bytes, .. }) = found else {
+        let Some(ShippedContents { needed, pieces, sent, head, .. }) = found else {
             // It came late, after a newer gateway had removed its pieces.
             let newest = history.checkpoints.keys().next_back();
             self.violation.check(newest.is_some_and(|newest| *newest > number), || {
@@ -85,10 +87,17 @@ impl CheckedStore {
             return;
         };
         history.checkpoints.insert(number, Needed { buckets: needed, pieces });
-        let expected = *history.checkpoint_bytes.get_or_insert(bytes);
-        self.violation.check(bytes == expected, || {
-            format!("checkpoint {number:?} has {bytes} bytes, the first one had {expected}")
+        let (overhead, bytes) = (sealed_bytes(0) * sent.len(), sent.iter().sum::<usize>());
+        let has_size_after = |since: u64| {
+            let expected = self.header.parameters.shipped_size(since);
+            bytes as u64 == expected.bytes + overhead as u64 && sent.len() as u64 == expected.pieces
+        };
+        let bases = history.landed.iter().chain([&0]).filter(|base| **base <= head.accesses);
+        let has_size = bases.into_iter().any(|base| has_size_after(head.accesses - base));
+        self.violation.check(has_size, || {
+            format!("checkpoint {number:?} has {bytes} bytes, which is no size of its accesses")
         });
+        history.landed.insert(head.accesses);
         drop(history);
         self.newest_can_be_restored();
     }

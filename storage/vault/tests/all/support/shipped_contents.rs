@@ -36,10 +36,22 @@ pub struct ShippedContents {
     pub rows: Vec<Row>,
     /// The bucket versions that a restore from the checkpoint reads.
     pub needed: BTreeSet<BucketVersion>,
-    /// The names of the checkpoint's pieces.
+    /// The names of all pieces that a restore from the checkpoint reads.
     pub pieces: Vec<String>,
-    /// The number of bytes of manifest and pieces in the store.
-    pub bytes: usize,
+    /// The numbers of bytes in the store of the pieces that this checkpoint itself has sent.
+    pub sent: Vec<usize>,
+    /// The places for payloads that this checkpoint has sent, without the seal.
+    pub places: usize,
+}
+
+/// The payloads that a checkpoint has sent, defined here a second time.
+#[derive(BorshDeserialize)]
+struct PayloadSet {
+    epoch: u32,
+    number: u64,
+    first: u64,
+    _again: u64,
+    pieces: Vec<[u8; 32]>,
 }
 
 impl ShippedContents {
@@ -79,18 +91,37 @@ impl ShippedContents {
             let context = [header.vault.0.as_slice(), name.as_bytes()].concat();
             blob::open(key, purpose, &context, sealed).expect("what was shipped opens")
         };
-        let manifest = get(name).await?;
-        let (mut bytes, mut stream, mut pieces) = (manifest.len(), Vec::new(), Vec::new());
-        let text = open(Purpose::MANIFEST, name, &manifest);
+        let text = open(Purpose::MANIFEST, name, &get(name).await?);
         // With a journal in the store, the place of an object comes after them.
-        let digests: Vec<[u8; 32]> =
-            borsh::BorshDeserialize::deserialize(&mut &text[..]).expect("a manifest decodes");
+        let (digests, sets): (Vec<[u8; 32]>, Vec<PayloadSet>) =
+            BorshDeserialize::deserialize(&mut &text[..]).expect("a manifest decodes");
+        let (mut stream, mut pieces, mut sent) = (Vec::new(), Vec::new(), Vec::new());
         for nth in 0..digests.len() {
             let piece = format!("{}-{nth:08x}", name.replace("checkpoint/", "piece/"));
             let sealed = get(&piece).await?;
-            bytes += sealed.len();
+            sent.push(sealed.len());
             stream.extend(open(Purpose::CHECKPOINT, &piece, &sealed));
             pieces.push(piece);
+        }
+        let place = 4 + header.parameters.scheme.block_bytes() as usize;
+        let (mut payloads, mut places) = (BTreeSet::new(), 0);
+        for PayloadSet { epoch, number, first, pieces: digests, .. } in sets {
+            let own = order(name) == Some((epoch, number));
+            for nth in 0..digests.len() as u64 {
+                let piece = format!("piece/{epoch:08x}-{number:016x}-{:08x}", first + nth);
+                let sealed = get(&piece).await?;
+                let context = [header.vault.0.as_slice(), piece.as_bytes()].concat();
+                // Another key may have sealed what an earlier epoch has sent.
+                if let Ok(text) = blob::open(key, Purpose::CHECKPOINT, &context, &sealed) {
+                    let numbers = text.chunks_exact(place).map(|place| place.as_chunks::<4>().0[0]);
+                    payloads.extend(numbers.map(u32::from_le_bytes).filter(|number| *number > 0));
+                    places += if own { text.len() / place } else { 0 };
+                }
+                if own {
+                    sent.push(sealed.len());
+                }
+                pieces.push(piece);
+            }
         }
         let mut rest = &stream[..];
         let head = Head::deserialize(&mut rest).expect("the head decodes");
@@ -109,13 +140,13 @@ impl ShippedContents {
         });
         let needed = needed.collect();
         let stash = words(head.stash);
-        let block = u64::from(header.parameters.scheme.block_bytes());
-        let mut rows = &rest[(head.stash * (4 + block)) as usize..][..head.rows as usize];
+        assert!(stash.iter().all(|block| payloads.contains(&(block + 1))), "a payload is in no piece");
+        let mut rows = &rest[..head.rows as usize];
         let mut found = Vec::new();
         while !rows.is_empty() {
             found.push(Row::deserialize(&mut rows).expect("a row decodes"));
         }
-        Some(ShippedContents { head, words: scheme, stash, rows: found, needed, pieces, bytes })
+        Some(ShippedContents { head, words: scheme, stash, rows: found, needed, pieces, sent, places })
     }
 }
 
