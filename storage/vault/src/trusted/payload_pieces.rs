@@ -1,5 +1,5 @@
-//! The payloads of a stash on their way to the store, in places of pieces. A place without a payload is all zeros, so
-//! the number of payloads does not show.
+//! The payloads of a stash on their way to the store, in places of pieces. A place without a payload is all zeros, and
+//! takes the same work as the others. So the number of payloads does not show.
 
 use super::disk::TrustedDisk;
 use super::slots::StashSlot;
@@ -12,6 +12,8 @@ use std::collections::VecDeque;
 /// Writes payloads to their places, a piece at a time.
 pub(crate) struct PayloadPieceWriter {
     entries: VecDeque<(StashSlot, Entry)>,
+    /// The payload that is read in vain for a place without one.
+    first: Option<(StashSlot, Entry)>,
     opener: PayloadOpener,
     disk: TrustedDisk,
     place_bytes: usize,
@@ -29,7 +31,8 @@ impl PayloadPieceWriter {
     ) -> Self {
         let (place_bytes, places_in_piece) =
             (parameters.place_bytes() as usize, parameters.places_in_piece());
-        PayloadPieceWriter { entries: entries.into(), opener, disk, place_bytes, places_in_piece, places }
+        let (first, entries) = (entries.first().copied(), entries.into());
+        PayloadPieceWriter { entries, first, opener, disk, place_bytes, places_in_piece, places }
     }
 
     /// The next piece; `None` after the last one.
@@ -44,14 +47,19 @@ impl PayloadPieceWriter {
         self.places -= places;
         let bytes = places as usize * self.place_bytes;
         let (mut piece, mut sealed) = (Vec::with_capacity(bytes), Vec::new());
-        let fit = self.entries.len().min(places as usize);
-        for (slot, entry) in self.entries.drain(..fit) {
+        for nth in 1..=places as usize {
+            let entry = self.entries.pop_front();
+            let Some((slot, read)) = entry.or(self.first) else { break };
             // 0 marks a place without a payload.
-            piece.extend_from_slice(&(entry.block.0 as u32 + 1).to_le_bytes());
+            piece.extend_from_slice(&entry.map_or(0, |(_, entry)| entry.block.0 as u32 + 1).to_le_bytes());
             sealed.clear();
             sealed.resize(self.place_bytes - 4, 0);
             self.disk.read_slot(slot, &mut sealed)?;
-            self.opener.open(&entry, &mut sealed, &mut piece)?;
+            self.opener.open(&read, &mut sealed, &mut piece)?;
+            let end = nth * self.place_bytes;
+            if entry.is_none() {
+                piece[end - self.place_bytes + 4..end].fill(0);
+            }
         }
         piece.resize(bytes, 0);
         Ok(Some(piece))
