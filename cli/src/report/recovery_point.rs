@@ -1,4 +1,4 @@
-//! What a lost machine takes along, as the owner reads it.
+//! The accesses that a lost machine takes along, as the owner reads them.
 
 use crate::config::size::Size;
 use std::fmt;

@@ -161,7 +161,7 @@ fn shipped_at(status: &Status) -> Option<u64> {
 }
 
 impl Report {
-    /// What a lost machine would lose now.
+    /// The accesses that a lost machine would take along now.
     fn unshipped_line(&self) -> String {
         let unshipped = Unshipped::of(self.since_shipped, self.vault.block_size.0);
         let age = self.shipped_at.map(|at| format!(", made {} s ago", seconds_now().saturating_sub(at)));

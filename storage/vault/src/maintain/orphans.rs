@@ -24,7 +24,7 @@ use crate::trusted::header::{JournalPlace, VaultHeader};
 use crate::trusted::position::Position;
 use crate::trusted::seal_context::context;
 use crate::trusted::sent_payloads::SentPayloads;
-use crate::trusted::shipped_state::parse_piece_name;
+use crate::trusted::shipped_piece_name::parse_piece_name;
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_core::types::Version;
 use ameles_seal::blob;

@@ -16,8 +16,9 @@ use crate::trusted::position::Position;
 use crate::trusted::row::Row;
 use crate::trusted::seal_context::{SealContext, context};
 use crate::trusted::sent_payloads::PayloadSet;
+use crate::trusted::shipped_piece_name::piece_name;
 use crate::trusted::shipped_state::{
-    MAX_SEALED_BYTES, Manifest, ShippedPoint, ShippedState, ShippedStateReader, piece_name,
+    MAX_SEALED_BYTES, Manifest, ShippedPoint, ShippedState, ShippedStateReader,
 };
 use crate::trusted::word_tables::WordTables;
 use ameles_core::types::BlockId;

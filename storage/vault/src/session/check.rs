@@ -10,7 +10,8 @@ use crate::trusted::checkpoint::{ShippedCheckpoint, blob_name, digest, parse_blo
 use crate::trusted::header::VaultHeader;
 use crate::trusted::position::{PREFIX as PREFIX_OF_LOG, Position};
 use crate::trusted::seal_context::context;
-use crate::trusted::shipped_state::{MAX_SEALED_BYTES, Manifest, PREFIX, parse_piece_name};
+use crate::trusted::shipped_piece_name::{PREFIX, parse_piece_name};
+use crate::trusted::shipped_state::{MAX_SEALED_BYTES, Manifest};
 use ameles_core::store::Untrusted;
 use ameles_core::types::{Bucket, Slot};
 use ameles_seal::blob;

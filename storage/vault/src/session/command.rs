@@ -9,7 +9,7 @@ use crate::trusted::checkpoint::Receipt;
 use crate::trusted::unlogged_commits::CommitId;
 use tokio::sync::oneshot;
 
-/// What a session does with its last checkpoint.
+/// The treatment of a session's last checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtClose {
     /// Ships it to the store.

@@ -29,6 +29,7 @@ pub(crate) mod row;
 pub(crate) mod rows;
 pub(crate) mod seal_context;
 pub(crate) mod sent_payloads;
+pub(crate) mod shipped_piece_name;
 pub(crate) mod shipped_sizes;
 pub(crate) mod shipped_state;
 mod slot_file;

@@ -12,7 +12,7 @@ use crate::error_reason::ErrorReason;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::{PIECE_BYTES, VaultHeader, VaultParameters};
 use crate::trusted::seal_context::context;
-use crate::trusted::shipped_state::piece_name;
+use crate::trusted::shipped_piece_name::piece_name;
 use ameles_seal::blob;
 use ameles_seal::cipher::TAG_BYTES;
 use ameles_seal::derive::Purpose;

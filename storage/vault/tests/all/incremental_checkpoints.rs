@@ -82,7 +82,7 @@ async fn visible(fixture: &VaultFixture) -> Vec<(String, u64)> {
 async fn a_restore_finds_every_payload_however_the_vault_was_stopped_before() {
     let fixture = VaultFixture::with(header(parameters(), 1)).await;
     let (mut rng, mut model) = (TestRng::of(5), Model::new());
-    let most = parameters().stored_bytes() - parameters().layout().bytes().0;
+    let max = parameters().stored_bytes() - parameters().layout().bytes().0;
     for round in 0..60 {
         if rng.percent(30) {
             fixture.open_and_crash(async |vault| work(vault, &mut rng, &mut model).await).await.unwrap();
@@ -90,7 +90,7 @@ async fn a_restore_finds_every_payload_however_the_vault_was_stopped_before() {
         }
         fixture.open(async |vault| work(vault, &mut rng, &mut model).await).await.unwrap();
         let bytes: u64 = visible(&fixture).await.iter().map(|(_, bytes)| bytes).sum();
-        assert!(bytes < most + 256 * 1024, "{bytes} bytes of checkpoints, {most} were said");
+        assert!(bytes < max + 256 * 1024, "{bytes} bytes of checkpoints, {max} were stated");
         if round % 3 == 0 {
             assert_restorable(&fixture, &model, 1000 + 2 * round).await;
         }

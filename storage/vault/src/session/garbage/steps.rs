@@ -10,7 +10,7 @@ use crate::store::VaultStore;
 use crate::store_space::StoreSpace;
 use crate::trusted::checkpoint::{PREFIX as CHECKPOINTS, parse_blob_name};
 use crate::trusted::position::{PREFIX, Position};
-use crate::trusted::shipped_state::{PREFIX as PIECES, parse_piece_name};
+use crate::trusted::shipped_piece_name::{PREFIX as PIECES, parse_piece_name};
 use ameles_core::store::Untrusted;
 use ameles_store::Blobs;
 use futures::future::try_join_all;

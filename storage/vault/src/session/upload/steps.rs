@@ -17,8 +17,9 @@ use crate::trusted::header::VaultHeader;
 use crate::trusted::payload_pieces::PayloadPieceWriter;
 use crate::trusted::seal_context::SealContext;
 use crate::trusted::sent_payloads::{NextCheckpoint, SENT_NOTE, Shipment};
+use crate::trusted::shipped_piece_name::piece_name;
 use crate::trusted::shipped_state::{
-    PIECE_WORDS, ShippedPoint, ShippedStateHeader, ShippedStateParts, ShippedStateWriter, piece_name,
+    PIECE_WORDS, ShippedPoint, ShippedStateHeader, ShippedStateParts, ShippedStateWriter,
 };
 use crate::trusted::stash_directory::PayloadOpener;
 use ameles_core::store::Untrusted;
