@@ -38,7 +38,7 @@ pub const HELP: &str = "Exit codes:
   2    a flag or the configuration is wrong
   3    the untrusted store was tampered with
   4    the vault is in use by another gateway
-  5    the untrusted store cannot be reached, refuses requests, or holds no vault
+  5    the untrusted store cannot be reached, is full, refuses requests, or holds no vault
   130  interrupted by Ctrl-C";
 
 impl Exit {

@@ -43,7 +43,7 @@ pub struct VisiblePath {
     pub leaf: Leaf,
     /// True if it is an eviction that moves other blocks than an access.
     pub evicts: bool,
-    /// The slots that were moved, if not those of the whole path: in Ring ORAM.
+    /// In Ring ORAM, the slots that were moved. `None` if all slots of the path were moved.
     pub slots: Option<Box<MovedSlots>>,
 }
 

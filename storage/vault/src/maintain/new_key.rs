@@ -25,7 +25,7 @@ use crate::trusted::header_exchange;
 use crate::trusted::payload_reader::PayloadReader;
 use crate::trusted::rows::{Rows, seal_row};
 use crate::trusted::seal_context::SealContext;
-use crate::trusted::sent_payloads::SENT_NOTE;
+use crate::trusted::sent_payloads::{SENT_NOTE, SentPayloads};
 use crate::trusted::state::Resealed;
 use ameles_seal::epoch::Epoch;
 use ameles_seal::key_ring::{EarlierKey, KeyRing};
@@ -151,10 +151,15 @@ fn reseal_disk(
     let state =
         writer.build_checkpoint(&TrustedState { scheme: &*scheme, versions: &versions }, info, seal)?;
 
+    // Every payload has another tag now, so the next checkpoint sends all of them. Until then the store's checkpoint
+    // needs the pieces that it names.
+    let sent = SentPayloads::load(disk, &header, old)?.without_payloads();
+    let sent = SealContext { header: &header, master: &new.master, entropy: &mut *entropy }
+        .seal(&sent, SENT_NOTE)?;
+
     let ring = KeyRing::new(new.master, Some(EarlierKey { key: old.clone(), last_epoch: until }));
     let encoded = header.encode(&ring, entropy.salt(), entropy.salt());
     let mut metas = Vec::from(header_exchange::begin_exchange(disk, encoded)?);
-    // Every payload has another tag now: the next checkpoint sends all of them.
-    metas.push((SENT_NOTE, Vec::new()));
+    metas.push((SENT_NOTE, sent));
     Ok(Resealed { state, journal, rows, unlogged, metas })
 }

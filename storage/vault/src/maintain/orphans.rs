@@ -11,14 +11,14 @@ use crate::claims::end_marker::END_MARKER;
 use crate::claims::{self, Claims};
 use crate::engine::record::{Effect, Record};
 use crate::error::VaultError;
-use crate::error_reason::ErrorReason;
 use crate::log::entry::is_end;
 use crate::log::{self, FIRST_NEEDED_NOTE, read_note};
 use crate::open::inventory::has_expected_size;
 use crate::open::newer_versions::{NewerVersionCheck, Origin};
 use crate::open::persisted_state::PersistedState;
-use crate::store::{HEADER, SHIPPED_NOTE, VaultStore};
-use crate::trusted::checkpoint::{ShippedCheckpoint, max_sealed_bytes, parse_blob_name};
+use crate::session::checkpoints::ShippingNotes;
+use crate::store::{HEADER, VaultStore};
+use crate::trusted::checkpoint::{max_sealed_bytes, parse_blob_name};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::{JournalPlace, VaultHeader};
 use crate::trusted::position::Position;
@@ -108,14 +108,7 @@ pub async fn find_orphans<U: VaultStore>(
     let PersistedState { header, ring, state, records, known, .. } = &persisted;
     let claims = Claims { blobs: store, ring: ring.clone(), vault: header.vault };
     let epoch = claims.ours(disk, known.epoch).await?;
-    let shipped = match disk.meta(SHIPPED_NOTE)? {
-        Some(note) => {
-            let note: (ShippedCheckpoint, Vec<(u64, [u8; 32])>) =
-                borsh::from_slice(&note).map_err(|error| VaultError::Damaged(ErrorReason::of(error)))?;
-            note.0
-        }
-        None => ShippedCheckpoint::default(),
-    };
+    let shipping = ShippingNotes::load(disk)?;
     let mut needed: BTreeSet<BucketVersion> = state.versions.live().collect();
     needed.extend(records.iter().flat_map(written));
     let kept: BTreeSet<BucketVersion> = state.garbage.iter().map(|garbage| garbage.written()).collect();
@@ -168,7 +161,7 @@ pub async fn find_orphans<U: VaultStore>(
         if payloads.contains(&blob.name) {
             found.in_use.add(blob.size.0);
         } else {
-            found.classify_blob(blob.name, blob.size.0, &shipped, kept_from);
+            found.classify_blob(blob.name, blob.size.0, &shipping, kept_from);
         }
     }
     Ok(found)
@@ -208,7 +201,8 @@ impl Orphans {
         Ok(())
     }
 
-    fn classify_blob(&mut self, name: String, bytes: u64, shipped: &ShippedCheckpoint, kept_from: Position) {
+    fn classify_blob(&mut self, name: String, bytes: u64, shipping: &ShippingNotes, kept_from: Position) {
+        let shipped = &shipping.shipped;
         let has_journal = self.vault.parameters.journal == JournalPlace::Store;
         if let Some(object) = Position::of(&name).filter(|_| has_journal) {
             return match object {
@@ -222,12 +216,15 @@ impl Orphans {
         }
         let newest = (shipped.epoch, shipped.number);
         let claim = claims::epoch_of(&name).filter(|epoch| claims::name(*epoch) == name);
-        // An abandoned upload leaves pieces that are newer than the newest checkpoint, in an epoch of this disk.
+        // An abandoned upload leaves pieces that are newer than the newest checkpoint, in an epoch of this disk. If its
+        // manifest may have arrived, they are needed.
         let piece = parse_piece_name(&name);
-        let is_given_up = piece.is_some_and(|(epoch, _)| epoch <= self.epoch);
+        let is_ours = piece.is_some_and(|(epoch, _)| epoch <= self.epoch);
+        let (is_given_up, may_be_needed) = (is_ours && !shipping.is_unclear, is_ours && shipping.is_unclear);
         match (parse_blob_name(&name).or(piece), claim) {
             _ if name == HEADER || name == END_MARKER => self.in_use.add(bytes),
             (Some(order), _) if order == newest && shipped.number > 0 => self.in_use.add(bytes),
+            (Some(order), _) if order > newest && may_be_needed => self.in_use.add(bytes),
             (Some(order), _) if order < newest || is_given_up => {
                 self.dead_checkpoints.add(bytes);
                 self.checkpoints.push(name);

@@ -24,6 +24,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const SENT_NOTE: &str = "sent-payloads";
 /// The maximum number of checkpoints whose payloads the store keeps.
 const MAX_SETS: u64 = 256;
+/// The number of places for new payloads for each place for a payload that was sent before.
+const NEW_FOR_EACH_AGAIN: u64 = 8;
 
 /// The places for payloads in a checkpoint in the store. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,14 +41,14 @@ impl VaultParameters {
     ///
     /// An access brings its own block into the stash, and may bring others in place of dummies. Evictions leave some
     /// blocks that they have read. If only leaves are in the store, an access brings at most two. With more levels, the
-    /// worst mean in simulations of planned vaults was 1.28.
+    /// worst mean in simulations of planned vaults was 1.25.
     pub(crate) fn payload_places(&self, accesses: u64) -> PayloadPlaces {
         let bound = self.scheme.stash_bound();
-        let again = (accesses / 4).max(bound.div_ceil(MAX_SETS));
         let new = match self.scheme.payloads_besides_accesses() {
             Some(more) => accesses.saturating_mul(2).saturating_add(more),
             None => bound,
         };
+        let again = new.div_ceil(NEW_FOR_EACH_AGAIN).max(bound.div_ceil(MAX_SETS));
         let all = new.saturating_add(again);
         if all < bound { PayloadPlaces { all, again } } else { self.places_for_all() }
     }
@@ -55,6 +57,17 @@ impl VaultParameters {
     pub(crate) fn places_for_all(&self) -> PayloadPlaces {
         let bound = self.scheme.stash_bound();
         PayloadPlaces { all: bound, again: bound }
+    }
+
+    /// The maximum number of places in the pieces that earlier checkpoints have sent and the store keeps.
+    ///
+    /// A set has at most nine places for each place of a payload that was sent before. The kept sets but the oldest have
+    /// fewer of the latter than the stash has room for. The oldest has at most as many places as the stash.
+    pub(crate) fn kept_places(&self) -> u64 {
+        match self.scheme.payloads_besides_accesses() {
+            Some(_) => (2 + NEW_FOR_EACH_AGAIN) * self.scheme.stash_bound(),
+            None => 0,
+        }
     }
 
     /// The number of bytes of a place.
@@ -147,6 +160,11 @@ impl SentPayloads {
         borsh::from_slice(&text).map_err(|error| damaged(ErrorReason::of(error)))
     }
 
+    /// The same pieces in the store, with no payload known to be in them.
+    pub(crate) fn without_payloads(self) -> Self {
+        SentPayloads { blocks: BTreeMap::new(), ..self }
+    }
+
     /// Plans what the next checkpoint sends of a stash with these entries.
     pub(crate) fn plan(
         &self,
@@ -159,7 +177,8 @@ impl SentPayloads {
         let shipment = is_kept.then(|| self.plan_within(parameters, &entries, next, places)).flatten();
         shipment.unwrap_or_else(|| {
             let places = parameters.places_for_all();
-            let all = places.all.max(entries.len() as u64);
+            // More blocks than the bound allows would show as a multiple of it.
+            let all = places.all * (entries.len() as u64).div_ceil(places.all.max(1)).max(1);
             let order = (0..entries.len()).collect();
             self.ship(entries, order, (next, PayloadPlaces { all, ..places }), 0)
         })
@@ -250,6 +269,7 @@ mod tests {
     use ameles_core::schemes::ring::RingParameters;
     use ameles_core::types::BlockId;
     use proptest::prelude::*;
+    use std::collections::VecDeque;
 
     fn parameters() -> VaultParameters {
         let ring = RingParameters::for_capacity(2048, 32, 512, 8);
@@ -280,6 +300,7 @@ mod tests {
             let mut stash: BTreeMap<u32, u64> = BTreeMap::new();
             let mut shipped: BTreeMap<u64, BTreeMap<u32, u64>> = BTreeMap::new();
             let (mut accesses, mut nth) = (0, 0);
+            let mut kept_places = VecDeque::new();
             for (number, (more, leaving, seed)) in (1..).zip(steps) {
                 let at = |nth: u64| (seed.wrapping_mul(2 * nth + 1) >> 20) % 2048;
                 (0..leaving).for_each(|nth| { stash.remove(&(at(nth) as u32)); });
@@ -301,7 +322,11 @@ mod tests {
                 sent = shipment.then;
                 let kept: BTreeSet<u64> = sent.sets.iter().map(|set| set.number).collect();
                 shipped.retain(|number, _| kept.contains(number));
-                prop_assert!(kept.len() as u64 <= MAX_SETS + 1);
+                prop_assert!(kept.len() as u64 <= MAX_SETS);
+                kept_places.push_back(shipment.places);
+                kept_places.drain(..kept_places.len() - kept.len());
+                let earlier: u64 = kept_places.iter().rev().skip(1).sum();
+                prop_assert!(earlier <= parameters.kept_places(), "{} places", earlier);
                 for (block, nth) in &stash {
                     let newest = shipped.values().rev().find_map(|set| set.get(block));
                     prop_assert_eq!(newest, Some(nth), "block {} of checkpoint {}", block, number);

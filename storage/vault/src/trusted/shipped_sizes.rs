@@ -13,7 +13,7 @@ pub struct ShippedSize {
     pub pieces: u64,
     /// The number of bytes in these pieces.
     pub bytes: u64,
-    /// The number of bytes of the manifest, when checkpoints have come at this distance for long.
+    /// The number of bytes of the manifest, after many checkpoints with this number of accesses between them.
     pub manifest: u64,
 }
 
@@ -77,9 +77,7 @@ impl VaultParameters {
             // Log objects are deleted after a checkpoint has been shipped. Another one may be due before.
             JournalPlace::Store => 2 * self.recovery_point() * self.journal_object_bytes(1),
         };
-        let places = self.payload_places(self.recovery_point());
-        let sets = self.scheme.stash_bound().div_ceil(places.again.max(1));
-        let payloads = sets.saturating_sub(1) * places.all * self.place_bytes();
+        let payloads = self.kept_places() * self.place_bytes();
         let checkpoints = 2 * self.shipped_size(self.recovery_point()).bytes + payloads;
         buckets + for_restore + for_recovery + checkpoints + journal
     }

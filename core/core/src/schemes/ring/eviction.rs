@@ -45,8 +45,8 @@ where
         Ok(())
     }
 
-    /// Does a slice of EvictPath. The last slice of an eviction fills the buckets of its whole path. The turn ends with
-    /// the reads: those of the next step overlap this write.
+    /// Does a slice of EvictPath. The last slice of an eviction fills the buckets of its whole path. The lock is
+    /// released after the reads: the next step reads while this one writes.
     async fn evict(&self, guard: FifoGuard<'_>, turn: Turn) -> Result<(), OramError<S::Error>> {
         let reads: Vec<(Level, Bucket)> = self.slices.reads(turn, &self.tree).collect();
         self.read_rest(&reads).await?;

@@ -1,5 +1,5 @@
-//! The public part of a redraw: the buckets that a Ring ORAM gets which continues where another has ended, with every
-//! position drawn again.
+//! The public part of a redraw: the buckets of a Ring ORAM that continues where another has ended. Every position is
+//! drawn again.
 //!
 //! A bucket exists if an eviction has written it. So the buckets follow from the number of evictions, which is public.
 //! The redraw repeats the evictions of the newest accesses, as many as there may be blocks. They end at the number of

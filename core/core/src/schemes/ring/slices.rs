@@ -7,7 +7,7 @@
 //! accesses, and two steps overlap as two evictions of one slice do.
 //!
 //! Between two steps, these buckets are *held*: those of path k - 1 from slice `nth` on, and those of path k before it.
-//! Together they are one path. The blocks of held buckets are in the stash. Accesses do not read held buckets. Two
+//! Together they have one bucket on each level. The blocks of held buckets are in the stash. Accesses do not read held buckets. Two
 //! successive paths part at the root, so with a trusted top no bucket is on both.
 
 use super::parameters::{RingBucket, RingParameters};
@@ -66,7 +66,7 @@ impl RingParameters {
     }
 
     /// The maximum number of blocks in the stash between two steps: those that the bound counts, and those of the held
-    /// buckets, which are one path.
+    /// buckets, which are one on each level.
     pub fn max_blocks_at_rest(&self) -> u64 {
         u64::from(self.stash_bound) + self.max_held_blocks()
     }

@@ -27,7 +27,7 @@ pub(super) fn enough(counts: &[u64]) -> bool {
     counts.iter().sum::<u64>() >= 10 * counts.len() as u64
 }
 
-/// The subtree of a leaf, of [`cells_of`] many.
+/// The number of the subtree that contains this leaf, if the tree is cut into [`cells_of`] subtrees.
 pub(super) fn cell(leaf: u64, leaves: u64) -> usize {
     (leaf / (leaves / leaves.min(MAX_CELLS))) as usize
 }

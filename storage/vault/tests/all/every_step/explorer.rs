@@ -1,6 +1,6 @@
 //! Goes through a log of effects: at each step the machine crashes, recovers, and is checked.
 
-use super::machine::{Machine, restore_elsewhere, runtime};
+use super::machine::{Machine, remove_orphans, restore_elsewhere, runtime};
 use super::model::{Model, ModelEvents};
 use crate::support::effect_log::{Effect, MachineState};
 use crate::support::fragile_disk::{Crash, JOURNAL};
@@ -102,9 +102,15 @@ impl Explorer<'_> {
                 let has_changed = at > 0
                     && matches!(effects[at - 1], Effect::Put(..) | Effect::Removed(_) | Effect::Deleted(_));
                 if has_changed || keeps_all {
-                    let (store, model) = (machine_state.fork().store, new().at(at, events));
+                    let (lost, model) = (machine_state.fork(), new().at(at, events));
                     let when = format!("seed {}, a lost machine after {at} effects", self.seed);
-                    let restoring = restore_elsewhere(self.header, store, model);
+                    let removes_orphans = at.is_multiple_of(2);
+                    let restoring = async {
+                        if removes_orphans {
+                            remove_orphans(&lost).await;
+                        }
+                        restore_elsewhere(self.header, lost.store.clone(), model).await
+                    };
                     let restored = with_context(&when, || self.runtime.block_on(restoring));
                     self.summary.restored += usize::from(restored);
                 }

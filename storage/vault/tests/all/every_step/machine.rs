@@ -203,6 +203,14 @@ impl Machine {
     }
 }
 
+/// Removes what the disk says that the store does not need, if there is a vault on the disk.
+pub async fn remove_orphans(MachineState { disk, store, .. }: &MachineState) {
+    let disk = disk.mount().expect("the disk can be used");
+    if let Ok(found) = find_orphans(&disk, store, &master()).await {
+        found.remove(store, &master()).await.expect("memory does not fail");
+    }
+}
+
 /// Restores the vault from its store alone. Compares it with the state of the last receipt, or with everything if its
 /// journal is in the store. Returns whether anything was uploaded.
 pub async fn restore_elsewhere(header: &VaultHeader, store: VersionedMemory, mut model: Model) -> bool {

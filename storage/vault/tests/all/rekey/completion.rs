@@ -3,10 +3,11 @@
 use super::openable_objects::opened_by;
 use super::owner::{Owner, check, compare, new_key, old_key, touch, wait};
 use crate::support::effect_log::{EffectLog, LoggingStore};
-use crate::support::every_scheme;
 use crate::support::rng::TestRng;
+use crate::support::{every_scheme, over_ring};
+use ameles_core::schemes::ring::RingParameters;
 use ameles_store::Blobs;
-use ameles_vault::{Pace, Setup, Vault, VaultError};
+use ameles_vault::{Pace, Setup, Vault, VaultError, find_orphans};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -33,6 +34,25 @@ pub async fn assert_complete(owner: &Owner) {
     let refusal = owner.restore(old_key(), None).await.err();
     assert!(matches!(refusal, Some(VaultError::WrongKey)), "{refusal:?}");
     let restored = owner.restore(new_key(), Some(receipt)).await.unwrap();
+    restored.open(new_key(), async |vault| compare(vault, SECRET).await).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_removal_of_orphans_after_a_change_leaves_what_a_restore_needs() {
+    let ring = RingParameters::for_capacity(512, 32, 128, 8);
+    let owner = Owner::of(over_ring(ring, 32), SECRET).await;
+    // The checkpoint in the store names payloads that earlier ones have sent.
+    for block in 0..4 {
+        let touched = owner.open(old_key(), async |vault| touch(vault, SECRET, block).await).await;
+        touched.unwrap().0.unwrap();
+    }
+    owner.change_key().await.unwrap();
+    let disk = owner.disk.mount().unwrap();
+    let found = find_orphans(&disk, &owner.store, &new_key()).await.unwrap();
+    found.remove(&owner.store, &new_key()).await.unwrap();
+    drop(disk);
+    owner.disk.unplug();
+    let restored = owner.restore(new_key(), None).await.unwrap();
     restored.open(new_key(), async |vault| compare(vault, SECRET).await).await.unwrap();
 }
 
