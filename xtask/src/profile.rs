@@ -83,8 +83,12 @@ mod tests {
         let workspace: toml::Table = workspace.parse().unwrap();
         let packages = |profile: &str| workspace["profile"][profile]["package"].as_table().unwrap().clone();
         let dist = packages("dist");
-        for (name, settings) in packages("release") {
-            assert!(settings["opt-level"].as_integer() < Some(3), "{name}");
+        // The others have one codegen unit in `release`, as all crates have in `dist`.
+        let levels = packages("release")
+            .into_iter()
+            .filter_map(|(name, settings)| Some((name, settings.get("opt-level")?.as_integer())));
+        for (name, level) in levels {
+            assert!(level < Some(3), "{name}");
             assert_eq!(dist[&name]["opt-level"].as_integer(), Some(3), "{name}");
         }
     }

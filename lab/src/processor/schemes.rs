@@ -401,12 +401,12 @@ mod tests {
             (
                 "baseline",
                 &["z=9-12:2"],
-                "z: levels 9 to 12 are not a range of levels in memory: choose two of 10 to 24",
+                "z: levels 9 to 12 are not a range of levels in memory: choose 10 ≤ first ≤ last ≤ 24",
             ),
             (
                 "baseline",
                 &["z=10-99:1"],
-                "z: levels 10 to 99 are not a range of levels in memory: choose two of 10 to 24",
+                "z: levels 10 to 99 are not a range of levels in memory: choose 10 ≤ first ≤ last ≤ 24",
             ),
             ("baseline", &["z=10-12:5"], "a size of z is 5: choose 1 to 4"),
             ("baseline", &["subtree=12"], "choose another subtree (0 for the plain layout)"),

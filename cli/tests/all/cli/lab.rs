@@ -37,7 +37,10 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
         ("--part scaling --frames virtual", ["does not use --frames", "part figures"]),
         ("--part plb --frames virtual", ["--frames", "part figures"]),
         ("--part plb --set plb-ways=2", ["--set plb-ways=2", "part figures"]),
-        ("--set z=10-99:1", ["z: levels 10 to 99 are not a range of levels in memory", "10 to 24"]),
+        (
+            "--set z=10-99:1",
+            ["z: levels 10 to 99 are not a range of levels in memory", "10 ≤ first ≤ last ≤ 24"],
+        ),
         ("--set plb-ways=2048", ["plb-ways is 2048", "choose 1 to 1024"]),
         ("--part utilisation --pace free", ["does not use --csv and --pace", "leave them out"]),
         (

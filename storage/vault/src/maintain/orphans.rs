@@ -16,7 +16,7 @@ use crate::log::{self, FIRST_NEEDED_NOTE, read_note};
 use crate::open::inventory::has_expected_size;
 use crate::open::newer_versions::{NewerVersionCheck, Origin};
 use crate::open::persisted_state::PersistedState;
-use crate::session::checkpoints::ShippingNotes;
+use crate::session::ShippingNotes;
 use crate::store::{HEADER, VaultStore};
 use crate::trusted::checkpoint::{max_sealed_bytes, parse_blob_name};
 use crate::trusted::disk::TrustedDisk;
