@@ -236,8 +236,7 @@ impl SchemeParameters {
     pub(crate) fn payloads_besides_accesses(&self) -> Option<u64> {
         let SchemeParameters::Ring(ring) = self else { return None };
         let others = u64::from(ring.max_batch) * u64::from(ring.max_blocks_per_access() - 1);
-        let held = ring.max_blocks_at_rest() - u64::from(ring.stash_bound);
-        Some(others + held + u64::from(ring.eviction_rate))
+        Some(others + ring.max_held_blocks() + u64::from(ring.eviction_rate))
     }
 
     /// Returns the number of bytes of position map and metadata in a checkpoint.

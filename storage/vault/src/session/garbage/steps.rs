@@ -53,11 +53,11 @@ impl<U: VaultStore> Session<U> {
         // Number 0 keeps everything: no version was replaced before the first checkpoint.
         let unneeded = self.garbage.take_unneeded(number.unwrap_or(0), &self.checkpoints.shipped);
         let log_objects = self.garbage.log_objects.take();
-        let newest = self.garbage.checkpoints.take();
-        if unneeded.is_empty() && log_objects.is_none() && newest.is_none() {
+        let checkpoints =
+            self.garbage.checkpoints.take().map(|newest| (newest, self.checkpoints.sent.names()));
+        if unneeded.is_empty() && log_objects.is_none() && checkpoints.is_none() {
             return;
         }
-        let payloads = self.checkpoints.sent.names();
         let (store, identity, instants) =
             (self.engine.sealed.clone(), self.identity.clone(), self.dispatcher.instants());
         self.garbage.set_deleting(true);
@@ -69,7 +69,7 @@ impl<U: VaultStore> Session<U> {
                     next_instant(instants).await;
                     Untrusted::delete(store.untrusted(), &unneeded).await?;
                 }
-                if let Some(newest) = newest {
+                if let Some((newest, payloads)) = checkpoints {
                     delete_checkpoints(store.untrusted(), (newest, &payloads), instants).await?;
                 }
                 match log_objects {
