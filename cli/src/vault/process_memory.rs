@@ -39,7 +39,7 @@ pub fn process_memory(parameters: &VaultParameters) -> u64 {
 pub fn max_process_memory(parameters: &VaultParameters, serve: &ServeSettings) -> u64 {
     let scheme = &parameters.scheme;
     let block = u64::from(scheme.block_bytes());
-    let batches = 8 * u64::from(scheme.max_batch()) * (block + SEAL);
+    let batches = 8 * u64::from(scheme.max_batches() * scheme.max_batch()) * (block + SEAL);
     let in_flight = match scheme {
         // For each of two steps, a slice in the clear and sealed.
         SchemeParameters::Ring(ring) => 4 * ring.largest_slice() * (block + SEAL),

@@ -160,6 +160,12 @@ pub trait Oram {
         Ok(())
     }
 
+    /// Returns the number of batches that gain from being in flight together. They are served in the order in which they
+    /// began.
+    fn max_concurrent_batches(&self) -> usize {
+        1
+    }
+
     /// Returns the number of steps that gain from being in flight together.
     fn max_concurrent_steps(&self) -> usize {
         1

@@ -23,6 +23,13 @@ pub struct Lookup {
     pub old: Option<Leaf>,
 }
 
+impl Lookup {
+    /// Returns whether it is for a block that was never mapped.
+    pub(crate) fn is_new(&self) -> bool {
+        self.block.is_some() && self.old.is_none()
+    }
+}
+
 /// A position map.
 #[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
 pub trait PositionMap {

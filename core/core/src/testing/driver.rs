@@ -1,10 +1,11 @@
-//! Drives a scheme step by step and records the trace. An access and steps run in parallel. The test decides when store
+//! Drives a scheme step by step and records the trace. Accesses and steps run in parallel. The test decides when store
 //! operations end, and in which order.
 
 use super::array_model::{ArrayModel, Operation};
 use super::executor::Task;
 use super::trace_store::{ProcessorAction, Recorded, TraceEntry, TraceStore};
 use crate::oram::Oram;
+use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cell::Cell;
@@ -12,7 +13,7 @@ use core::cell::Cell;
 /// The work that an event belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// On-line work: an access.
+    /// On-line work: an access. Several end in the order in which they began.
     Access,
     /// Off-line work: the step that was begun after this many others.
     Step(usize),
@@ -57,7 +58,8 @@ pub struct Driver<'a, O> {
     store: &'a TraceStore,
     model: ArrayModel,
     current_work: Rc<Cell<Work>>,
-    access: Option<Task<'a>>,
+    /// The accesses in flight, the oldest first.
+    accesses: VecDeque<Task<'a>>,
     /// The steps in flight, the oldest first, and how many were ever begun.
     steps: Vec<(usize, Task<'a>)>,
     steps_begun: usize,
@@ -75,7 +77,7 @@ impl<'a, O: Oram> Driver<'a, O> {
             store,
             model,
             current_work: Rc::new(Cell::new(Work::Access)),
-            access: None,
+            accesses: VecDeque::new(),
             steps: Vec::new(),
             steps_begun: 0,
             waiting_for_store: Vec::new(),
@@ -105,11 +107,14 @@ impl<'a, O: Oram> Driver<'a, O> {
     /// Begins a batch.
     ///
     /// # Panics
-    /// If an access is in flight.
+    /// If as many are in flight as the scheme allows.
     pub fn begin_access(&mut self, operations: &[Operation]) {
-        assert!(self.access.is_none(), "one access at a time");
+        assert!(
+            self.accesses.len() < self.oram.max_concurrent_batches(),
+            "more accesses than may be in flight"
+        );
         self.events.push(Event::AccessBegins(operations.len()));
-        self.access = Some(Task::new(self.model.prepare(operations).run(self.oram)));
+        self.accesses.push_back(Task::new(self.model.prepare(operations).run(self.oram)));
         self.run();
     }
 
@@ -127,9 +132,9 @@ impl<'a, O: Oram> Driver<'a, O> {
         self.run();
     }
 
-    /// Returns whether an access is in flight.
-    pub fn is_accessing(&self) -> bool {
-        self.access.is_some()
+    /// Accesses in flight.
+    pub fn accesses(&self) -> usize {
+        self.accesses.len()
     }
 
     /// Steps in flight.
@@ -159,7 +164,7 @@ impl<'a, O: Oram> Driver<'a, O> {
     /// # Panics
     /// If work waits although the store has done all that was asked: it would wait forever.
     pub fn finish(&mut self) {
-        while self.access.is_some() || !self.steps.is_empty() {
+        while !self.accesses.is_empty() || !self.steps.is_empty() {
             assert!(
                 !self.waiting_for_store.is_empty(),
                 "work waits for an operation that no one will complete"
@@ -182,10 +187,14 @@ impl<'a, O: Oram> Driver<'a, O> {
         let mut progress = true;
         while progress {
             progress = false;
-            if let Some(access) = self.access.take() {
+            for (nth, access) in core::mem::take(&mut self.accesses).into_iter().enumerate() {
                 let (progressed, access) = self.poll(Work::Access, access);
                 progress |= progressed;
-                self.access = access;
+                assert!(
+                    access.is_some() || self.accesses.is_empty(),
+                    "access {nth} ended before an earlier one"
+                );
+                self.accesses.extend(access);
             }
             for (nth, step) in core::mem::take(&mut self.steps) {
                 let (progressed, step) = self.poll(Work::Step(nth), step);

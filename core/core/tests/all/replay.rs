@@ -71,7 +71,7 @@ fn fingerprint<O: Oram>(
         let batches = script(oram.capacity(), oram.max_batch(), 100, &mut random);
         let mut choices = vec![0; 200];
         random.fill_bytes(&mut choices);
-        let order = Order { choices, held: None, max_concurrent_steps };
+        let order = Order { choices, held: None, max_concurrent_batches: 1, max_concurrent_steps };
         let events = ring::interleave(oram, store, &mut model, &batches, &order);
         let lines: Vec<String> = events.iter().map(line).collect();
         print.add(format!("[{}]", lines.join(", ")).as_bytes());

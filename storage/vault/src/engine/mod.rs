@@ -18,11 +18,14 @@ use bytes::Bytes;
 use deferred_store::{DeferredStore, OperationId, Request};
 use record::{Announcement, Call, Effect, Input, Record};
 use scheme::Scheme;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use work::Work;
+
+/// The number of batches that may be in flight. So a journal in the store has no object further behind a gap.
+pub(crate) const MAX_BATCHES: u32 = ameles_core::schemes::ring::MAX_BATCHES as u32;
 
 /// The answers of a batch: a block for each read.
 pub(crate) type Answers = Vec<Option<Bytes>>;
@@ -35,13 +38,12 @@ pub(crate) struct Engine<U> {
     deferred_store: Rc<DeferredStore>,
     /// Reads the payloads of stash and tree top that are not in memory, in a vault that keeps them on its trusted disk.
     payload_reader: Option<PayloadReader>,
-    access: Option<Running<Answers>>,
+    /// The batches in flight and those whose answers were not taken, in the order of their starts.
+    batches: VecDeque<Batch>,
     /// Off-line steps in flight, in the order of their starts.
     running_steps: Vec<Running<()>>,
     /// The rewriting of buckets, if it is running.
     rewriting: Option<Running<()>>,
-    answered: Option<Answers>,
-    refusal: Option<VaultError>,
     /// The versions that were replaced since they were last taken.
     superseded: Vec<BucketVersion>,
     /// The buckets that got a new version since they were last taken.
@@ -52,6 +54,13 @@ pub(crate) struct Engine<U> {
     replaying: bool,
     accesses: u64,
     emergencies: u64,
+}
+
+/// A batch that was started.
+enum Batch {
+    Running(Running<Answers>),
+    /// A batch that was served, or refused.
+    Served(Result<Answers, VaultError>),
 }
 
 enum Unfinished {
@@ -79,11 +88,9 @@ impl<U: Untrusted> Engine<U> {
             scheme,
             deferred_store,
             payload_reader,
-            access: None,
+            batches: VecDeque::new(),
             running_steps: Vec::new(),
             rewriting: None,
-            answered: None,
-            refusal: None,
             superseded: Vec::new(),
             rewritten: Vec::new(),
             unfinished: BTreeMap::new(),
@@ -95,7 +102,7 @@ impl<U: Untrusted> Engine<U> {
 
     /// Returns whether a batch is in flight.
     pub(crate) fn is_accessing(&self) -> bool {
-        self.access.is_some()
+        self.batches.iter().any(|batch| matches!(batch, Batch::Running(_)))
     }
 
     /// Off-line steps in flight.
@@ -118,14 +125,17 @@ impl<U: Untrusted> Engine<U> {
         self.accesses
     }
 
-    /// Returns whether the batch that was served last has answers that were not taken.
-    pub(crate) fn has_answers(&self) -> bool {
-        self.answered.is_some() || self.refusal.is_some()
+    /// The number of batches in flight, and of those whose answers were not taken.
+    pub(crate) fn batches(&self) -> usize {
+        self.batches.len()
     }
 
-    /// Takes the answers of the batch that has just been served.
+    /// Takes the answers of the oldest batch, if it is served.
     pub(crate) fn take_answers(&mut self) -> Option<Result<Answers, VaultError>> {
-        self.answered.take().map(Ok).or_else(|| self.refusal.take().map(Err))
+        match self.batches.pop_front_if(|batch| matches!(batch, Batch::Served(_)))? {
+            Batch::Served(answers) => Some(answers),
+            Batch::Running(_) => None,
+        }
     }
 
     /// Takes the versions that were replaced since the last call.
@@ -160,7 +170,8 @@ impl<U: Untrusted> Engine<U> {
             Input::Batch(calls) => {
                 self.accesses += calls.len() as u64;
                 self.read_for_calls(calls);
-                self.access = Some(Box::pin(serve(self.scheme.clone(), calls.clone())));
+                let running = Box::pin(serve(self.scheme.clone(), calls.clone()));
+                self.batches.push_back(Batch::Running(running));
             }
             Input::Step => {
                 let scheme = self.scheme.clone();
@@ -240,8 +251,8 @@ impl<U: Untrusted> Engine<U> {
         let mut context = Context::from_waker(Waker::noop());
         loop {
             let mut moved = false;
-            // Off-line steps come before the access, which may wait for what they bring. An earlier step comes before a
-            // later one, which may wait for it.
+            // Off-line steps come before the batches, which may wait for what they bring. An earlier step or batch comes
+            // before a later one, which may wait for it.
             let mut at = 0;
             while let Some(step) = self.running_steps.get_mut(at) {
                 match step.as_mut().poll(&mut context) {
@@ -260,20 +271,17 @@ impl<U: Untrusted> Engine<U> {
                 moved = true;
                 done?;
             }
-            if let Some(access) = &mut self.access
-                && let Poll::Ready(served) = access.as_mut().poll(&mut context)
-            {
-                self.access = None;
+            for batch in &mut self.batches {
+                let Batch::Running(running) = batch else { continue };
+                let Poll::Ready(served) = running.as_mut().poll(&mut context) else { continue };
                 moved = true;
                 match served {
-                    Ok(answers) => self.answered = Some(answers),
-                    Err(
-                        refusal @ (VaultError::StashFull
+                    Ok(_)
+                    | Err(
+                        VaultError::StashFull
                         | VaultError::OutOfRange { .. }
-                        | VaultError::WrongLength { .. }),
-                    ) => {
-                        self.refusal = Some(refusal);
-                    }
+                        | VaultError::WrongLength { .. },
+                    ) => *batch = Batch::Served(served),
                     Err(torn) => return Err(torn),
                 }
             }

@@ -1,5 +1,6 @@
 //! The schemes that a vault can run, behind one trait.
 
+use crate::engine::MAX_BATCHES;
 use crate::engine::deferred_store::DeferredStore;
 use crate::error::VaultError;
 use crate::error_reason::ErrorReason;
@@ -205,6 +206,14 @@ impl SchemeParameters {
     /// The maximum number of accesses in a batch.
     pub fn max_batch(&self) -> u32 {
         self.common().max_batch
+    }
+
+    /// The maximum number of batches in flight.
+    pub fn max_batches(&self) -> u32 {
+        match self {
+            SchemeParameters::Ring(_) => MAX_BATCHES,
+            SchemeParameters::Path(_) | SchemeParameters::Trivial(_) => 1,
+        }
     }
 
     /// The maximum number of stash blocks in a checkpoint, those of held buckets among them.

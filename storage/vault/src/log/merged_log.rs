@@ -58,7 +58,8 @@ impl MergedLog {
         }
     }
 
-    /// The number of accesses in the journal, dummies included. The last batch of an opening may count twice. Public.
+    /// The number of accesses in the journal, dummies included. The last batches before an opening may count
+    /// twice. Public.
     pub(crate) fn accesses(&self) -> u64 {
         self.accesses
     }

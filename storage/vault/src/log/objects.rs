@@ -2,6 +2,7 @@
 //! opening.
 
 use super::entry::{Entry, Object, is_end, text_bytes};
+use crate::engine::MAX_BATCHES;
 use crate::error::VaultError;
 use crate::error_reason::ErrorReason;
 use crate::trusted::header::VaultHeader;
@@ -129,12 +130,13 @@ impl<B: Blobs> LogObjects<'_, B> {
     }
 
     /// Ends the journals of the epochs before `by`, the epoch of this opening. Reads each journal from its start, the
-    /// first one from `from`. Hands over its entries, and creates its end marker if it has none. `listed` are the
-    /// objects that were in the store when this opening had claimed its epoch, or before.
+    /// first one from `from`, to its end marker or its first gap. Hands over its entries, and creates the end marker in
+    /// the gap if there is none. `listed` are the objects that were in the store when this opening had claimed its
+    /// epoch, or before.
     ///
     /// # Errors
-    /// [`VaultError::Tampered`] if an object is missing before others, the errors of `each`, and the errors of the
-    /// store.
+    /// [`VaultError::Tampered`] if an object is missing before others that cannot have been on their way with it, the
+    /// errors of `each`, and the errors of the store.
     pub(crate) async fn end_earlier_journals(
         &self,
         from: Position,
@@ -151,8 +153,7 @@ impl<B: Blobs> LogObjects<'_, B> {
                         at = at.next();
                     }
                     Some(Object::End(_)) => break,
-                    // Any opening with objects has ended the journals before its own: the end marker is missing, too.
-                    None if listed.iter().any(|later| *later > at && later.epoch < by) => {
+                    None if listed.iter().any(|later| follows(*later, at) && later.epoch < by) => {
                         let name = at.name();
                         let why = format!(
                             "{name} is missing from the store, and objects of the journal that come after it are there"
@@ -170,4 +171,11 @@ impl<B: Blobs> LogObjects<'_, B> {
         }
         Ok(())
     }
+}
+
+/// Returns whether an object proves that the one at `at` was in the store. Any opening with objects has ended the
+/// journals before its own. In one journal, only a few objects are on their way at once.
+fn follows(later: Position, at: Position) -> bool {
+    later.epoch > at.epoch
+        || (later.epoch == at.epoch && later.sequence >= at.sequence + u64::from(MAX_BATCHES))
 }

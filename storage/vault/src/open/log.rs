@@ -6,6 +6,7 @@
 //! store. Callers can see these from now on, so the store must have them first.
 
 use super::persisted_state::PersistedState;
+use crate::engine::MAX_BATCHES;
 use crate::engine::record::{Call, Input};
 use crate::entropy::Entropy;
 use crate::error::VaultError;
@@ -22,10 +23,10 @@ use ameles_store::Blobs;
 pub(super) struct KnownLog {
     /// The position after the last object that was started.
     next: Position,
-    /// The first object that may be missing: that of the last batch, or `next`.
+    /// The first object that may be missing: that of the first of these batches, or `next`.
     in_doubt: Position,
-    /// The writes of the last batch, if no checkpoint came after it.
-    last: Vec<Call>,
+    /// The writes of the last batches, of each batch by itself, if no checkpoint came after them.
+    last: Vec<Vec<Call>>,
     /// The objects in the store before the claim of this opening.
     listed: Vec<Position>,
 }
@@ -48,9 +49,11 @@ pub(super) async fn check_log<B: Blobs>(
         // The last opening was a restore, which has no journal.
         next = Position::first_of(persisted.known.epoch);
     }
-    let (last, epoch) = last_batch(persisted);
-    let is_in_doubt = epoch == Some(next.epoch) && next.sequence > 0;
-    let in_doubt = Position { sequence: next.sequence - u64::from(is_in_doubt), ..next };
+    let last = last_batches(persisted);
+    // A batch of an earlier epoch was repeated by the first objects of the next one.
+    let own = last.iter().filter(|(epoch, _)| *epoch == next.epoch).count() as u64;
+    let in_doubt = Position { sequence: next.sequence.saturating_sub(own), ..next };
+    let last = last.into_iter().map(|(_, calls)| calls).collect();
     let listed = objects.list().await?;
     for newer in listed.iter().filter(|at| **at >= next && at.epoch <= claimed) {
         if let Some(Object::Entry(entry)) = objects.read(*newer).await? {
@@ -71,18 +74,20 @@ pub(super) async fn check_log<B: Blobs>(
     Ok(KnownLog { next, in_doubt, last, listed })
 }
 
-/// The writes of the last batch in the journal on the disk, and the batch's epoch.
-fn last_batch(persisted: &PersistedState) -> (Vec<Call>, Option<u32>) {
+/// The writes of the last batches in the journal on the disk: as many as objects may be missing. Each comes with its
+/// epoch.
+fn last_batches(persisted: &PersistedState) -> Vec<(u32, Vec<Call>)> {
     let mut epoch = persisted.state.versions.epochs().newest();
-    let mut last = (Vec::new(), None);
+    let mut batches = Vec::new();
     for record in &persisted.records {
         match &record.input {
             Input::Epoch(begun) => epoch = begun.number,
-            Input::Batch(calls) => last = (without_reads(calls), Some(epoch)),
+            Input::Batch(calls) => batches.push((epoch, calls)),
             Input::Step | Input::Rewrite(_) | Input::Complete(_) => {}
         }
     }
-    last
+    let last = batches.split_off(batches.len().saturating_sub(MAX_BATCHES as usize));
+    last.into_iter().map(|(epoch, calls)| (epoch, without_reads(calls))).collect()
 }
 
 /// Refuses an object that this trusted disk has not started. The first objects of an opening are not evidence: that
@@ -116,10 +121,11 @@ impl KnownLog {
         let begin = Position::first_of(epoch);
         let mut entries: Vec<Entry> = Vec::new();
         let mut taken = 0;
+        let mut last = last.into_iter();
         while let Some(mut unlogged) = rows.unlogged()
-            && (entries.is_empty() || unlogged.bytes() > 0)
+            && (entries.is_empty() || last.len() > 0 || unlogged.bytes() > 0)
         {
-            let calls = if entries.is_empty() { last.clone() } else { Vec::new() };
+            let calls = last.next().unwrap_or_default();
             let (bytes, up_to) = unlogged.take(row_bytes(calls.len()));
             taken = up_to;
             entries.push(Entry { opening: Some((0, 0)), calls, rows: bytes });

@@ -54,7 +54,7 @@ pub(crate) async fn replay<U: VaultStore>(
                 _ => Vec::new(),
             };
             let step = engine.step(record.input.clone(), answer)?;
-            let _ = engine.take_answers();
+            while engine.take_answers().is_some() {}
             if step.record != record {
                 return Err(VaultError::Damaged("its journal does not follow from its checkpoint".into()));
             }

@@ -37,6 +37,16 @@ impl<U: VaultStore> Session<U> {
         }
     }
 
+    /// Returns whether another batch may be in flight besides those that are. Under a pace there is one.
+    pub(super) fn may_overlap(&self) -> bool {
+        let batches = self.engine.batches().max(self.journal.pending_objects());
+        let scheme = &self.identity.header.parameters.scheme;
+        let may_overlap = self.dispatcher.pacer().is_none()
+            && batches < scheme.max_batches() as usize
+            && self.waiting.may_overlap(scheme.max_batch() as usize);
+        batches == 0 || may_overlap
+    }
+
     /// Returns whether any caller waits for a batch.
     pub(super) fn is_asked(&self) -> bool {
         !self.waiting.is_empty() || self.journal.has_waiting_rows()
@@ -47,7 +57,7 @@ impl<U: VaultStore> Session<U> {
         if !self.is_asked()
             || self.closing.is_some()
             || self.dispatcher.pacer().is_some()
-            || self.engine.is_accessing()
+            || self.engine.batches() > 0
         {
             return None;
         }
@@ -90,13 +100,12 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Sends the log object of a batch whose record is durable.
-    pub(super) fn send_object(&mut self, object: Option<(Position, Vec<u8>)>, began: Instant) {
-        let Some((at, sealed)) = object else { return };
+    pub(super) fn send_object(&mut self, (at, sealed): (Position, Vec<u8>), began: Instant) {
         let (identity, store) = (self.identity.clone(), self.engine.sealed.clone());
         let task = async move {
             let objects =
                 LogObjects { blobs: store.untrusted(), header: &identity.header, ring: &identity.ring() };
-            Event::Logged(objects.create(at, &sealed).await)
+            Event::Logged(objects.create(at, &sealed).await.map(|()| at))
         };
         self.dispatcher.send(LocalWork::Step, began, Box::pin(task));
     }

@@ -4,7 +4,9 @@
 //!
 //! So the next batch waits until as many calls have arrived as were in flight or waiting when the last batch ended. It
 //! waits for at most a small share of the last batch's time. A lone caller never waits: it was the only one in flight.
+//! Nor does a batch wait while others are in flight.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -16,9 +18,10 @@ const MIN: Duration = Duration::from_millis(1);
 
 /// The delay before the next batch.
 pub(super) struct BatchDelay {
-    /// The start of the batch in flight, and its calls.
-    began: Instant,
-    calls: usize,
+    /// The starts of the batches in flight, and their calls. The oldest comes first.
+    in_flight: VecDeque<(Instant, usize)>,
+    /// The wait that the last batch's time allows.
+    wait: Duration,
     /// The number of calls for which the next batch waits, and the end of its wait.
     expected: usize,
     until: Instant,
@@ -28,26 +31,33 @@ impl BatchDelay {
     /// A delay before any batch has run: the first batch does not wait.
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        BatchDelay { began: now, calls: 0, expected: 0, until: now }
+        BatchDelay { in_flight: VecDeque::new(), wait: Duration::ZERO, expected: 0, until: now }
     }
 
     /// Records that a batch of this many calls starts.
     pub(super) fn on_batch_started(&mut self, calls: usize) {
-        (self.began, self.calls) = (Instant::now(), calls);
+        self.in_flight.push_back((Instant::now(), calls));
     }
 
-    /// Records that the batch is answered, while this many calls wait for the next one.
+    /// Records that the oldest batch is answered, while this many calls wait for the next one.
     pub(super) fn on_batch_answered(&mut self, waiting: usize) {
         let now = Instant::now();
-        let wait = (now - self.began) / SHARE;
-        self.expected = self.calls + waiting;
-        self.until = if wait < MIN { now } else { now + wait };
+        let Some((began, calls)) = self.in_flight.pop_front() else { return };
+        self.wait = (now - began) / SHARE;
+        self.expected = calls + waiting;
+        self.until = if self.is_store_far() { now + self.wait } else { now };
+    }
+
+    /// Returns whether the last batch took so long that the next one may wait: the store is far.
+    pub(super) fn is_store_far(&self) -> bool {
+        self.wait >= MIN
     }
 
     /// The end of the wait for more calls, if a batch of at most `max` calls must wait although `waiting` calls are
     /// there.
     pub(super) fn deadline(&self, waiting: usize, max: usize) -> Option<Instant> {
-        let waits = waiting < self.expected.min(max) && Instant::now() < self.until;
+        let may_wait = self.in_flight.is_empty() && waiting < self.expected.min(max);
+        let waits = may_wait && Instant::now() < self.until;
         waits.then_some(self.until)
     }
 }

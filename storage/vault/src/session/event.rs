@@ -5,6 +5,7 @@ use super::upload::{CheckpointUpload, UploadedCheckpoint};
 use crate::engine::deferred_store::OperationId;
 use crate::error::VaultError;
 use crate::session::check::Report;
+use crate::trusted::position::Position;
 use ameles_seal::error::SealError;
 use futures::future::LocalBoxFuture;
 
@@ -19,7 +20,8 @@ pub(super) enum Event {
     Deleted(Result<(), VaultError>),
     Checked(Result<Report, VaultError>, Reply<Report>),
     LeaseChecked(Result<(), VaultError>),
-    Logged(Result<(), VaultError>),
+    /// The log object at this position is in the store.
+    Logged(Result<Position, VaultError>),
     KeyChanged(Result<(), VaultError>),
 }
 

@@ -30,15 +30,16 @@ pub(super) struct Flush {
     pub(super) began: Instant,
     /// The work that waits for the records.
     pub(super) work: Vec<(OperationId, Work)>,
-    /// The log object of the batch, if there is one.
-    pub(super) object: Option<(Position, Vec<u8>)>,
-    has_batch: bool,
+    /// The log objects of the batches, if there is a journal in the store.
+    pub(super) objects: Vec<(Position, Vec<u8>)>,
+    /// The number of batches that start in it.
+    batches: usize,
 }
 
 /// The contents of a flush, for the journal on the trusted disk.
 pub(super) struct Append {
     pub(super) records: Vec<SealedRecord>,
-    /// The note of the batch's log object, and the last commit of rows that the store is known to hold.
+    /// The note of the last batch's log object, and the last commit of rows that the store is known to hold.
     pub(super) note: Option<(Vec<u8>, CommitId)>,
 }
 
@@ -85,9 +86,10 @@ impl Journal {
         self.sequence
     }
 
-    /// Returns whether a log object is not known to be in the store. No caller is answered meanwhile.
-    pub(super) fn has_pending_object(&self) -> bool {
-        self.log.as_ref().is_some_and(Log::is_pending)
+    /// The number of log objects that are not known to be in the store with all before them. The callers of their
+    /// batches are not answered yet.
+    pub(super) fn pending_objects(&self) -> usize {
+        self.log.as_ref().map_or(0, Log::pending)
     }
 
     /// Returns whether a change of rows waits for a log object.
@@ -132,8 +134,8 @@ impl Journal {
         entropy: &mut Entropy,
     ) -> Result<Option<Append>, VaultError> {
         let began = self.stepped_at.take().unwrap_or_else(Instant::now);
-        let has_batch = self.records.iter().any(|record| matches!(record.input, Input::Batch(_)));
-        if !has_batch && self.work.is_empty() {
+        let batches = self.batches();
+        if batches == 0 && self.work.is_empty() {
             return Ok(None);
         }
         let records = std::mem::take(&mut self.records);
@@ -141,9 +143,9 @@ impl Journal {
         let records = sealed.collect::<Result<Vec<_>, _>>()?;
         self.bytes += records.iter().map(|(_, record)| record.len() as u64).sum::<u64>();
         let note = self.object_note();
-        let object = self.log.as_mut().and_then(Log::take_object);
+        let objects = self.log.as_mut().map(Log::take_objects).unwrap_or_default();
         let work = std::mem::take(&mut self.work);
-        self.flushes.push_back(Flush { began, work, object, has_batch });
+        self.flushes.push_back(Flush { began, work, objects, batches });
         Ok(Some(Append { records, note }))
     }
 
@@ -157,10 +159,19 @@ impl Journal {
         !self.flushes.is_empty()
     }
 
-    /// Returns whether the record of the last batch is durable: then its callers may be answered.
-    pub(super) fn is_batch_durable(&self) -> bool {
-        let waits = self.records.iter().any(|record| matches!(record.input, Input::Batch(_)));
-        !waits && !self.flushes.iter().any(|flush| flush.has_batch)
+    /// The number of batches whose records are not durable on the trusted disk.
+    pub(super) fn unrecorded_batches(&self) -> usize {
+        self.batches() + self.flushes.iter().map(|flush| flush.batches).sum::<usize>()
+    }
+
+    /// The number of batches whose callers may not be answered yet: the newest ones.
+    pub(super) fn unacknowledged_batches(&self) -> usize {
+        self.unrecorded_batches().max(self.pending_objects())
+    }
+
+    /// The number of batches in the records that no flush has taken.
+    fn batches(&self) -> usize {
+        self.records.iter().filter(|record| matches!(record.input, Input::Batch(_))).count()
     }
 
     /// Drops the records: a durable checkpoint comes after them.

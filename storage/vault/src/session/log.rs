@@ -1,6 +1,6 @@
 //! The journal in the store, as a session writes it. The log object of each batch is sent in parallel with the batch's
-//! own requests. The batch is answered when the store has the object, and the next batch does not start before. So at
-//! most the last object is in doubt.
+//! own requests. The batch is answered when the store has the object and all before it. So at most the last
+//! [few](crate::engine::MAX_BATCHES) objects are in doubt.
 //!
 //! A change of rows waits for a log object, too. It is sent with the next batch. If no call waits for a batch, the
 //! session makes a batch of dummies, which looks like any other.
@@ -18,6 +18,7 @@ use crate::trusted::position::Position;
 use crate::trusted::rows::Rows;
 use crate::trusted::unlogged_commits::CommitId;
 use ameles_store::Blobs;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The journal in the store.
@@ -25,19 +26,27 @@ pub(crate) struct Log {
     rows: Arc<Rows>,
     /// The position of the next object.
     next: Position,
-    /// The object of the current batch, until the batch's record is durable.
-    object: Option<(Position, Vec<u8>)>,
-    /// True while the last batch's object is not known to be in the store.
-    is_pending: bool,
-    /// The last commit of rows that the objects hold, the pending one included.
+    /// The objects of batches whose records are not becoming durable yet.
+    built: Vec<(Position, Vec<u8>)>,
+    /// The objects that are not known to be in the store, or have one before them that is not. The oldest comes first.
+    pending: VecDeque<PendingObject>,
+    /// The last commit of rows that the objects hold, the pending ones included.
     taken: CommitId,
     waiting: Vec<(CommitId, Reply<()>)>,
+}
+
+/// An object that is on its way, or has one before it that is.
+struct PendingObject {
+    at: Position,
+    /// The last commit of rows that it completes.
+    taken: CommitId,
+    is_stored: bool,
 }
 
 impl Log {
     /// The journal of an opening. `next` is the position after the objects that the opening has already written.
     pub(crate) fn begin(rows: Arc<Rows>, next: Position) -> Self {
-        Log { rows, next, object: None, is_pending: false, taken: 0, waiting: Vec::new() }
+        Log { rows, next, built: Vec::new(), pending: VecDeque::new(), taken: 0, waiting: Vec::new() }
     }
 
     /// The position of the next object.
@@ -45,14 +54,14 @@ impl Log {
         self.next
     }
 
-    /// Returns whether the last object is not known to be in the store.
-    pub(super) fn is_pending(&self) -> bool {
-        self.is_pending
+    /// The number of objects that are not known to be in the store with all objects before them.
+    pub(super) fn pending(&self) -> usize {
+        self.pending.len()
     }
 
-    /// Returns whether a change of rows waits for an object.
+    /// Returns whether a caller waits for a change of rows that no object holds yet.
     pub(super) fn has_waiting_rows(&self) -> bool {
-        !self.waiting.is_empty()
+        self.waiting.iter().any(|(commit, _)| *commit > self.taken)
     }
 
     /// Adds a caller that waits until the store holds a commit.
@@ -82,8 +91,9 @@ impl Log {
         let object = Object::Entry(Entry { opening: None, calls, rows });
         let (at, keys) = (self.next, (&identity.header, &identity.master));
         let sealed = seal(keys, at, &object, entropy.salt())?;
-        self.object = Some((at, sealed));
-        (self.next, self.taken, self.is_pending) = (at.next(), taken, true);
+        self.built.push((at, sealed));
+        self.pending.push_back(PendingObject { at, taken, is_stored: false });
+        (self.next, self.taken) = (at.next(), taken);
         Ok(())
     }
 
@@ -92,21 +102,25 @@ impl Log {
         self.rows.unlogged().map_or(0, |unlogged| unlogged.logged())
     }
 
-    /// Takes the object of a batch whose record is about to become durable.
-    pub(super) fn take_object(&mut self) -> Option<(Position, Vec<u8>)> {
-        self.object.take()
+    /// Takes the objects of batches whose records are about to become durable.
+    pub(super) fn take_objects(&mut self) -> Vec<(Position, Vec<u8>)> {
+        std::mem::take(&mut self.built)
     }
 
     /// Returns whether an object waits for its batch's record.
     pub(super) fn has_object(&self) -> bool {
-        self.object.is_some()
+        !self.built.is_empty()
     }
 
-    /// Records that the object is in the store, and answers the callers that waited for it.
-    pub(super) fn on_logged(&mut self) {
-        self.is_pending = false;
-        if let Some(mut unlogged) = self.rows.unlogged() {
-            unlogged.mark_logged(self.taken);
+    /// Records that an object is in the store. Answers the callers that waited for it, if those before it are there.
+    pub(super) fn on_logged(&mut self, at: Position) {
+        if let Some(object) = self.pending.iter_mut().find(|object| object.at == at) {
+            object.is_stored = true;
+        }
+        while let Some(object) = self.pending.pop_front_if(|object| object.is_stored) {
+            if let Some(mut unlogged) = self.rows.unlogged() {
+                unlogged.mark_logged(object.taken);
+            }
         }
         self.answer();
     }

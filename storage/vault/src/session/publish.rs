@@ -20,7 +20,7 @@ impl<U: VaultStore> Session<U> {
             peak: before.peak.max(blocks),
         };
         // The figures only grow, also across crashes. So an access counts when its record is durable.
-        if self.journal.is_batch_durable() {
+        if self.journal.unrecorded_batches() == 0 {
             self.figures.accesses = engine.accesses();
         }
         let header = &self.identity.header;

@@ -33,8 +33,8 @@ pub(crate) struct FairQueue<R> {
     /// The keys with waiting calls, each once, in the order of their turns.
     order: VecDeque<QueueKey>,
     lines: HashMap<QueueKey, VecDeque<(AccessId, Call)>>,
-    /// The accesses of the calls in the batch in flight, in the batch's order.
-    in_flight: Vec<AccessId>,
+    /// The accesses of the calls in each batch in flight, in the batch's order. The oldest batch comes first.
+    in_flight: VecDeque<Vec<AccessId>>,
     batch_delay: BatchDelay,
 }
 
@@ -45,13 +45,14 @@ struct Pending<R> {
 }
 
 impl<R> FairQueue<R> {
-    pub(crate) fn new() -> Self {
+    /// The queue of a session, with this many batches of an earlier session in flight, whose callers are gone.
+    pub(crate) fn new(earlier: usize) -> Self {
         FairQueue {
             next: 0,
             accesses: BTreeMap::new(),
             order: VecDeque::new(),
             lines: HashMap::new(),
-            in_flight: Vec::new(),
+            in_flight: vec![Vec::new(); earlier].into(),
             batch_delay: BatchDelay::new(),
         }
     }
@@ -65,6 +66,12 @@ impl<R> FairQueue<R> {
     /// them.
     pub(crate) fn batch_deadline(&self, max: usize) -> Option<Instant> {
         self.batch_delay.deadline(self.calls(), max)
+    }
+
+    /// Returns whether another batch of at most `max` calls may start while one is in flight. Near a store, it must be
+    /// full: more and smaller batches would take more work.
+    pub(crate) fn may_overlap(&self, max: usize) -> bool {
+        self.batch_delay.is_store_far() || self.calls() >= max
     }
 
     /// The number of calls that wait for a batch.
@@ -86,10 +93,10 @@ impl<R> FairQueue<R> {
         line.extend(calls.into_iter().map(|call| (id, call)));
     }
 
-    /// Takes the next batch: at most `max` calls, one call of each flow in turn. [`answer`](Self::answer) must be
-    /// called before the next batch is taken.
+    /// Takes the next batch: at most `max` calls, one call of each flow in turn. Batches are [answered](Self::answer) in
+    /// the order in which they were taken.
     pub(crate) fn take_batch(&mut self, max: usize) -> Vec<Call> {
-        let mut batch = Vec::new();
+        let (mut batch, mut accesses) = (Vec::new(), Vec::new());
         let mut too_long = Vec::new();
         while batch.len() < max
             && let Some(name) = self.order.pop_front()
@@ -104,7 +111,7 @@ impl<R> FairQueue<R> {
                 continue;
             }
             for (id, call) in line.drain(..share) {
-                self.in_flight.push(id);
+                accesses.push(id);
                 batch.push(call);
             }
             if line.is_empty() {
@@ -118,15 +125,16 @@ impl<R> FairQueue<R> {
             self.order.push_front(name);
         }
         self.batch_delay.on_batch_started(batch.len());
+        self.in_flight.push_back(accesses);
         batch
     }
 
-    /// Takes the answers to the batch in flight. Dummies that filled it up are ignored. Returns the accesses that have
-    /// all of their answers.
+    /// Takes the answers to the oldest batch in flight. Dummies that filled it up are ignored. Returns the accesses that
+    /// have all of their answers.
     pub(crate) fn answer(&mut self, answers: impl IntoIterator<Item = Option<Bytes>>) -> Vec<(R, Answers)> {
         self.batch_delay.on_batch_answered(self.calls());
         let mut whole = Vec::new();
-        for (id, answer) in std::mem::take(&mut self.in_flight).into_iter().zip(answers) {
+        for (id, answer) in self.in_flight.pop_front().unwrap_or_default().into_iter().zip(answers) {
             let Some(access) = self.accesses.get_mut(&id) else { continue };
             access.answers.push(answer);
             if access.answers.len() == access.calls
@@ -138,9 +146,10 @@ impl<R> FairQueue<R> {
         whole
     }
 
-    /// Refuses the batch in flight. Returns the accesses with calls in it, and drops the rest of their calls.
+    /// Refuses the oldest batch in flight. Returns the accesses with calls in it, and drops the rest of their calls that
+    /// wait.
     pub(crate) fn refuse(&mut self) -> Vec<R> {
-        let refused = std::mem::take(&mut self.in_flight);
+        let refused = self.in_flight.pop_front().unwrap_or_default();
         let replies = refused.iter().filter_map(|id| self.accesses.remove(id)).map(|access| access.reply);
         let replies = replies.collect();
         for line in self.lines.values_mut() {
@@ -180,7 +189,7 @@ mod tests {
 
     /// A queue with these reads: flows, blocks, and replies.
     fn queue_of<const N: usize>(asked: [(u64, Range<u64>, &'static str); N]) -> FairQueue<&'static str> {
-        let mut queue = FairQueue::new();
+        let mut queue = FairQueue::new(0);
         for (flow, blocks, reply) in asked {
             queue.push(Some(Flow(flow)), reads(blocks), reply);
         }
@@ -189,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_short_access_waits_for_one_call_of_each_that_came_before_it() {
-        let mut queue = FairQueue::new();
+        let mut queue = FairQueue::new(0);
         queue.push(Some(Flow(0)), reads(0..1000), "long");
         for other in 1..64 {
             queue.push(Some(Flow(other)), reads(other..other + 1), "short");
@@ -205,7 +214,7 @@ mod tests {
 
     #[test]
     fn no_flow_waits_for_more_calls_than_there_are_flows() {
-        let mut queue = FairQueue::new();
+        let mut queue = FairQueue::new(0);
         for flow in 0..10 {
             queue.push(Some(Flow(flow)), reads(0..3 + 50 * flow), "");
         }
@@ -261,7 +270,7 @@ mod tests {
 
     #[test]
     fn an_access_of_no_flow_is_served_whole_in_one_batch() {
-        let mut queue = FairQueue::new();
+        let mut queue = FairQueue::new(0);
         queue.push(Some(Flow(0)), reads(0..100), "long");
         for _ in 0..4 {
             queue.push(None, reads(0..3), "whole");
@@ -275,7 +284,7 @@ mod tests {
 
     #[test]
     fn an_access_that_does_not_fit_begins_the_next_batch() {
-        let mut queue = FairQueue::new();
+        let mut queue = FairQueue::new(0);
         for flow in 0..3 {
             queue.push(Some(Flow(flow)), reads(0..100), "long");
         }

@@ -55,7 +55,7 @@ impl<U: VaultStore> Session<U> {
         self.release_lease(ended.is_ok()).await;
         let receipt = self.checkpoints.receipt(self.identity.header.vault);
         let closing = self.closing.take().map(|closing| (closing.reply, ended.map(|()| receipt)));
-        for reply in std::mem::replace(&mut self.waiting, FairQueue::new()).into_replies() {
+        for reply in std::mem::replace(&mut self.waiting, FairQueue::new(0)).into_replies() {
             let _ = reply.send(Err(why.clone()));
         }
         self.checks.refuse(&why);
@@ -161,11 +161,7 @@ impl<U: VaultStore> Session<U> {
             let may_begin = self.startup.settle(scheme.pending_steps() > 0 || self.engine.is_stepping());
             // A gateway that may have been displaced neither reads a path nor evicts.
             let may_begin = may_begin && self.lease.is_valid() && self.has_room();
-            let ready = may_begin
-                && !self.engine.is_accessing()
-                && !self.engine.has_answers()
-                && !self.journal.has_pending_object()
-                && !scheme.must_step();
+            let ready = may_begin && self.may_overlap() && !scheme.must_step();
             if (!due || self.may_overlap_checkpoint()) && ready && self.is_turn() {
                 let batch = self.take_batch();
                 self.garbage.change.iter_mut().for_each(KeyChange::on_batch_started);
@@ -214,8 +210,8 @@ impl<U: VaultStore> Session<U> {
         if !self.disk.reserve().refuses_accesses() {
             return true;
         }
-        if !self.engine.is_accessing() && !self.engine.has_answers() {
-            for reply in std::mem::replace(&mut self.waiting, FairQueue::new()).into_replies() {
+        if self.engine.batches() == 0 {
+            for reply in std::mem::replace(&mut self.waiting, FairQueue::new(0)).into_replies() {
                 let _ = reply.send(Err(VaultError::DiskFull));
             }
         }
@@ -226,7 +222,7 @@ impl<U: VaultStore> Session<U> {
     pub(super) fn is_quiet(&self) -> bool {
         let is_engine_still =
             !self.engine.is_accessing() && !self.engine.is_stepping() && !self.engine.is_rewriting();
-        let is_journal_still = !self.journal.is_flushing() && !self.journal.has_pending_object();
+        let is_journal_still = !self.journal.is_flushing() && self.journal.pending_objects() == 0;
         is_engine_still && is_journal_still && !self.checks.is_running()
     }
 
@@ -253,8 +249,8 @@ impl<U: VaultStore> Session<U> {
         Ok(())
     }
 
-    /// Starts to make the records durable if anything depends on them. Answers the batch if it is served and its record
-    /// is durable.
+    /// Starts to make the records durable if anything depends on them. Answers the batches that are served and durable,
+    /// in their order.
     fn flush(&mut self) -> Result<(), VaultError> {
         if let Some(Append { records, note }) = self.journal.begin_flush(&self.identity, &mut self.entropy)? {
             // Queued here, so that records and changes of rows have one order.
@@ -274,8 +270,9 @@ impl<U: VaultStore> Session<U> {
                 self.on_durable();
             }
         }
-        let is_acknowledged = self.journal.is_batch_durable() && !self.journal.has_pending_object();
-        if is_acknowledged && let Some(answers) = self.engine.take_answers() {
+        while self.engine.batches() > self.journal.unacknowledged_batches()
+            && let Some(answers) = self.engine.take_answers()
+        {
             self.answer(answers);
         }
         Ok(())
@@ -287,7 +284,9 @@ impl<U: VaultStore> Session<U> {
         let began = flush.began;
         // Published before the requests leave: a watcher of the requests may know that they have begun.
         self.publish();
-        self.send_object(flush.object, began);
+        for object in flush.objects {
+            self.send_object(object, began);
+        }
         for (operation, work) in flush.work {
             let sealed = self.engine.sealed.clone();
             let request = async move { Event::Operation(operation, execute(&sealed, work).await) };
@@ -320,9 +319,9 @@ impl<U: VaultStore> Session<U> {
             Event::Shipped(shipped) => self.on_shipped(shipped?).await?,
             Event::LeaseChecked(looked) => self.on_lease_checked(looked)?,
             Event::Logged(logged) => {
-                logged?;
+                let at = logged?;
                 if let Some(log) = &mut self.journal.log {
-                    log.on_logged();
+                    log.on_logged(at);
                 }
             }
             Event::KeyChanged(changed) => {

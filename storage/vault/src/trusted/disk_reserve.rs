@@ -66,9 +66,10 @@ impl VaultParameters {
     pub fn reserve(&self) -> ReserveSizes {
         let block = u64::from(self.scheme.block_bytes());
         let access = block + ACCESS;
-        // A batch in flight may hold writes: a payload in the journal, and one in the stash.
+        // Each batch in flight may hold writes: a payload in the journal, and one in the stash.
         let batch = u64::from(self.scheme.max_batch()) * (2 * block + ACCESS);
-        let pending = (2 << 20) + batch + self.latest_checkpoint() * ACCESS / 2;
+        let pending =
+            (2 << 20) + u64::from(self.scheme.max_batches()) * batch + self.latest_checkpoint() * ACCESS / 2;
         let reads = (FOR_READS / access).clamp(MIN_READS, self.checkpoint_every.max(MIN_READS));
         ReserveSizes { whole: (pending + reads * access + PIECE).next_multiple_of(PAGE), pending, access }
     }

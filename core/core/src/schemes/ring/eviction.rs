@@ -1,5 +1,6 @@
 //! The off-line work of Ring ORAM: a reshuffle, or a slice of an eviction (Algorithms 3 and 4).
 
+use super::in_flight::BatchNumber;
 use super::slices::Turn;
 use super::state::State;
 use super::{Fetch, MAX_REWRITES, RingOram};
@@ -16,7 +17,8 @@ use rand_core::RngCore;
 /// The next work of `step`.
 enum Due {
     Reshuffle(Bucket),
-    Evict(Turn),
+    /// A slice of an eviction, and the number of batches that were planned before it.
+    Evict(Turn, BatchNumber),
 }
 
 impl<S, P, R> RingOram<S, P, R>
@@ -38,22 +40,30 @@ where
                 self.fill(self.tree.first_leaf_below(level, bucket[0].1), &bucket);
                 self.write(guard, &bucket).await?;
             }
-            Some(Due::Evict(turn)) => self.evict(guard, turn).await?,
+            Some(Due::Evict(turn, planned)) => self.evict(guard, turn, planned).await?,
             None => self.positions.step().await?,
         }
         operation.complete();
         Ok(())
     }
 
-    /// Does a slice of EvictPath. The last slice of an eviction fills the buckets of its whole path. The lock is
-    /// released after the reads: the next step reads while this one writes.
-    async fn evict(&self, guard: FifoGuard<'_>, turn: Turn) -> Result<(), OramError<S::Error>> {
+    /// Does a slice of EvictPath. The last slice of an eviction fills the buckets of its whole path, once the batches
+    /// before it are served: their blocks may be placed. The lock is released after that: the next step reads while
+    /// this one writes.
+    async fn evict(
+        &self,
+        guard: FifoGuard<'_>,
+        turn: Turn,
+        planned: BatchNumber,
+    ) -> Result<(), OramError<S::Error>> {
         let reads: Vec<(Level, Bucket)> = self.slices.reads(turn, &self.tree).collect();
         self.read_rest(&reads).await?;
         if let Some(eviction) = self.slices.fills(turn) {
+            self.poison_flag.wait_until(|| self.state.borrow().in_flight.is_next(planned)).await?;
             let leaf = self.slices.path(eviction);
             self.fill(leaf, &self.tree.path(leaf).collect::<Vec<_>>());
         }
+        self.state.borrow_mut().in_flight.unfilled = false;
         let writes: Vec<(Level, Bucket)> = self.slices.writes(turn, &self.tree).collect();
         if writes.is_empty() { Ok(()) } else { self.write(guard, &writes).await }
     }
@@ -68,7 +78,6 @@ where
             block.map(|block| Placed { block, level, slot: *slot })
         };
         state.hold(fetches.iter().filter_map(came), &self.tree);
-        state.in_flight.unfilled = false;
         self.poison_flag.wake_waiters();
         Ok(())
     }
@@ -165,6 +174,6 @@ where
         state.in_flight.unfilled = true;
         let turn = self.slices.turn(state.schedule.begun);
         state.schedule.begun += 1;
-        Some(Due::Evict(turn))
+        Some(Due::Evict(turn, state.in_flight.planned()))
     }
 }

@@ -2,8 +2,13 @@
 //!
 //! An eviction **reads** up to Z unread slots of each of its buckets in one round, then **rewrites** the buckets. The
 //! blocks that it placed stay in the stash until the store has them. An eviction of several slices has a round for
-//! each, and **holds** its buckets from their round to their rewrite. Blocks that a batch in flight requested are
-//! **pinned** to the stash, so that no eviction at the same time takes them away.
+//! each, and **holds** its buckets from their round to their rewrite.
+//!
+//! Several **batches** may be in flight. They are served in their order, whatever the order in which their reads end.
+//! Blocks that they requested are **pinned** to the stash, so that no eviction at the same time takes them away. An
+//! eviction places blocks only when all batches that were planned before it are served. So a block that was accessed
+//! before an eviction is placed as if nothing ran in parallel, and the [bound of the stash](super::stash_bound) holds
+//! for any number of batches.
 
 use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::vec::Vec;
@@ -28,6 +33,18 @@ struct Rewrite {
     placed: Vec<Placed>,
 }
 
+/// The number of a batch, counted from 0 in the order in which batches were planned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct BatchNumber(u64);
+
+/// A block that a batch in flight requested, with its leaf from then on.
+#[derive(Clone, Copy, Debug)]
+struct Pin {
+    batch: BatchNumber,
+    block: BlockId,
+    leaf: Leaf,
+}
+
 /// The work in flight. Its buckets are public, its blocks are secret.
 #[derive(Debug)]
 pub(crate) struct InFlight {
@@ -38,16 +55,32 @@ pub(crate) struct InFlight {
     held: Vec<Bucket>,
     held_blocks: Vec<Placed>,
     rewrites: Vec<Rewrite>,
-    pinned: Vec<(BlockId, Leaf)>,
-    /// True while the last slice of an eviction has begun and its reads have not ended.
+    /// The batches that were planned so far, and those that were served.
+    planned: BatchNumber,
+    served: BatchNumber,
+    /// The pins of the batches in flight, in the order of the batches.
+    pinned: Vec<Pin>,
+    /// The number of blocks that the batches in flight will bring into the stash.
+    arriving: usize,
+    /// True while a slice of an eviction has begun, and its reads or the fill after the last of them have not ended.
     pub(crate) unfilled: bool,
 }
 
 impl InFlight {
     /// Returns the state with nothing in flight.
     pub(crate) fn none() -> Self {
-        let (reading, held, held_blocks, rewrites, pinned) = <_>::default();
-        InFlight { round: Round(0), reading, held, held_blocks, rewrites, pinned, unfilled: false }
+        InFlight {
+            round: Round(0),
+            reading: Vec::new(),
+            held: Vec::new(),
+            held_blocks: Vec::new(),
+            rewrites: Vec::new(),
+            planned: BatchNumber::default(),
+            served: BatchNumber::default(),
+            pinned: Vec::new(),
+            arriving: 0,
+            unfilled: false,
+        }
     }
 
     /// Returns the state between two steps, with these buckets held.
@@ -135,10 +168,47 @@ impl InFlight {
             && self.held_blocks.iter().chain(rewritten).all(|of| of.block != block)
     }
 
-    /// Pins a block to the stash until [`unpin`](Self::unpin): from now on it belongs to this leaf. Returns where it
-    /// was listed; it is no longer there.
-    pub(crate) fn pin(&mut self, block: BlockId, leaf: Leaf) -> Option<Placed> {
-        self.pinned.push((block, leaf));
+    /// Begins to plan a batch, and returns its number.
+    pub(crate) fn begin_batch(&mut self) -> BatchNumber {
+        let number = self.planned;
+        self.planned.0 += 1;
+        number
+    }
+
+    /// The number of the next batch.
+    pub(crate) fn planned(&self) -> BatchNumber {
+        self.planned
+    }
+
+    /// Returns whether all batches before this one are served.
+    pub(crate) fn is_next(&self, batch: BatchNumber) -> bool {
+        self.served >= batch
+    }
+
+    /// Returns whether no batch and no rewrite is in flight.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.served == self.planned && self.rewrites.is_empty()
+    }
+
+    /// Counts the blocks that a batch will bring into the stash.
+    pub(crate) fn expect(&mut self, blocks: usize) {
+        self.arriving += blocks;
+    }
+
+    /// Records that a block of a batch has come into the stash.
+    pub(crate) fn on_arrived(&mut self) {
+        self.arriving -= 1;
+    }
+
+    /// The number of blocks that the batches in flight will bring into the stash.
+    pub(crate) fn arriving(&self) -> usize {
+        self.arriving
+    }
+
+    /// Pins a block to the stash until its batch [is served](Self::on_served): from now on it belongs to this leaf.
+    /// Returns where it was listed; it is no longer there.
+    pub(crate) fn pin(&mut self, batch: BatchNumber, block: BlockId, leaf: Leaf) -> Option<Placed> {
+        self.pinned.push(Pin { batch, block, leaf });
         self.take_back(block)
     }
 
@@ -151,14 +221,17 @@ impl InFlight {
         })
     }
 
-    /// The leaf of a block that is pinned.
+    /// The leaf of a block that is pinned: that of the last batch that requested it.
     pub(crate) fn pinned_to(&self, block: BlockId) -> Option<Leaf> {
-        self.pinned.iter().find(|(pinned, _)| *pinned == block).map(|(_, leaf)| *leaf)
+        self.pinned.iter().rev().find(|pin| pin.block == block).map(|pin| pin.leaf)
     }
 
-    /// Ends the pins of a batch that is served: its blocks may be placed again.
-    pub(crate) fn unpin(&mut self) {
-        self.pinned.clear();
+    /// Ends the pins of the next batch, which is served: its blocks may be placed again, unless another batch in flight
+    /// requested them.
+    pub(crate) fn on_served(&mut self, batch: BatchNumber) {
+        debug_assert!(batch == self.served, "batches are served in their order");
+        self.served.0 += 1;
+        self.pinned.retain(|pin| pin.batch != batch);
     }
 }
 
@@ -214,12 +287,23 @@ mod tests {
     fn a_block_that_is_pinned_is_placed_nowhere() {
         let (mut flight, round) = writing();
         assert!(!flight.is_free(BlockId(7)) && flight.is_free(BlockId(9)));
-        assert!(flight.pin(BlockId(7), Leaf(3)).is_some());
-        assert!(flight.pin(BlockId(9), Leaf(4)).is_none());
+        let first = flight.begin_batch();
+        assert!(flight.pin(first, BlockId(7), Leaf(3)).is_some());
+        assert!(flight.pin(first, BlockId(9), Leaf(4)).is_none());
         assert_eq!(flight.pinned_to(BlockId(7)), Some(Leaf(3)));
         assert_eq!(flight.written(round).count(), 1, "only the other one leaves the stash");
         assert!(!flight.is_free(BlockId(7)) && !flight.is_free(BlockId(9)));
-        flight.unpin();
-        assert!(flight.is_free(BlockId(7)));
+        let second = flight.begin_batch();
+        assert!(flight.pin(second, BlockId(7), Leaf(5)).is_none());
+        assert!(flight.is_next(first) && !flight.is_next(second));
+        assert_eq!(flight.pinned_to(BlockId(7)), Some(Leaf(5)), "the later batch has drawn its leaf");
+        flight.on_served(first);
+        assert!(
+            flight.is_free(BlockId(9)) && !flight.is_free(BlockId(7)),
+            "the second batch requested it too"
+        );
+        assert!(flight.is_next(second));
+        flight.on_served(second);
+        assert!(flight.is_free(BlockId(7)) && flight.is_empty());
     }
 }

@@ -33,7 +33,7 @@
 //! Off line, every A accesses: one round trip that reads at most Z unread slots of each bucket of a path, and one
 //! that writes the path's buckets; or a pair of round trips for each slice. [`RingParameters::slots_per_access`] adds
 //! them up. Two steps may be in flight: the second one reads while the first one writes, so that a link is busy both
-//! ways.
+//! ways. Four batches may be in flight.
 //!
 //! **Errors**: those of [`OramError`]. A batch that is wrong, that comes while too much work is pending, or that
 //! could exceed the stash's bound is refused before anything changes. Any later error, and any future dropped
@@ -73,7 +73,7 @@ use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::permutation::sampling;
 use crate::position_map::{Lookup, PositionMap};
-use crate::schemes::ring::in_flight::Round;
+use crate::schemes::ring::in_flight::{BatchNumber, Round};
 use crate::schemes::ring::slices::Slices;
 use crate::stash::{Handle, Stash};
 use crate::store::Store;
@@ -88,6 +88,8 @@ use state::State;
 
 /// The number of rewrites that may be on their way to the store.
 const MAX_REWRITES: usize = 2;
+/// The number of batches that may be on their way.
+pub const MAX_BATCHES: usize = 4;
 
 /// A Ring ORAM over a store, a position map and randomness of the caller's choice.
 pub struct RingOram<S, P, R> {
@@ -96,12 +98,21 @@ pub struct RingOram<S, P, R> {
     slices: Slices,
     store: S,
     positions: P,
-    /// The lock of accesses, and the lock of steps, which a step holds up to its write.
+    /// The lock of accesses, which a batch holds while it is planned, and the lock of steps, which a step holds up to its
+    /// write.
     access_lock: FifoLock,
     step_lock: FifoLock,
     poison_flag: PoisonFlag,
     buffers: Buffers,
     state: RefCell<State<R>>,
+}
+
+/// The reads of a batch.
+struct PathReads {
+    batch: BatchNumber,
+    fetches: Vec<Fetch>,
+    /// The round of an eviction's reads that brings what these reads leave out.
+    meets: Option<Round>,
 }
 
 /// A slot of a round of reads, and the block that must be in it.
@@ -198,7 +209,7 @@ where
         block: impl Fn(usize) -> Option<BlockId>,
         serve: impl FnMut(usize, &mut Stash, Handle),
     ) -> Result<(), OramError<S::Error>> {
-        let _guard = self.access_lock.acquire().await;
+        let guard = self.access_lock.acquire().await;
         self.poison_flag.check()?;
         let resident = self.state.borrow().resident();
         let more = n * self.parameters.max_blocks_per_access() as usize;
@@ -210,9 +221,12 @@ where
         let mut lookups = self.look_up((0..n).map(&block));
         self.positions.remap(&mut lookups).await?;
         self.check_positions(&lookups)?;
-        self.read_paths(&lookups).await?;
-        self.serve(&lookups, block, serve)?;
+        let reads = self.plan_reads(&lookups);
+        drop(guard);
+        self.read_paths(&reads).await?;
+        self.serve(reads.batch, &lookups, block, serve)?;
         operation.complete();
+        self.poison_flag.wake_waiters();
         Ok(())
     }
 
@@ -233,19 +247,24 @@ where
     }
 
     /// Does Algorithm 2 for each access of the batch, all reads in one round trip. Then waits for the round of an
-    /// eviction's reads that brings what these reads left out.
-    async fn read_paths(&self, lookups: &[Lookup]) -> Result<(), OramError<S::Error>> {
-        let (fetches, meets) = self.plan_reads(lookups);
-        self.fetch(&fetches).await?;
-        let lasts = |round| self.state.borrow().in_flight.lasts(round);
-        self.poison_flag.wait_until(|| !meets.is_some_and(lasts)).await
+    /// eviction's reads that brings what these reads left out, and for the batches before.
+    async fn read_paths(&self, reads: &PathReads) -> Result<(), OramError<S::Error>> {
+        self.fetch(&reads.fetches).await?;
+        let arrived = reads.fetches.iter().filter(|fetch| fetch.block.is_some());
+        arrived.for_each(|_| self.state.borrow_mut().in_flight.on_arrived());
+        let may_be_served = || {
+            let state = self.state.borrow();
+            state.in_flight.is_next(reads.batch)
+                && !reads.meets.is_some_and(|round| state.in_flight.lasts(round))
+        };
+        self.poison_flag.wait_until(may_be_served).await
     }
 
     /// Plans to read one slot of every bucket of each path, except of buckets that were never written or are in flight.
-    /// Also returns the round of reads that one of these buckets is in.
-    fn plan_reads(&self, lookups: &[Lookup]) -> (Vec<Fetch>, Option<Round>) {
+    fn plan_reads(&self, lookups: &[Lookup]) -> PathReads {
         let (mut fetches, mut meets) = (Vec::new(), None);
         let state = &mut *self.state.borrow_mut();
+        let batch = state.in_flight.begin_batch();
         for lookup in lookups {
             let leaf = match (lookup.block, lookup.old) {
                 (Some(_), Some(old)) => old,
@@ -253,7 +272,7 @@ where
                 _ => sampling::leaf_of_64_bits(&mut state.random, &self.tree),
             };
             if let Some(block) = lookup.block {
-                state.pin(block, lookup.new, &self.tree);
+                state.pin(batch, (block, lookup.new), &self.tree);
             }
             for (level, bucket) in self.tree.path(leaf) {
                 meets = state.in_flight.round_of(bucket).or(meets);
@@ -268,7 +287,9 @@ where
                 fetches.push(Fetch { slot, block });
             }
         }
-        (fetches, meets)
+        let (new, read) = (lookups.iter().filter(|lookup| lookup.is_new()), fetches.iter());
+        state.in_flight.expect(new.count() + read.filter(|fetch: &&Fetch| fetch.block.is_some()).count());
+        PathReads { batch, fetches, meets }
     }
 
     /// Reads slots in one round trip and takes their real blocks into the stash.
@@ -292,6 +313,7 @@ where
     /// Does the rest of Algorithm 1: the blocks are in the stash now, with their new leaves; answers and updates.
     fn serve(
         &self,
+        batch: BatchNumber,
         lookups: &[Lookup],
         block: impl Fn(usize) -> Option<BlockId>,
         mut serve: impl FnMut(usize, &mut Stash, Handle),
@@ -301,14 +323,19 @@ where
             let Some(block) = block(nth) else {
                 continue;
             };
+            if lookup.is_new() {
+                in_flight.on_arrived();
+            }
             let handle = match stash.find(block) {
                 Some(handle) => handle,
-                None if lookup.block.is_some() && lookup.old.is_none() => stash.insert(block, lookup.new),
+                None if lookup.is_new() => {
+                    stash.insert(block, in_flight.pinned_to(block).unwrap_or(lookup.new))
+                }
                 None => return Err(OramError::Contradiction("a block is on no bucket of its path")),
             };
             serve(nth, stash, handle);
         }
-        in_flight.unpin();
+        in_flight.on_served(batch);
         Ok(())
     }
 }
@@ -359,6 +386,11 @@ where
     /// Does one reshuffle or one slice of an eviction; when neither is due, one step of the position map.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
         self.do_step().await
+    }
+
+    /// 4: a batch reads while others do. They are served in their order.
+    fn max_concurrent_batches(&self) -> usize {
+        MAX_BATCHES
     }
 
     /// 2: the second one reads while the first one writes.

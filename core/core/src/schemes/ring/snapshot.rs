@@ -94,6 +94,6 @@ impl<S, P, R> RingOram<S, P, R> {
     /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
     pub(super) fn check_at_rest(&self) -> Result<(), RingSnapshotError> {
         self.poison_flag.check_at_rest([&self.access_lock, &self.step_lock])?;
-        if self.state.borrow().in_flight.rewrites() > 0 { Err(SnapshotError::InFlight) } else { Ok(()) }
+        if self.state.borrow().in_flight.is_empty() { Ok(()) } else { Err(SnapshotError::InFlight) }
     }
 }

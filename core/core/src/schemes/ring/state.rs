@@ -5,7 +5,7 @@ use super::parameters::RingParameters;
 use super::slices::Slices;
 use crate::oram::OramError;
 use crate::permutation::sampling;
-use crate::schemes::ring::in_flight::{InFlight, Placed, Round};
+use crate::schemes::ring::in_flight::{BatchNumber, InFlight, Placed, Round};
 use crate::stash::Stash;
 use crate::tree::block_header::{self, HEADER_BYTES};
 use crate::tree::bucket_metadata::BucketMetadata;
@@ -85,8 +85,8 @@ impl<R: RngCore> State<R> {
     }
 
     /// Pins a block that the batch will need: it gets its new leaf now, and stays in the stash until it is served.
-    pub(super) fn pin(&mut self, block: BlockId, leaf: Leaf, tree: &Geometry) {
-        if let Some(placed) = self.in_flight.pin(block, leaf) {
+    pub(super) fn pin(&mut self, batch: BatchNumber, (block, leaf): (BlockId, Leaf), tree: &Geometry) {
+        if let Some(placed) = self.in_flight.pin(batch, block, leaf) {
             self.metadata.forget(tree, placed.level, placed.slot);
         }
         if let Some(handle) = self.stash.find(block) {
@@ -177,10 +177,11 @@ impl<R: RngCore> State<R> {
         round
     }
 
-    /// Returns the number of blocks that count against the stash bound. Those that are listed in a bucket as well do
-    /// not: they were there until it was read, or are there once it is written.
+    /// Returns the number of blocks that count against the stash bound, with those that batches in flight will bring.
+    /// Those that are listed in a bucket as well do not count: they were there until it was read, or are there once it
+    /// is written.
     pub(super) fn resident(&self) -> usize {
-        self.stash.len() - self.in_flight.listed()
+        self.stash.len() + self.in_flight.arriving() - self.in_flight.listed()
     }
 
     /// Returns the number of slices of evictions that are due and have not begun.

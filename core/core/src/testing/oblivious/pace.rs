@@ -23,6 +23,8 @@ pub enum Pace {
     Concurrent(u64),
     /// The work is done as in `Concurrent`, with two steps of off-line work at a time.
     Overlapping(u64),
+    /// The work is done as in `Overlapping`, with as many batches in flight as the scheme allows.
+    Pipelined(u64),
 }
 
 /// Runs a script on an ORAM that was never used, and gives back all that showed. `current_work` learns whose work is
@@ -60,8 +62,11 @@ pub fn run_script<O: Oram>(
                 }
             }
         }
-        Pace::Concurrent(seed) => run_concurrently(&mut driver, rest, 1, seed),
-        Pace::Overlapping(seed) => run_concurrently(&mut driver, rest, 2, seed),
+        Pace::Concurrent(seed) => run_concurrently(&mut driver, rest, (1, 1), seed),
+        Pace::Overlapping(seed) => run_concurrently(&mut driver, rest, (1, 2), seed),
+        Pace::Pipelined(seed) => {
+            run_concurrently(&mut driver, rest, (oram.max_concurrent_batches(), 2), seed);
+        }
     }
     assert_eq!(oram.emergencies(), 0, "an eviction outside of the public schedule");
     driver.take_events()
@@ -70,7 +75,7 @@ pub fn run_script<O: Oram>(
 fn run_concurrently<O: Oram>(
     driver: &mut Driver<'_, O>,
     script: &[Vec<Operation>],
-    max_concurrent_steps: usize,
+    (max_concurrent_batches, max_concurrent_steps): (usize, usize),
     seed: u64,
 ) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -78,7 +83,7 @@ fn run_concurrently<O: Oram>(
     driver.hold_back(true);
     loop {
         let (pending_steps, must_step) = driver.query_pending();
-        let can_access = !driver.is_accessing() && !must_step && batches.len() > 0;
+        let can_access = driver.accesses() < max_concurrent_batches && !must_step && batches.len() > 0;
         let can_step = driver.steps() < max_concurrent_steps && pending_steps > 0;
         let others = usize::from(can_access) + usize::from(can_step);
         match others + driver.waiting_for_store().len() {

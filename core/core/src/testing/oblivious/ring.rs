@@ -36,6 +36,7 @@ struct BucketState {
     last_pick: Option<f64>,
 }
 
+/// A batch in flight.
 struct OnLine {
     accesses: usize,
     requested: bool,
@@ -66,6 +67,9 @@ struct OffLine {
     reads: Vec<u64>,
     writes: Vec<u64>,
     phase: Phase,
+    /// True for the last slice of an eviction, which fills the buckets of its path once these batches are served.
+    fills: bool,
+    after: u64,
 }
 
 struct FullObserver {
@@ -77,7 +81,9 @@ struct FullObserver {
     accesses: u64,
     /// The number of slices of evictions so far.
     turns: u64,
-    on_line: Option<OnLine>,
+    /// The batches in flight, the oldest first, and the number of those that have ended.
+    on_line: VecDeque<OnLine>,
+    ended: u64,
     off_line: Vec<OffLine>,
     /// The number of rounds of evictions' reads so far.
     rounds: u64,
@@ -86,7 +92,7 @@ struct FullObserver {
 
 impl Observer for FullObserver {
     fn observe(&mut self, event: &Event) -> Result<(), String> {
-        if self.on_line.as_ref().is_some_and(|on_line| !on_line.requested) && !is_request_of_access(event) {
+        if self.on_line.back().is_some_and(|on_line| !on_line.requested) && !is_request_of_access(event) {
             // It began and requested nothing: all of its paths must be in flight or never written.
             self.plan(&[])?;
         }
@@ -100,7 +106,7 @@ impl Observer for FullObserver {
             Event::AccessBegins(accesses) => {
                 ensure(!self.must_step(), || String::from("an access began before a pending step"))?;
                 self.accesses += *accesses as u64;
-                self.on_line = Some(OnLine {
+                self.on_line.push_back(OnLine {
                     accesses: *accesses,
                     requested: false,
                     is_waiting_for_store: false,
@@ -112,8 +118,9 @@ impl Observer for FullObserver {
             }
             Event::StoreRequest(Work::Access, TraceEntry::Read(slots)) => self.plan(slots),
             Event::StoreRequest(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
-            Event::StoreAnswer(Work::Access, _) => {
-                if let Some(on_line) = &mut self.on_line {
+            Event::StoreAnswer(Work::Access, nth) => {
+                let mut waiting = self.on_line.iter_mut().filter(|on_line| on_line.is_waiting_for_store);
+                if let Some(on_line) = waiting.nth(*nth) {
                     on_line.is_waiting_for_store = false;
                 }
                 Ok(())
@@ -121,7 +128,15 @@ impl Observer for FullObserver {
             Event::Ends(Work::Access) => self.end_access(),
             Event::StepBegins(step) => {
                 let (evicts, reads, writes, phase) = (false, Vec::new(), Vec::new(), Phase::Waits);
-                self.off_line.push(OffLine { step: *step, evicts, reads, writes, phase });
+                self.off_line.push(OffLine {
+                    step: *step,
+                    evicts,
+                    reads,
+                    writes,
+                    phase,
+                    fills: false,
+                    after: 0,
+                });
                 self.decide();
                 Ok(())
             }
@@ -171,7 +186,8 @@ impl FullObserver {
             worn: VecDeque::new(),
             accesses: 0,
             turns: 0,
-            on_line: None,
+            on_line: VecDeque::new(),
+            ended: 0,
             off_line: Vec::new(),
             rounds: 0,
             observations: Observations::default(),
@@ -186,10 +202,17 @@ impl FullObserver {
     fn must_step(&self) -> bool {
         // A slice counts until its reads have ended.
         let unfilled = |idle: &OffLine| {
-            idle.evicts && matches!(idle.phase, Phase::MustRead | Phase::Reading | Phase::MustWrite)
+            let reads = matches!(idle.phase, Phase::MustRead | Phase::Reading | Phase::MustWrite);
+            idle.evicts && (reads || self.waits_to_fill(idle))
         };
         let late = self.behind() + u64::from(self.off_line.iter().any(unfilled)) > self.tree.slices();
         late || !self.worn.is_empty()
+    }
+
+    /// Returns whether an eviction has its reads and waits for batches that began before it.
+    fn waits_to_fill(&self, idle: &OffLine) -> bool {
+        let has_reads = matches!(idle.phase, Phase::MustWrite | Phase::MustEnd);
+        has_reads && idle.fills && self.ended < idle.after
     }
 
     fn shape(&self, bucket: u64) -> (u32, u32) {
@@ -222,7 +245,7 @@ impl FullObserver {
 
     /// The reads of a batch: for each access one unread slot of every visible bucket of one path.
     fn plan(&mut self, slots: &[Slot]) -> Result<(), String> {
-        let Some(on_line) = self.on_line.as_mut().filter(|on_line| !on_line.requested) else {
+        let Some(on_line) = self.on_line.back_mut().filter(|on_line| !on_line.requested) else {
             return Err(String::from("a second read for one batch"));
         };
         on_line.requested = true;
@@ -255,7 +278,7 @@ impl FullObserver {
             self.take(*slot, Some(first + nth))?;
         }
         self.observations.add("slots read on line", slots.len() as u64);
-        if let Some(on_line) = &mut self.on_line {
+        if let Some(on_line) = self.on_line.back_mut() {
             (on_line.may_meet, on_line.must_meet, on_line.round) = (may_meet, must_meet, self.rounds);
         }
         Ok(())
@@ -298,9 +321,10 @@ impl FullObserver {
     }
 
     fn end_access(&mut self) -> Result<(), String> {
-        let Some(on_line) = self.on_line.take() else {
+        let Some(on_line) = self.on_line.pop_front() else {
             return Err(String::from("an access ended that had not begun"));
         };
+        self.ended += 1;
         ensure(!on_line.is_waiting_for_store, || String::from("an access ended before its reads"))?;
         ensure(!(on_line.must_meet && self.is_open(on_line.round)), || {
             String::from("an access did not wait for an eviction's reads")
@@ -310,8 +334,10 @@ impl FullObserver {
     /// Returns whether a step can choose its work: no other step reads, and at most one rewrite is in flight, outside
     /// of the next slice.
     fn can_decide(&self) -> bool {
-        let reads =
-            |idle: &OffLine| matches!(idle.phase, Phase::MustRead | Phase::Reading | Phase::MustWrite);
+        let reads = |idle: &OffLine| {
+            matches!(idle.phase, Phase::MustRead | Phase::Reading | Phase::MustWrite)
+                || self.waits_to_fill(idle)
+        };
         let next = self.tree.reads(self.turns);
         let written: Vec<&OffLine> = self
             .off_line
@@ -349,7 +375,9 @@ impl FullObserver {
         for bucket in &reads {
             self.buckets[*bucket as usize].in_flight = true;
         }
-        self.off_line[waits] = OffLine { step: self.off_line[waits].step, evicts, reads, writes, phase };
+        let (step, after) = (self.off_line[waits].step, self.ended + self.on_line.len() as u64);
+        let fills = evicts && self.turns.is_multiple_of(self.tree.slices());
+        self.off_line[waits] = OffLine { step, evicts, reads, writes, phase, fills, after };
     }
 
     fn step(&mut self, step: usize, phase: Phase) -> Option<&mut OffLine> {
@@ -399,9 +427,11 @@ impl FullObserver {
     }
 
     fn rewrite(&mut self, step: usize, buckets: &[u64]) -> Result<(), String> {
+        let is_early = self.off_line.iter().any(|idle| idle.step == step && self.waits_to_fill(idle));
         let Some(off_line) = self.step(step, Phase::MustWrite) else {
             return Err(String::from("a step wrote out of turn"));
         };
+        ensure(!is_early, || String::from("an eviction wrote before the batches before it were served"))?;
         off_line.phase = Phase::Writing;
         ensure(off_line.writes == buckets, || format!("wrote {buckets:?}, due are {:?}", off_line.writes))?;
         for bucket in buckets {
@@ -424,6 +454,9 @@ impl FullObserver {
         else {
             return Err(String::from("a step ended out of turn"));
         };
+        ensure(!self.waits_to_fill(&self.off_line[at]), || {
+            String::from("an eviction ended before the batches before it were served")
+        })?;
         for bucket in self.off_line.remove(at).writes {
             self.buckets[bucket as usize].in_flight = false;
         }
@@ -435,10 +468,10 @@ impl FullObserver {
         let may_wait = |idle: &OffLine| match idle.phase {
             Phase::Reading | Phase::Writing => true,
             Phase::Waits => !self.can_decide(),
-            Phase::MustRead | Phase::MustWrite | Phase::MustEnd => false,
+            Phase::MustRead | Phase::MustWrite | Phase::MustEnd => self.waits_to_fill(idle),
         };
         ensure(self.off_line.iter().all(may_wait), || String::from("a step waits for nothing"))?;
-        let access_may_wait = self.on_line.as_ref().is_none_or(|on_line| {
+        let access_may_wait = self.on_line.front().is_none_or(|on_line| {
             on_line.is_waiting_for_store || (on_line.may_meet && self.is_open(on_line.round))
         });
         ensure(access_may_wait, || String::from("an access waits for nothing"))

@@ -115,7 +115,7 @@ fn judge_ring(name: &str, parameters: &RingParameters, pace_kind: &[PaceKind]) {
 
 #[test]
 fn ring_oram_shows_nothing_of_what_was_asked() {
-    let pace_kind = [PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent, PaceKind::Overlapping];
+    let pace_kind = [PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent, PaceKind::Pipelined];
     judge_ring("whole buckets", &whole_buckets(), &pace_kind);
 }
 
@@ -132,9 +132,9 @@ fn ring_oram_whose_buckets_run_out_of_dummies_shows_nothing_of_what_was_asked() 
 #[test]
 fn ring_oram_in_slices_shows_nothing_of_what_was_asked() {
     assert_eq!(sliced_buckets().slices().len(), 3);
-    judge_ring("slices", &sliced_buckets(), &[PaceKind::Prompt, PaceKind::Late, PaceKind::Overlapping]);
+    judge_ring("slices", &sliced_buckets(), &[PaceKind::Prompt, PaceKind::Late, PaceKind::Pipelined]);
     let crowded = RingParameters { slice_slots: 10, ..crowded_buckets() };
-    judge_ring("slices of crowded buckets", &crowded, &[PaceKind::Concurrent]);
+    judge_ring("slices of crowded buckets", &crowded, &[PaceKind::Pipelined]);
 }
 
 #[test]

@@ -95,6 +95,7 @@ pub(crate) enum PaceKind {
     Late,
     Concurrent,
     Overlapping,
+    Pipelined,
 }
 
 /// The number of runs of each sequence, and of the batches of each after the blocks were written.
@@ -137,6 +138,7 @@ pub(crate) fn trials(
                 PaceKind::Late => Pace::Late,
                 PaceKind::Concurrent => Pace::Concurrent(nth),
                 PaceKind::Overlapping => Pace::Overlapping(nth),
+                PaceKind::Pipelined => Pace::Pipelined(nth),
             };
             let events = run(seed, &operations, pace);
             Trial { operations, events }

@@ -191,18 +191,21 @@ fn filled(store: &TraceStore) -> (FlatRing<&TraceStore>, ArrayModel) {
 }
 
 #[test]
-fn accesses_begun_together_take_turns() {
+fn accesses_begun_together_read_together_and_are_served_in_their_order() {
     let store = store_for(&parameters());
     let (ring, mut model) = filled(&store);
     store.hold_back(true);
     let mut executor = Executor::new();
-    for block in 0..3 {
-        executor.spawn(model.prepare(&[Operation::Read(BlockId(block))]).run(&ring));
+    for operation in
+        [Operation::Write(BlockId(0), 9), Operation::Read(BlockId(0)), Operation::Read(BlockId(1))]
+    {
+        executor.spawn(model.prepare(&[operation]).run(&ring));
     }
     executor.run();
-    for ended in 0..3 {
-        assert_eq!((executor.ended(), store.pending()), (ended, 1));
-        store.complete(0);
+    // The newest reads end first.
+    for pending in [3, 2, 1] {
+        assert_eq!((executor.ended(), store.pending()), (0, pending));
+        store.complete(pending - 1);
         executor.run();
     }
     assert_eq!(executor.unfinished(), 0);

@@ -102,7 +102,8 @@ pub(crate) struct Order {
     pub(crate) choices: Vec<u8>,
     /// The side whose store operations end only when nothing else can continue.
     pub(crate) held: Option<Held>,
-    /// The maximum number of steps at a time.
+    /// The maximum numbers of batches and of steps at a time.
+    pub(crate) max_concurrent_batches: usize,
     pub(crate) max_concurrent_steps: usize,
 }
 
@@ -114,8 +115,14 @@ pub(crate) enum Held {
 
 pub(crate) fn order() -> impl Strategy<Value = Order> {
     let held = prop::sample::select(vec![None, None, Some(Held::Access), Some(Held::Step)]);
-    (prop::collection::vec(any::<u8>(), 1..300), held, 1usize..=3)
-        .prop_map(|(choices, held, max_concurrent_steps)| Order { choices, held, max_concurrent_steps })
+    (prop::collection::vec(any::<u8>(), 1..300), held, 1usize..=4, 1usize..=3).prop_map(
+        |(choices, held, max_concurrent_batches, max_concurrent_steps)| Order {
+            choices,
+            held,
+            max_concurrent_batches,
+            max_concurrent_steps,
+        },
+    )
 }
 
 /// Runs batches in parallel with idle steps. The store finishes its work in any order. Returns all that showed.
@@ -130,10 +137,11 @@ pub(crate) fn interleave<O: Oram>(
     driver.hold_back(true);
     let mut batches = batches.iter();
     let mut choices = order.choices.iter().cycle();
+    let max_batches = order.max_concurrent_batches.min(oram.max_concurrent_batches());
     let mut choose = |among: usize| usize::from(*choices.next().expect("it never ends")) % among;
     loop {
         let (pending_steps, must_step) = driver.query_pending();
-        let can_access = !driver.is_accessing() && !must_step && batches.len() > 0;
+        let can_access = driver.accesses() < max_batches && !must_step && batches.len() > 0;
         let can_step = driver.steps() < order.max_concurrent_steps && pending_steps > 0;
         let held = |work: &Work| match work {
             Work::Access => order.held == Some(Held::Access),

@@ -9,13 +9,16 @@ use ameles_core::types::BlockId;
 use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::{RowChange, Vault, VaultError};
 
+/// The number of objects that may be on their way at once.
+const IN_FLIGHT: usize = 4;
+
 /// A vault whose machine was lost in its second opening, and the names of its journal objects.
 async fn lost() -> (VaultFixture, Vec<String>) {
     let fixture = fixture().await;
     for opening in 0..2 {
         fixture
             .open_and_crash(async |vault| {
-                for at in 0..4 {
+                for at in 0..6 {
                     vault.write(BlockId(at), block(opening)).await.unwrap();
                 }
                 vault.commit_rows(vec![RowChange::put("a", "row")]).await.unwrap();
@@ -61,9 +64,14 @@ async fn a_spoilt_object_is_found_by_a_restore_wherever_it_is_spoilt() {
             store.put(name, &get(&fixture.store, next).await).await.unwrap();
             store.put(next, &held).await.unwrap();
             assert_found(&fixture, &store, &format!("{name} and {next} swapped")).await;
-            let store = copy();
-            Blobs::remove(&store, name).await.unwrap();
+        }
+        let store = copy();
+        Blobs::remove(&store, name).await.unwrap();
+        if nth + IN_FLIGHT < names.len() {
             assert_found(&fixture, &store, &format!("{name} dropped")).await;
+        } else {
+            // A crash may have left such a gap: the journal ends before it.
+            in_successor(&fixture.header, &store, async |_| ()).await.expect("it looks like a crash");
         }
     }
 }
