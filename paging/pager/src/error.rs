@@ -22,8 +22,8 @@ pub enum Error {
     SigbusBlocked,
     /// SIGBUS is delivered to another handler.
     #[error(
-        "the handler of SIGBUS was replaced since the first region was made: install your handler before that (the \
-         pager passes every other SIGBUS on to it), or choose the handler thread"
+        "another handler replaced the pager's SIGBUS handler: install yours before the first region (the pager passes \
+         every other SIGBUS on to it), or choose the handler thread"
     )]
     SigbusReplaced,
     /// All places of regions with the in-thread trap are in use.

@@ -66,7 +66,7 @@ pub enum RecursiveMapError {
     #[error("flat_limit is 0; choose at least 1")]
     FlatLimit,
     /// An inner ORAM refuses what follows from the parameters.
-    #[error("an inner ORAM of the position map refuses its parameters: {0}")]
+    #[error("invalid parameters of an inner ORAM of the position map: {0}")]
     Inner(#[from] PathParametersError),
     /// The snapshot has another number of levels, or of entries in its flat map.
     #[error(
@@ -74,7 +74,7 @@ pub enum RecursiveMapError {
     )]
     Mismatch,
     /// The snapshot of an inner ORAM is refused.
-    #[error("an inner ORAM of the position map refuses its snapshot: {0}")]
+    #[error("invalid snapshot of an inner ORAM of the position map: {0}")]
     Snapshot(#[from] PathSnapshotError),
 }
 

@@ -107,7 +107,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
                 CallError::End(ending) => ending,
                 CallError::Errno(_) | CallError::Refused => signalled(
                     SIGSEGV.into(),
-                    "its handler of a signal returned to a stack that it does not have",
+                    "a signal handler returned to an unmapped stack",
                 ),
             }
         })?;

@@ -18,7 +18,7 @@ pub(super) fn body_not_read(error: &(dyn std::error::Error + 'static)) -> Option
     match find_cause(error)? {
         BodyError::Overloaded(_) => Some(slow_down(BUSY)),
         BodyError::TooLate => {
-            Some(s3_error!(RequestTimeout, "The body did not come within the time allowed."))
+            Some(s3_error!(RequestTimeout, "The request body did not arrive in time."))
         }
         BodyError::Connection(_) => None,
     }

@@ -124,7 +124,7 @@ fn decoded_bytes(headers: &HeaderMap, has_trailer: bool) -> S3Result<u64> {
     let bytes =
         headers.get("x-amz-decoded-content-length").and_then(|bytes| bytes.to_str().ok()?.parse().ok());
     bytes.ok_or_else(|| {
-        s3_error!(MissingContentLength, "x-amz-decoded-content-length is not there, or no number.")
+        s3_error!(MissingContentLength, "x-amz-decoded-content-length is missing or not a number.")
     })
 }
 
