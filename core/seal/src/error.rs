@@ -39,7 +39,7 @@ pub enum SealError {
     /// The epoch has no counters left. Nothing was changed; begin a new epoch.
     #[error("epoch {epoch} has no write counters left: begin a new one")]
     CounterExhausted {
-        /// The epoch.
+        /// The exhausted epoch.
         epoch: u32,
     },
     /// A version can be sealed once, in the opening that assigned it: its nonce must not be used again.

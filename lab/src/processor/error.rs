@@ -70,7 +70,7 @@ pub enum ProcessorError {
     Room {
         /// The programs.
         programs: String,
-        /// Lines of the memory.
+        /// The number of lines of the memory.
         lines: u64,
         /// The choices that have room.
         advice: String,

@@ -13,11 +13,11 @@ use std::ops::AddAssign;
 pub struct Counts {
     /// Activates.
     pub activates: u64,
-    /// Precharges.
+    /// The number of precharges.
     pub precharges: u64,
-    /// Reads, one for each burst of a block; those that were forwarded are not among them.
+    /// The number of reads, one per burst. Forwarded reads are not counted.
     pub reads: u64,
-    /// Writes, one for each burst of a block.
+    /// The number of writes, one per burst.
     pub writes: u64,
     /// Refreshes, each of a rank.
     pub refreshes: u64,

@@ -149,7 +149,7 @@ pub struct Refresh {
     pub interval: Cycle,
     /// Refresh to the next activate or refresh of the rank (tRFC).
     pub duration: Cycle,
-    /// Refreshes that are put off and then done in a row, 1 to 8.
+    /// The number of refreshes that are postponed and then done in a row, 1 to 8.
     pub batch: u32,
     /// The time by which each rank's refreshes lag behind those of the rank before.
     pub stagger: Cycle,

@@ -50,7 +50,7 @@ pub struct Sizes {
 /// A configuration that was tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TriedSizes {
-    /// The sizes.
+    /// The bucket sizes by level.
     pub sizes: Sizes,
     /// PL: blocks of a path in memory.
     pub path_blocks: u64,

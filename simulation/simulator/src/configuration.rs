@@ -51,7 +51,7 @@ pub struct Configuration {
     pub hit_cycles: u64,
     /// The memory.
     pub memory: Specification,
-    /// Levels of a subtree that is contiguous in the memory; `None` for the plain layout.
+    /// The number of levels of a contiguous subtree; `None` for the plain layout.
     pub subtree_levels: Option<usize>,
     /// Lines of memory in a block of the ORAM, which is a line of the cache: a power of two, 1 to 64.
     pub block_lines: u64,

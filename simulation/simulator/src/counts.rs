@@ -41,9 +41,9 @@ pub struct Counts {
     pub data: u64,
     /// Paths that bring PosMap blocks, by level: those of PosMap 1 first.
     pub posmap: Vec<u64>,
-    /// Dummies.
+    /// The number of dummies.
     pub dummy: u64,
-    /// Background evictions.
+    /// The number of background evictions.
     pub background: u64,
     /// Scheduled evictions.
     pub evictions: u64,
@@ -69,16 +69,16 @@ pub struct Counts {
     pub posmap_found: Vec<u64>,
     /// PosMap blocks whose path was read although they were in the stash.
     pub posmap_found_in_stash: u64,
-    /// Requests that found the position of their block on chip when their turn came, and requests that did not.
-    /// Requests that needed no turn, and requests of Fork Path, are in neither count.
+    /// The number of requests whose position was on chip when their turn came. Requests that needed no turn, and
+    /// requests of Fork Path, are neither hits nor misses.
     pub plb_hits: u64,
-    /// The others.
+    /// The number of requests whose position was not on chip.
     pub plb_misses: u64,
-    /// Requests for blocks that had never been written.
+    /// The number of requests for blocks that had never been written.
     pub fresh: u64,
-    /// Blocks that were put in without a path, under delayed remapping.
+    /// The number of blocks put in without a path, under delayed remapping.
     pub put_in: u64,
-    /// Lines that were written back early or remapped ahead, to completion.
+    /// The number of lines written back early or remapped ahead, to completion.
     pub early_lines: u64,
 }
 

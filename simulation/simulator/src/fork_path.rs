@@ -36,7 +36,7 @@ pub struct ForkPathConfiguration {
     pub queue: u32,
     /// The leaves among which one is chosen.
     pub choice: Choice,
-    /// Paths after which a leaf comes next that was passed over each time: 1 to 1,000,000.
+    /// The number of paths after which a leaf that was passed over each time comes next: 1 to 1,000,000.
     pub max_age: u32,
     /// The first and the last level whose buckets are on the trusted side, besides the tree top.
     pub cached_levels: Option<(u32, u32)>,

@@ -52,7 +52,7 @@ use std::rc::Rc;
 pub struct LookAheadConfiguration {
     /// L, levels of the tree: 2 to 25.
     pub levels: u32,
-    /// Rows of the table, a block each: at most two for each leaf.
+    /// The number of rows of the table, one block each: at most two per leaf.
     pub rows: u64,
     /// S, blocks of a superblock: 1 to 16. With 1 it is Path ORAM.
     pub superblock: usize,

@@ -54,11 +54,11 @@ use schedule::Schedule;
 /// The result of some requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PalermoOutcome {
-    /// Cycles of the memory until all was read and written.
+    /// The number of cycles of the memory until all was read and written.
     pub cycles: u64,
-    /// Requests, dummies included.
+    /// The number of requests, dummies included.
     pub requests: u64,
-    /// Blocks that the memory read and wrote.
+    /// The number of blocks that the memory read and wrote.
     pub blocks: u64,
 }
 

@@ -31,9 +31,9 @@ use rand_core::SeedableRng;
 pub struct ProactiveConfiguration {
     /// Levels of the tree.
     pub levels: u32,
-    /// Levels on the trusted side.
+    /// The number of levels on the trusted side.
     pub top_levels: u32,
-    /// Slots of a bucket: 20, or fewer with String ORAM's compact buckets.
+    /// The number of slots in a bucket: 20, or fewer with String ORAM's compact buckets.
     pub slots: u32,
     /// True if rows of the next transaction are opened.
     pub opens_ahead: bool,

@@ -17,9 +17,9 @@ pub struct SmallTreeConfiguration {
     pub sets: u32,
     /// Tags of a set.
     pub ways: u32,
-    /// The maximum of blocks in transit back into the main tree: at least 1.
+    /// The maximum number of blocks in transit back into the main tree: at least 1.
     pub leaving: u32,
-    /// Blocks of its stash, with a path that was read: beyond that come background evictions.
+    /// The number of blocks of its stash, with a path that was read: beyond that come background evictions.
     pub stash: u32,
     /// Paths of the small tree for one of the main tree. With 0, the path of either tree comes when it is needed: the
     /// watcher sees which blocks are in the small tree.

@@ -15,11 +15,11 @@ pub struct Figures {
     pub records: u64,
     /// Records that only warm the cache. They count in no other figure.
     pub warm_up: u64,
-    /// Instructions, including those that miss.
+    /// The number of instructions, including those that miss.
     pub instructions: u64,
-    /// Loads that miss the last-level cache.
+    /// The number of loads that miss the last-level cache.
     pub loads: u64,
-    /// Stores that miss it.
+    /// The number of stores that miss it.
     pub stores: u64,
     /// Dirty lines that have to leave it.
     pub written_back: u64,

@@ -5,7 +5,7 @@
 //!
 //! This module follows published descriptions other than the full texts of those two papers. OPAM is derived from [Path
 //! ORAM](super::path) and customised for page management. The trusted side keeps the page tables, so it knows each
-//! page's place. As a pager it costs about a quarter of Path ORAM (Chakravarty and Panda, 2021, Figure 2: slowdowns of
+//! page's slot. As a pager it costs about a quarter of Path ORAM (Chakravarty and Panda, 2021, Figure 2: slowdowns of
 //! 7.4 and 27). **The rest is our choice**, and the judge finds the leak of these choices:
 //!
 //! - Tree, position map, remapping at every access and stash are Path ORAM's, with Z = 4.

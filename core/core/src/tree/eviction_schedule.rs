@@ -43,14 +43,14 @@ impl EvictionSchedule {
     }
 }
 
-/// The path of the `turn`-th eviction in reverse lexicographic order (Gentry et al. 2013; Ring ORAM, section 3.3):
-/// the bits of the turn, mirrored. Successive paths share as few buckets as can be, and every bucket of level `l`
-/// is visited exactly once in `2^l` turns.
-pub fn reverse_lexicographic(turn: u64, leaf_level: Level) -> Leaf {
+/// The path of an eviction in reverse lexicographic order (Gentry et al. 2013; Ring ORAM, section 3.3): the bits of the
+/// eviction's number, from 0, mirrored. Successive paths share as few buckets as possible. Every bucket of level `l` is
+/// visited exactly once in `2^l` evictions.
+pub fn reverse_lexicographic(eviction: u64, leaf_level: Level) -> Leaf {
     if leaf_level.0 == 0 {
         return Leaf(0);
     }
-    Leaf(turn.reverse_bits() >> (u64::BITS - leaf_level.0))
+    Leaf(eviction.reverse_bits() >> (u64::BITS - leaf_level.0))
 }
 
 #[cfg(test)]

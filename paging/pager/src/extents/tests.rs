@@ -44,7 +44,7 @@ fn bytes(span: &Range<usize>) -> Range<usize> {
 /// whether it is open.
 type Model = BTreeMap<usize, (Option<u64>, bool, bool)>;
 
-/// Compares every address and every page, and notes in the model which page was found at which address.
+/// Compares every address and every page, and records in the model which page was found at which address.
 fn compare(extents: &Extents, model: &mut Model) -> Result<(), TestCaseError> {
     let mut seen = BTreeSet::new();
     for address in 0..ADDRESSES {

@@ -38,8 +38,8 @@ pub(super) fn draw(parameters: &RingParameters, is_full: bool, seed: u64) -> Tre
 }
 
 /// The evictions since a bucket had its last one, as a share of the 2^l after which it has the next. Before the first
-/// eviction of the schedule come those that would have been: the turn of a bucket is its place with the bits in
-/// reverse.
+/// eviction of the schedule come those that would have been: the position of a bucket in this order is its index with
+/// the bits in reverse.
 fn since_eviction(level: Level, index: u64) -> f64 {
     if level.0 == 0 {
         return 1.0;

@@ -41,15 +41,15 @@
 //! ```
 //!
 //! The paper remaps a group at once, by X' paths; how many an access then shows depends on secrets. Here a group is
-//! remapped a straggler at a time. An access has **one turn**, with a path that a dummy stands in for. It belongs to a
-//! level of PosMap blocks that is drawn; if that group has no straggler, to the group of the lowest level.
-//! [`min_bits`](FreecursiveParameters::min_bits) are enough for all stragglers to have moved when IC is used up again,
-//! except with a probability below 2^-80 for each group remap. Should it happen, the others move at once, and count as
-//! [emergencies](Oram::emergencies). No block ever gets a counter twice.
+//! remapped a straggler at a time. An access has **one remap turn**: a path for a straggler, or a dummy. The turn
+//! belongs to a level of PosMap blocks that is drawn. If that group has no straggler, it belongs to the group of the
+//! lowest level. [`min_bits`](FreecursiveParameters::min_bits) are enough for all stragglers to have moved when IC is
+//! used up again, except with a probability below 2^-80 for each group remap. Should it happen, the others move at
+//! once, and count as [emergencies](Oram::emergencies). No block ever gets a counter twice.
 //!
 //! A caller that drives the lines calls [`remap_straggler`](FreecursiveOram::remap_straggler) before each line. Every
-//! group has its turn then, and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without turns, line 11 ends in
-//! [`OramError::Backlogged`].
+//! group has its remap turn then, and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without remap turns, line 11
+//! ends in [`OramError::Backlogged`].
 //!
 //! # Tags (PMMAC, section 6)
 //!
@@ -297,7 +297,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         &self.space
     }
 
-    /// The tree.
+    /// Returns the backend: the tree of blocks and PosMap blocks.
     pub fn tree(&self) -> &Backend<S, R> {
         &self.tree
     }

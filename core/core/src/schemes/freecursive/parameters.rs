@@ -181,7 +181,7 @@ pub enum FreecursiveParametersError {
     Capacity {
         /// The capacity of the tree.
         given: u64,
-        /// The blocks of the unified address space.
+        /// The number of blocks in the unified address space.
         needed: u64,
     },
     /// The sets of the look-aside buffer are not of equal size.
@@ -201,7 +201,7 @@ pub enum FreecursiveParametersError {
     Positions {
         /// The number of positions that were given.
         given: u64,
-        /// The blocks of the unified address space.
+        /// The number of blocks in the unified address space.
         needed: u64,
     },
     /// Counters are used up before a group is remapped.

@@ -32,7 +32,7 @@ pub struct HierarchicalParameters {
 pub struct LevelShape {
     /// The maximum number of blocks in the level.
     pub blocks: u64,
-    /// The buckets of the level's table, a power of two.
+    /// The number of buckets in the level's table, a power of two.
     pub buckets: u64,
     /// m, the number of slots of each bucket.
     pub slots: u32,

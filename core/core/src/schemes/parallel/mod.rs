@@ -221,7 +221,7 @@ where
         Ok(lookups)
     }
 
-    /// Lets the processor of each path read it and send the block, and notes at each place what came.
+    /// Lets the processor of each path read it and send the block, and records at each index what came.
     async fn fetch(
         &self,
         random: &mut R,
@@ -335,7 +335,7 @@ where
         Ok(())
     }
 
-    /// Puts the state back, and notes whether a processor lacks room.
+    /// Puts the state back, and records whether a processor lacks room.
     fn put_down(&self, state: State<R>) {
         let has_room = |part: &SubOram| part.has_room(&self.parameters);
         self.is_crowded.set(!state.parts.iter().all(has_room));

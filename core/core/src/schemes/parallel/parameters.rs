@@ -49,7 +49,7 @@ pub enum ParallelParametersError {
     /// A processor without its memory, or memory without a processor.
     #[error("{stores} stores were given for {processors} processors; give one for each")]
     Stores {
-        /// The stores that were given.
+        /// The number of given stores.
         stores: usize,
         /// m.
         processors: u32,

@@ -212,7 +212,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         &self.parameters
     }
 
-    /// The tree.
+    /// The shape of the tree: its levels, buckets and slots.
     pub(crate) fn geometry(&self) -> &Geometry {
         &self.tree
     }

@@ -89,7 +89,7 @@ struct PermutedObserver {
     memory: Memory,
     adversary: Adversary,
     random: ChaCha8Rng,
-    /// The operations that are due, in order, each of a work.
+    /// The due operations in order, each with its task.
     due: VecDeque<(Work, Due)>,
     /// The places of permuted memory that were not read in this epoch.
     unread: Vec<u64>,
@@ -141,7 +141,7 @@ impl PermutedObserver {
         self.earlier = mem::take(&mut self.epoch);
     }
 
-    /// Notes places that were read: each a choice among those that were not.
+    /// Records places that were read: each a choice among those that were not.
     fn choose(&mut self, places: &[Slot]) -> Result<(), String> {
         for slot in places {
             let rank = self.unread.iter().position(|place| Slot::only(Bucket(*place)) == *slot);

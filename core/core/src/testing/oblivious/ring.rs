@@ -79,7 +79,7 @@ struct FullObserver {
     turns: u64,
     on_line: Option<OnLine>,
     off_line: Vec<OffLine>,
-    /// The number of rounds of evictions' reads so far.
+    /// The number of groups of evictions' reads so far.
     rounds: u64,
     observations: Observations,
 }

@@ -58,7 +58,7 @@ struct ScheduleObserver {
 }
 
 impl ScheduleObserver {
-    /// Notes that the slot that was due has changed.
+    /// Records that the slot that was due has changed.
     fn step(&mut self) {
         let schedule = &self.schedule;
         if self.next >= schedule.main {
