@@ -1,5 +1,5 @@
-//! The thesis's Table 3.1 measured: the blocks that each scheme moves and trusts, for a series of sizes, and the form
-//! of growth that fits them best.
+//! The thesis's Table 3.1, measured. For a series of sizes it has the blocks that each scheme moves and trusts, and the
+//! form of growth that fits them best.
 
 use super::error::ThesisError;
 use super::growth_form::{self, FORMS, Form};

@@ -178,8 +178,9 @@ pub struct Power {
 }
 
 impl Specification {
-    /// The same memory with a super-row in each run of [`Geometry::super_row_blocks`] numbers: channel, bank group (if
-    /// there are several), column, bank, rank and row from the lowest bit. A layout by subtrees requires it.
+    /// The same memory with a super-row in each run of [`Geometry::super_row_blocks`] numbers. From the lowest bit, a
+    /// number has channel, bank group (if there are several), column, bank, rank and row. A layout by subtrees requires
+    /// it.
     pub fn with_super_rows(mut self) -> Self {
         use Field::{Bank, Channel, Column, Group, Rank, Row};
         self.geometry.order = match self.geometry.groups {

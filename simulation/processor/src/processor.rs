@@ -7,7 +7,7 @@
 //! write-backs are outstanding.
 //!
 //! Several cores each have such a reorder buffer and a trace of their own. They share the last-level cache and the
-//! memory: the core whose clock is lowest fetches next, so that accesses of the cache come in the order of time.
+//! memory. The core whose clock is lowest fetches next, so accesses of the cache come in the order of time.
 
 mod core;
 mod periods;

@@ -1,5 +1,5 @@
-//! IR-Alloc's search: bucket sizes by level that make random accesses fastest, for a tree of any height (Raoufi, Zhang,
-//! Yang, "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-B).
+//! IR-Alloc's search: bucket sizes by level that make random accesses fastest, for a tree of any height. (Raoufi,
+//! Zhang, Yang, "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-B.)
 //!
 //! ```text
 //! search(tree, random trace):
@@ -39,8 +39,8 @@ impl Limits {
     pub const IR_ORAM: Limits = Limits { space_loss: 0.01, more_evictions: 0.15 };
 }
 
-/// Sizes by level, which increase towards the leaves: the nth number is the first level with more than n + 1 slots,
-/// and the levels begin with `first`.
+/// Sizes by level, which increase towards the leaves. The nth number is the first level with more than n + 1 slots. The
+/// levels begin with `first`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sizes {
     first: u32,

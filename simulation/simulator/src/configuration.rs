@@ -40,8 +40,7 @@ pub struct Configuration {
     pub early_write_backs: bool,
     /// The line that is written back early.
     pub early_line: EarlyLine,
-    /// LLC-D: true if a line is taken out of the tree when the cache gets it, and put into the tree when the cache
-    /// evicts it.
+    /// LLC-D: true if a line leaves the tree when the cache gets it, and returns to the tree when the cache evicts it.
     pub delayed_remapping: bool,
     /// True if a path may be read while the one before it is written.
     pub overlapped_writes: bool,

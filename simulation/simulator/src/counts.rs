@@ -18,11 +18,10 @@ pub enum PathKind {
     Eviction,
     /// A bucket of Ring ORAM was read too often: it is not a path, but it takes the turn of one.
     Reshuffle,
-    /// The path replaces a dummy: it writes a dirty line of the cache back, or reads a PosMap block for that or for a
+    /// The path replaces a dummy. It writes a dirty line of the cache back, or reads a PosMap block for that or for a
     /// remapping ahead.
     Early,
-    /// The path takes a block that lost its tag out of the small tree, or brings a PosMap block for its return into the
-    /// main tree.
+    /// The path takes a block that lost its tag out of the small tree, or brings in a PosMap block for its return.
     Leaving,
 }
 

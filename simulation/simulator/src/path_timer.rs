@@ -35,8 +35,8 @@ pub(crate) enum MovedBlocks<'a> {
 pub(crate) struct PathTimes {
     /// The cycle in which the last block of the path has been read.
     pub(crate) read: Cycle,
-    /// The cycle at which the next path may begin: when the last block of this path has been written, or if paths
-    /// overlap, when it has been read.
+    /// The cycle at which the next path may begin: after the last write of this path, or if paths overlap, after its
+    /// last read.
     pub(crate) end: Cycle,
 }
 

@@ -8,7 +8,7 @@
 //!   until they are moved: open the rows of the next transaction, in banks that none of these blocks is in
 //! ```
 //!
-//! So the next transaction must be known. Here all accesses are there from the beginning, without a processor; a
+//! So the next transaction must be known. Here all accesses are there from the beginning, without a processor. A
 //! controller with a rate knows its next path as well, for it may be a dummy. The rows are opened by rule 4d of
 //! [`ameles_dram::scheduler`].
 //!

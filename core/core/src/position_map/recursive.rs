@@ -1,4 +1,4 @@
-//! The recursive position map: Path ORAM (Stefanov et al., CCS 2013), section 3.6, with the PosMap blocks of
+//! The recursive position map of Path ORAM (Stefanov et al., CCS 2013), section 3.6. Its PosMap blocks are those of
 //! Freecursive ORAM (Fletcher et al., ASPLOS 2015), section 3.
 //!
 //! One PosMap block of 4·X bytes contains the leaves of X successive blocks. The PosMap blocks are in a smaller Path

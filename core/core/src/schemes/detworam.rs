@@ -25,7 +25,7 @@
 //!
 //! **Costs.** A read: one slot, one round trip, copied straight into the caller's buffer. A write: at most ⌈K⌉ slots
 //! read in one round trip, and at most ⌈K⌉ + 1 written in another. Over a store that spreads a call over threads, this
-//! is the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write). Some stores
+//! is the Parallel DetWoORAM of the paper's section 4.2. There, each slot of a write has a thread. Some stores
 //! [move](Store::move_pages) pages while the program runs, and read ahead the pages that the scheme
 //! [announces](Store::prefetch). Over such a store, this is the Eager DetWoORAM of section 4.1. Over other stores,
 //! [`eager`](super::eager) is.

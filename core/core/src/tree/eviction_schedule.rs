@@ -43,9 +43,9 @@ impl EvictionSchedule {
     }
 }
 
-/// The path of an eviction in reverse lexicographic order (Gentry et al. 2013; Ring ORAM, section 3.3): the bits of the
-/// eviction's number, from 0, mirrored. Successive paths share as few buckets as possible. Every bucket of level `l` is
-/// visited exactly once in `2^l` evictions.
+/// The path of an eviction in reverse lexicographic order (Gentry et al. 2013; Ring ORAM, section 3.3). It is the
+/// mirrored bits of the eviction's number, which counts from 0. Successive paths share as few buckets as possible.
+/// Every bucket of level `l` is visited exactly once in `2^l` evictions.
 pub fn reverse_lexicographic(eviction: u64, leaf_level: Level) -> Leaf {
     if leaf_level.0 == 0 {
         return Leaf(0);

@@ -323,8 +323,8 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         Ok(())
     }
 
-    /// Fills a turn that no request needs: with a step of an early write-back, with a step for a block that leaves the
-    /// small tree, or with a dummy.
+    /// Fills an unused turn with a step of an early write-back, a step for a block that leaves the small tree, or a
+    /// dummy.
     fn fill_turn(&mut self, start: Cycle, tree: Tree) -> Result<(), RunError> {
         if self.labels.is_some() {
             return self.forked_path(start);

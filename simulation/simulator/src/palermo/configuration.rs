@@ -50,9 +50,9 @@ pub struct PalermoConfiguration {
 }
 
 impl PalermoConfiguration {
-    /// The parameters of the authors' simulator, with a smaller tree: Z = 16, S = 27, A = 20, eight requests, and
-    /// DDR4-3200 with four channels and two ranks. It has 95 buckets of the data on the trusted side, and 11 and 5 of
-    /// the PosMaps: here as many whole levels as fit in.
+    /// The parameters of the authors' simulator, with a smaller tree: Z = 16, S = 27, A = 20, and eight requests. The
+    /// memory is DDR4-3200 with four channels and two ranks. That simulator has 95 buckets of the data on the trusted
+    /// side, and 11 and 5 of the PosMaps. Here that is as many whole levels as fit in.
     pub fn of_authors(levels: u32, overlap: Overlap) -> Self {
         PalermoConfiguration {
             levels,

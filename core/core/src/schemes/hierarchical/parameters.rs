@@ -115,8 +115,8 @@ impl HierarchicalParameters {
         (epoch.trailing_zeros() as usize).min(self.levels().len() - 1)
     }
 
-    /// Returns the number of records from which a level is rebuilt: those of the buffer and of all smaller levels, and
-    /// for the last level its own too.
+    /// Returns the number of records from which a level is rebuilt: those of the buffer and of all smaller levels. For
+    /// the last level, its own are included.
     pub fn incoming(&self, level: usize) -> u64 {
         let comes_in = u64::from(self.buffer) << level;
         let is_last = comes_in >= self.capacity;
@@ -143,9 +143,9 @@ impl HierarchicalParameters {
         last.map_or(0, |level| level.list + level.blocks)
     }
 
-    /// The untrusted memory that the scheme needs, in plaintext bytes: the buffers, the table and the list of each
-    /// level, and the area in which a level is sorted. A bucket of a table is a bucket of the store. All but the tables
-    /// are in buckets of one slot.
+    /// The untrusted memory that the scheme needs, in plaintext bytes. It has the buffers, the table and the list of
+    /// each level, and the area in which a level is sorted. A bucket of a table is a bucket of the store. All but the
+    /// tables are in buckets of one slot.
     pub fn layout(&self) -> Layout {
         let slot_bytes = self.slot_bytes() as u32;
         let extent = |buckets, slots| Extent { buckets, slots, slot_bytes };

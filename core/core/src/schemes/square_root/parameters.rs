@@ -61,8 +61,8 @@ impl SquareRootParameters {
         HEADER_BYTES + self.block_bytes as usize
     }
 
-    /// The untrusted memory that the scheme needs, in plaintext bytes: the permuted memory, then the shelter and the
-    /// padding of the last run, in buckets of one slot.
+    /// The untrusted memory that the scheme needs, in plaintext bytes. It has the permuted memory, then the shelter and
+    /// the padding of the last run, in buckets of one slot.
     pub fn layout(&self) -> Layout {
         let slot_bytes = self.slot_bytes() as u32;
         let rest = self.runs() * u64::from(self.run_blocks) - self.permuted();

@@ -40,8 +40,8 @@ const PARENT_CHECK: Duration = Duration::from_millis(50);
 const AWAKE: u32 = 0;
 /// The state of a worker that sleeps, and must be woken when a job is submitted.
 const ASLEEP: u32 = 1;
-/// The state of a worker that sleeps, and is not woken for jobs: it has lost its processor, or has left too many jobs
-/// to the caller.
+/// The state of a worker that sleeps and is not woken for jobs. It has lost its processor, or has left too many jobs to
+/// the caller.
 const BACKED_OFF: u32 = 2;
 
 /// Limits of a waiting caller's polls of one job. After the first it runs a job itself, because the process has lost

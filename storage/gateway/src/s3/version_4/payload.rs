@@ -76,8 +76,8 @@ impl Payload {
     /// Returns the decoded body. `signed` is the request's signature of version 4, if it has one.
     ///
     /// # Errors
-    /// `NotImplemented` for chunks of a request without a version 4 signature; `InvalidRequest` and
-    /// `MissingContentLength` for chunks without their headers; `XAmzContentSHA256Mismatch` for an empty body that
+    /// `NotImplemented` for chunks of a request without a version 4 signature. `InvalidRequest` and
+    /// `MissingContentLength` for chunks without their headers. `XAmzContentSHA256Mismatch` for an empty body that
     /// should not be empty.
     pub(in crate::s3) fn body(
         self,

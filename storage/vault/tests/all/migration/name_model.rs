@@ -1,4 +1,4 @@
-//! The clients' knowledge: the names, and what each holds. Blocks are used as the gateway uses them: only a block
+//! The clients' knowledge: the names, and what each holds. Blocks are used as the gateway uses them. Only a block
 //! without a name is written, and it gets its name when its write is acknowledged.
 
 use crate::support::rng::TestRng;
