@@ -53,8 +53,8 @@ pub enum UserfaultfdError {
     Missing,
     /// The process lacks the permission.
     #[error(
-        "this process may not handle page faults of system calls: set the sysctl vm.unprivileged_userfaultfd to 1, or \
-         give the process access to /dev/userfaultfd or CAP_SYS_PTRACE (the in-thread trap needs none of them)"
+        "this process may not handle page faults of system calls: set the sysctl vm.unprivileged_userfaultfd to 1, give \
+         it /dev/userfaultfd or CAP_SYS_PTRACE, or choose the in-thread trap"
     )]
     NotAllowed,
     /// The kernel is too old.

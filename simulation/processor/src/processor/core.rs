@@ -1,6 +1,6 @@
 //! A core: its reorder buffer, its posted requests, and what it has read of the trace.
 
-use super::periods::{PipelineState, PeriodSkipper};
+use super::periods::{PeriodSkipper, PipelineState};
 use crate::cache::Victim;
 use crate::trace::Miss;
 use std::collections::VecDeque;

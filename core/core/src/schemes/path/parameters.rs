@@ -85,8 +85,8 @@ pub enum PathParametersError {
     },
     /// Even a lone batch could exceed the stash.
     #[error(
-        "a stash of {stash_bound} blocks cannot take the paths of a batch, up to {needed} blocks: raise stash_bound, \
-         or lower max_batch or the levels in untrusted memory"
+        "a stash of {stash_bound} blocks cannot take a batch's paths of up to {needed}: raise stash_bound, or lower \
+         max_batch or the levels in untrusted memory"
     )]
     StashTooSmall {
         /// The bound that was requested.
@@ -275,7 +275,7 @@ fn max_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
 #[cfg(test)]
 crate::testing::parameters::test_tree_parameters! { PathParameters, [19, 13, 10, 5, 1],
     ("blocks_per_bucket is 0", |p| p.blocks_per_bucket = 0),
-    ("buckets of 2 blocks fill the stash", |p| p.blocks_per_bucket = 2),
+    ("buckets of 2 blocks overflow the stash", |p| p.blocks_per_bucket = 2),
     ("a tree for 4096 blocks is too small for 4097", |p| p.capacity = 4097),
     ("a stash of 16 blocks cannot take", |p| p.stash_bound = 16),
 }
