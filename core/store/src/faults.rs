@@ -45,7 +45,7 @@ pub struct FaultCounts {
     pub time_outs: u64,
     /// The number of torn writes.
     pub torn_writes: u64,
-    /// Lost writes.
+    /// The number of lost writes.
     pub lost_writes: u64,
 }
 

@@ -13,7 +13,7 @@ pub(super) enum NewerScheme {
     /// Ring ORAM with buckets of eight blocks and this many slots, for A = 8 and S = 12. With fewer than 20 slots, it
     /// has String ORAM's compact buckets.
     Ring {
-        /// Slots of a bucket.
+        /// The number of slots of a bucket.
         slots: u32,
     },
 }

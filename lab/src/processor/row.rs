@@ -17,7 +17,7 @@ pub struct Row {
     pub scheme: String,
     /// The rate of paths.
     pub pace: String,
-    /// Blocks of a path in memory, in one direction: PL.
+    /// The number of blocks of a path in memory, in one direction: PL.
     pub path_blocks: u64,
     /// Bytes on the trusted side, without the last-level cache.
     pub on_chip: u64,

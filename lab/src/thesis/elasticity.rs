@@ -25,7 +25,7 @@ pub(super) struct Plan {
     /// The number of blocks before. Afterwards there are twice as many.
     pub(super) blocks: u64,
     pub(super) block_bytes: u32,
-    /// The batches that are served before, and afterwards.
+    /// The number of batches that are served before, and afterwards.
     pub(super) batches: u64,
     pub(super) link: LinkSpeed,
     pub(super) seed: u64,

@@ -29,9 +29,9 @@ pub enum ThesisError {
         "object {object} of container {container} is read but was never written: write it in an earlier stage"
     )]
     NoObject {
-        /// The container.
+        /// The number of the container.
         container: u64,
-        /// The object.
+        /// The number of the object.
         object: u64,
     },
     /// A line of a recording is wrong.

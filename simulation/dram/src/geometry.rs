@@ -36,7 +36,7 @@ pub enum Field {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Geometry {
-    /// Channels of the memory.
+    /// The number of channels of the memory.
     pub channels: u32,
     /// Ranks of a channel.
     pub ranks: u32,

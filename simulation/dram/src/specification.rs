@@ -131,13 +131,13 @@ impl CommandBus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Queues {
-    /// Reads that the scheduler chooses from.
+    /// The number of reads that the scheduler chooses from.
     pub read: u32,
-    /// Writes that the scheduler chooses from.
+    /// The number of writes that the scheduler chooses from.
     pub write: u32,
-    /// Queued writes at which a drain begins.
+    /// The number of queued writes at which a drain begins.
     pub high: u32,
-    /// Queued writes at which a drain ends.
+    /// The number of queued writes at which a drain ends.
     pub low: u32,
 }
 
@@ -161,7 +161,7 @@ pub struct Refresh {
 pub struct Power {
     /// The supply in volts.
     pub volts: f64,
-    /// Devices of a rank.
+    /// The number of devices of a rank.
     pub devices: u32,
     /// Activating and precharging one bank again and again.
     pub idd0_ma: f64,

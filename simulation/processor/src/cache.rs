@@ -39,7 +39,7 @@ impl Entry {
 pub struct CacheShape {
     /// Bytes of the cache.
     pub bytes: u64,
-    /// Lines of a set.
+    /// The number of lines of a set.
     pub ways: usize,
 }
 

@@ -45,7 +45,7 @@ pub const MAX_CORES: usize = 16;
 pub struct Cores {
     /// The number of cores: 1 to [`MAX_CORES`].
     pub count: usize,
-    /// Lines of the memory for each core: at least 1. The first core has the first lines, and so on.
+    /// The number of lines of the memory for each core: at least 1. The first core has the first lines, and so on.
     pub lines: u64,
 }
 
@@ -132,15 +132,15 @@ pub struct Processor<T> {
 /// The counts of a run so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Instructions that were fetched.
+    /// The number of instructions that were fetched.
     pub instructions: u64,
     /// Misses of the trace that were fetched, whether the last-level cache has their lines or not.
     pub misses: u64,
-    /// Loads that missed the last-level cache.
+    /// The number of loads that missed the last-level cache.
     pub loads: u64,
-    /// Stores that missed it.
+    /// The number of stores that missed it.
     pub stores: u64,
-    /// Dirty lines that left it.
+    /// The number of dirty lines that left it.
     pub written_back: u64,
     /// The cycle in which each core retired its last instruction: 0 for one that has not, or does not exist.
     pub ends: [Cycle; MAX_CORES],

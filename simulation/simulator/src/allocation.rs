@@ -52,13 +52,13 @@ pub struct Sizes {
 pub struct TriedSizes {
     /// The bucket sizes by level.
     pub sizes: Sizes,
-    /// PL: blocks of a path in memory.
+    /// PL: the number of blocks of a path in memory.
     pub path_blocks: u64,
     /// The share of all slots that these sizes give up.
     pub space_loss: f64,
     /// The share of background evictions in all paths.
     pub evictions: f64,
-    /// Cycles of the random trace.
+    /// The number of cycles of the random trace.
     pub cycles: u64,
     /// True if evictions stayed within the limit.
     pub is_allowed: bool,

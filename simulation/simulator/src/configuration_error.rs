@@ -29,9 +29,9 @@ pub enum ConfigurationError {
         "a tree of {levels} levels with {top} of them on the trusted side: choose 2 to 32 levels, and fewer on the trusted side"
     )]
     Levels {
-        /// Levels of the tree.
+        /// The number of levels of the tree.
         levels: u32,
-        /// Levels on the trusted side.
+        /// The number of levels on the trusted side.
         top: u32,
     },
     /// Paths would have to begin faster than the memory can move them.
@@ -39,7 +39,7 @@ pub enum ConfigurationError {
     TooFast {
         /// T.
         cycles: u64,
-        /// The cycles for which a path keeps the data bus busy.
+        /// The number of cycles for which a path keeps the data bus busy.
         needed: u64,
     },
     /// Paths would hardly ever begin.
@@ -76,7 +76,7 @@ pub enum ConfigurationError {
     /// A PosMap block cannot have so many counters.
     #[error("PosMap blocks cannot have {labels} labels: choose 2 to {max}")]
     Labels {
-        /// X, positions in a PosMap block.
+        /// X, the number of positions in a PosMap block.
         labels: u32,
         /// The maximum number of labels.
         max: u64,

@@ -32,7 +32,7 @@ use std::ops::RangeInclusive;
 /// The options of Fork Path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForkPathConfiguration {
-    /// M, leaves in the queue: 1 to 1024. With 1, paths are only merged.
+    /// M, the number of leaves in the queue: 1 to 1024. With 1, paths are only merged.
     pub queue: u32,
     /// The leaves among which one is chosen.
     pub choice: Choice,

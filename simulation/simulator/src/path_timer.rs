@@ -52,9 +52,9 @@ pub(crate) struct PathTimer {
     merging: Option<Merging>,
     /// True if siblings are moved with each bucket, in PageORAM.
     has_siblings: bool,
-    /// Levels on the trusted side.
+    /// The number of levels on the trusted side.
     top_levels: u32,
-    /// Lines of a block.
+    /// The number of lines of a block.
     block_lines: u64,
     /// Ring ORAM's metadata, if they are in memory.
     metadata: Option<RingMetadata>,

@@ -29,7 +29,7 @@ use rand_core::SeedableRng;
 /// The options of a Ring ORAM with Z = A = 8 and S = 12.
 #[derive(Clone, Debug)]
 pub struct ProactiveConfiguration {
-    /// Levels of the tree.
+    /// The number of levels of the tree.
     pub levels: u32,
     /// The number of levels on the trusted side.
     pub top_levels: u32,
@@ -75,11 +75,11 @@ impl ProactiveConfiguration {
 /// The result of some accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProactiveOutcome {
-    /// Cycles of the memory.
+    /// The number of cycles of the memory.
     pub cycles: u64,
-    /// Blocks that it read and wrote.
+    /// The number of blocks that it read and wrote.
     pub blocks: u64,
-    /// Rows that it opened.
+    /// The number of rows that it opened.
     pub activates: u64,
 }
 

@@ -8,7 +8,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// The maximum number of objects that expire in one commit.
 const MAX_PER_COMMIT: usize = 500;
 
-/// Removes expired objects repeatedly. It causes no access.
+/// Removes expired objects repeatedly. It makes no access.
 pub(super) async fn sweep(gateway: Gateway) {
     let mut lifecycle = Lifecycle::default();
     loop {

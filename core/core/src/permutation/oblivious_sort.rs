@@ -21,7 +21,7 @@ pub(crate) struct Records {
     pub(crate) first: Bucket,
     /// The number of runs.
     pub(crate) runs: u64,
-    /// c, the records of a run: at least 1.
+    /// c, the number of records of a run: at least 1.
     pub(crate) run_records: u32,
     /// The bytes of a record: at least 1.
     pub(crate) record_bytes: usize,

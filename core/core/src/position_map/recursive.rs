@@ -45,7 +45,7 @@ const WORD_BYTES: usize = size_of::<u32>();
 pub struct RecursiveParameters {
     /// The number of blocks whose positions it keeps: 1 to 2^32 - 1.
     pub blocks: u64,
-    /// X, positions in a PosMap block: 2 to 2^20.
+    /// X, the number of positions in a PosMap block: 2 to 2^20.
     pub entries_per_block: u32,
     /// The maximum number of entries of the flat map at the end: at least 1.
     pub flat_limit: u64,

@@ -54,7 +54,7 @@ use core::cell::{Cell, RefCell};
 pub struct DetWoParameters {
     /// N, pages that the user can address, and slots of the main area: 1 to 2^32 - 1.
     pub capacity: u64,
-    /// M, slots of the holding area: 1 to N. A write refreshes N/M main slots.
+    /// M, the number of slots of the holding area: 1 to N. A write refreshes N/M main slots.
     pub holding: u64,
     /// The size of a page in bytes: 0 to 2^24 (simulators move no payload). Position map and buffer must fit the
     /// address space.

@@ -69,7 +69,7 @@ pub struct OpamParameters {
     pub block_bytes: u32,
     /// L, the level of the leaves: 0 to 24. The tree has 2^L leaves.
     pub leaf_level: Level,
-    /// Z, slots of a bucket: 1 to 64.
+    /// Z, the number of slots of a bucket: 1 to 64.
     pub slots_per_bucket: u32,
     /// The maximum number of accesses in one batch: at least 1. Nothing grows with it.
     pub max_batch: u32,

@@ -23,7 +23,7 @@ pub enum Work {
 pub enum Event {
     /// The driver asked the scheme for its pending steps.
     Pending {
-        /// Pending steps.
+        /// The number of pending steps.
         pending_steps: u64,
         /// True if a step must come before the next access.
         must_step: bool,

@@ -51,7 +51,7 @@ pub(super) struct Run<'a, T, W> {
     early: Option<EarlyWriteBack>,
     /// The leaves of the next paths, in Fork Path.
     pub(super) labels: Option<LabelQueue<ForkWork>>,
-    /// Instructions that had been fetched when the last path began.
+    /// The number of instructions that had been fetched when the last path began.
     fetched: u64,
     /// The numbers of misses at which the next checkpoints are.
     next_checkpoints: &'a [u64],

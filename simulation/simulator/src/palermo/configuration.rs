@@ -29,21 +29,21 @@ pub enum Overlap {
 /// The options of Palermo.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PalermoConfiguration {
-    /// L, levels of the tree of the data: 10 to 25. The PosMaps' trees have three and six levels less.
+    /// L, the number of levels of the tree of the data: 10 to 25. The PosMaps' trees have three and six levels less.
     pub levels: u32,
     /// Levels on the trusted side, of each tree.
     pub top_levels: [u32; TREES],
-    /// Z, blocks of a bucket.
+    /// Z, the number of blocks of a bucket.
     pub blocks_per_bucket: u32,
-    /// S, reads of a bucket between two writes of it, and one more.
+    /// S, the number of reads of a bucket between two writes of it, and one more.
     pub reads: u32,
-    /// A, visits for each eviction.
+    /// A, the number of visits for each eviction.
     pub eviction_rate: u32,
     /// The place of the metadata.
     pub metadata: Headers,
     /// The steps that overlap.
     pub overlap: Overlap,
-    /// N, requests in flight, 1 to 64: of use if requests overlap.
+    /// N, the number of requests in flight, 1 to 64: of use if requests overlap.
     pub requests: usize,
     /// The memory.
     pub memory: Specification,

@@ -11,15 +11,17 @@ use borsh::{BorshDeserialize, BorshSerialize};
 /// The parameters of a hierarchical ORAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct HierarchicalParameters {
-    /// N, blocks that the user can address: 1 to 2^32.
+    /// N, the number of blocks that the user can address: 1 to 2^32.
     pub capacity: u64,
     /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
-    /// S, slots of the buffer that is read whole, which are the accesses of an epoch: `max_batch` to 2^31.
+    /// S, the number of slots of the buffer that is read whole, which are the accesses of an epoch: `max_batch` to
+    /// 2^31.
     pub buffer: u32,
     /// The maximum number of blocks that are expected in a bucket of a full table: 1, as in the paper, to 2^16.
     pub load: u32,
-    /// c, blocks that are sorted at once: at least the slots of a bucket. The trusted side holds twice as many.
+    /// c, the number of blocks that are sorted at once: at least the slots of a bucket. The trusted side holds twice as
+    /// many.
     pub run_blocks: u32,
     /// The maximum number of accesses in one batch: 1 to 2^16.
     pub max_batch: u32,

@@ -105,7 +105,7 @@ struct State<R> {
     /// The paths that are being written back.
     in_flight: Vec<Leaf>,
     placement: Placement,
-    /// Write-backs that came early and background evictions, since it was built or brought back.
+    /// The number of write-backs that came early and background evictions, since it was built or brought back.
     emergencies: u64,
     spare_reading: Reading,
     spare_writing: Writing,

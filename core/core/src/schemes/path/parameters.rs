@@ -11,8 +11,8 @@ use borsh::{BorshDeserialize, BorshSerialize};
 /// The parameters of a Path ORAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct PathParameters {
-    /// N, blocks that the user can address: at least 1, and at most Z · 2^L (half of the tree). In the smallest trees,
-    /// at most three quarters of the slots, which is less.
+    /// N, the number of blocks that the user can address: at least 1, and at most Z · 2^L (half of the tree). In the
+    /// smallest trees, at most three quarters of the slots, which is less.
     pub capacity: u64,
     /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
@@ -20,8 +20,8 @@ pub struct PathParameters {
     pub leaf_level: Level,
     /// The first level in untrusted memory: 0 to L. The blocks that belong above it wait on the trusted side.
     pub top: Level,
-    /// Z, blocks of a bucket: 3 to 64, and with 3 at most [`MAX_LEVELS_OF_THREE`] levels in untrusted memory. The
-    /// paper proves bounds for 5 and measures 4.
+    /// Z, the number of blocks of a bucket: 3 to 64, and with 3 at most [`MAX_LEVELS_OF_THREE`] levels in untrusted
+    /// memory. The paper proves bounds for 5 and measures 4.
     pub blocks_per_bucket: u32,
     /// The maximum number of accesses in one batch: 1 to 1024.
     pub max_batch: u32,
@@ -67,7 +67,7 @@ pub enum PathParametersError {
         "there are bucket sizes for {given} levels, but {levels} levels in untrusted memory: give one size for each level"
     )]
     Levels {
-        /// The sizes that were given.
+        /// The number of given sizes.
         given: usize,
         /// L + 1 - top.
         levels: usize,

@@ -51,11 +51,11 @@ struct Memory {
     max_batch: u32,
     /// True if the shelter follows the permuted memory in the store.
     sheltered_in_store: bool,
-    /// The runs of a rebuild.
+    /// The number of runs of a rebuild.
     runs: u64,
-    /// The blocks of a run.
+    /// The number of blocks of a run.
     run_blocks: u32,
-    /// The sorts of the runs.
+    /// The number of sorts of the runs.
     sorts: u32,
 }
 

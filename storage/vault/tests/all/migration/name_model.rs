@@ -20,7 +20,7 @@ pub struct NameModel {
     sent: BTreeMap<u8, Option<NamedBlock>>,
     free: BTreeSet<u64>,
     contents: u64,
-    /// Puts and deletes that were acknowledged, and reads that were compared.
+    /// The number of puts and deletes that were acknowledged, and reads that were compared.
     pub changed: u64,
     pub read: u64,
 }
