@@ -161,7 +161,7 @@ impl<O: SingleAccess> ExternalPositionOram for O {
             return Err(OramError::StashFull { held, max });
         }
         if stash.find(block).is_some() {
-            return Err(OramError::Contradiction("a block is put in that is there"));
+            return Err(OramError::Contradiction("the block that is put in is already there"));
         }
         stash.insert_with(block, leaf, payload);
         Ok(())

@@ -52,8 +52,8 @@ const POLLS_BEFORE_YIELD: u32 = 1 << 10;
 const POLLS_BEFORE_DOUBT: u32 = 1 << 16;
 
 /// The warning of a limit on locked memory that is too low. The limit counts all addresses of the process.
-const UNLOCKED: &str = "the second process may not lock its memory (ulimit -l): pages that it opens may come into swap, in \
-                        the clear";
+const UNLOCKED: &str = "the second process may not lock its memory (ulimit -l): pages that it opens may be swapped out \
+                        in the clear";
 
 /// The program's handle on the process.
 pub(crate) struct WorkerProcess {
