@@ -107,8 +107,8 @@ pub enum SettingsError {
     },
     /// A tree top on a disk that others may watch.
     #[error(
-        "{folder} is on a network or FUSE file system, whose server sees the accesses to the tree top: choose a --data \
-         folder on a local disk, or add --allow-network-disk"
+        "{folder} is on a network or FUSE file system, whose server sees accesses to the tree top: put --data on a local disk, \
+         or add --allow-network-disk"
     )]
     NetworkDisk {
         /// The trusted folder.

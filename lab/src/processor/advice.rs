@@ -204,7 +204,7 @@ fn small_tree(error: &SmallTreeError) -> String {
         SmallTreeError::Parameters(SmallTreeParametersError::Tree(error)) => match error {
             PathParametersError::OutOfRange(error) => range(error, SMALL),
             PathParametersError::TreeTooSmall { max, capacity } => format!(
-                "a tree for {max} blocks is too small for {capacity} (rho-sets × rho-ways, and blocks on their way out): choose \
+                "a tree for {max} blocks is too small for {capacity} (rho-sets × rho-ways, and leaving blocks): choose \
                  more rho-levels, a larger rho-z or fewer rho-sets"
             ),
             PathParametersError::StashTooSmall { stash_bound, needed } => format!(

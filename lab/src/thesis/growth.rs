@@ -85,8 +85,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     let printed = Published::tables();
     let mut fits = Sheet::new(
         "growth",
-        "The form a + b · f(N) that fits the measured figures best, and the error of it and of the printed form (root of the \
-         mean square):",
+        "The form a + b · f(N) that fits the measured figures best, and the error of it and of the printed form (root mean square):",
         [
             "scheme",
             "moved, printed",
