@@ -388,7 +388,7 @@ fn unprivileged() {
         Ok(_) => assert!(allowed || !dropped),
         Err(error) => {
             assert!(!allowed, "{error}");
-            assert!(error.to_string().contains("vm.unprivileged_userfaultfd to 1"), "{error}");
+            assert!(error.to_string().contains("vm.unprivileged_userfaultfd=1"), "{error}");
         }
     }
     let mut region = Region::new(options("detworam", "in-thread")).unwrap();

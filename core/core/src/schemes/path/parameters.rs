@@ -55,8 +55,8 @@ pub enum PathParametersError {
     },
     /// The upper buckets of so high a tree are too small.
     #[error(
-        "buckets of 3 blocks allow at most {MAX_LEVELS_OF_THREE} levels in untrusted memory, not {levels}: enlarge the \
-         trusted tree top, or set blocks_per_bucket to 4 or more"
+        "buckets of 3 blocks allow at most {MAX_LEVELS_OF_THREE} levels in untrusted memory, not {levels}: give the tree \
+         top more trusted memory, or set blocks_per_bucket to 4 or more"
     )]
     TreeTooHigh {
         /// L + 1 - top.
