@@ -59,7 +59,7 @@ mod tests {
     use alloc::vec::Vec;
 
     #[test]
-    fn it_mirrors_the_bits_of_the_turn() {
+    fn it_mirrors_the_bits_of_the_number() {
         let order: Vec<u64> = (0..8).map(|turn| reverse_lexicographic(turn, Level(3)).0).collect();
         assert_eq!(order, [0, 4, 2, 6, 1, 5, 3, 7]);
         assert_eq!(reverse_lexicographic(11, Level(0)), Leaf(0));
