@@ -1,5 +1,6 @@
-// A range of memory passes in bursts, if the range stays until it is taken. The bursts stay until they are taken, cross no
-// boundary of 4096 bytes, and cover the range: each begins where the one before ended, and the last one ends with the range.
+// A range of memory passes in bursts, if the range stays until it is taken. The bursts stay until they are taken, cross
+// no boundary of 4096 bytes, and cover the range. Each begins where the one before ended, and the last one ends with
+// the range.
 module burst_proof #(
   parameter int unsigned BusBits = 512,
   parameter int unsigned MostBeats = 100,

@@ -1,6 +1,6 @@
-// The masks of RAW ORAM's bodies, which are one stream, are taken in turn: all masks of a path that comes in, then all of
-// the path as it goes back. So no body goes back under a mask for one that comes in. This holds for any jobs, headers and
-// times.
+// The masks of RAW ORAM's bodies are one stream, and are taken in turn. First come all masks of a path that comes in,
+// then all of the path as it goes back. So no body goes back under a mask for one that comes in. This holds for any
+// jobs, headers and times.
 module eviction_turns_proof #(
   `include "tiny_parameters.svh"
   parameter bit Wrong = 1'b0  // for a proof that must fail: a path in too few masks

@@ -17,8 +17,8 @@ module fifo_proof #(
 
   logic rst_n, ready, valid;
   logic [Width-1:0] data;
-  // For the induction, the relation of the queue's registers to the counts: the words, and the place of the oldest one that
-  // has not left the RAM.
+  // For the induction, the relation of the queue's registers to the counts. These are the words, and the place of the
+  // oldest one that has not left the RAM.
   logic [Width-1:0] words [Depth];
   logic [NthBits-1:0] in, out, count, left_ram;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));

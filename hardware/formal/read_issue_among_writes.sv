@@ -1,5 +1,6 @@
-// The reads of paths among writes that are counted as by ameles_write_back: level by level, for paths that were read and
-// whose write has begun, in order, and never backwards. Counts are modulo a power of two above those of the cell.
+// The reads of paths among writes that are counted as by ameles_write_back. Writes are counted level by level, in order
+// and never backwards, for paths that were read and whose write has begun. Counts are modulo a power of two above those
+// of the cell.
 module read_issue_among_writes
   import ameles_pkg::*;
 #(

@@ -1,5 +1,6 @@
-// No bucket is requested while its newest contents are neither written nor on chip. For any earlier path that shares the
-// bucket, memory has this level; or the path only replaces headers, and the row of this level is reported to be on chip.
+// No bucket is requested while its newest contents are neither written nor on chip. For any earlier path that shares
+// the bucket, memory has this level. Or the path only replaces headers, and the row of this level is reported to be on
+// chip.
 module read_issue_newest_proof
   import ameles_pkg::*;
 #(

@@ -1,5 +1,5 @@
-// An offered job stays until it is taken. This needs three conditions: requests and random words stay, no error stops the
-// controller meanwhile, and a job adds at most one block to the stash. A wrong answer of memory can break the last
+// An offered job stays until it is taken. This needs three conditions. Requests and random words stay, no error stops
+// the controller meanwhile, and a job adds at most one block to the stash. A wrong answer of memory can break the last
 // condition.
 module schedule_handshakes_proof #(
   parameter bit Raw = 1'b1,

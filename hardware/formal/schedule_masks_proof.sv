@@ -1,5 +1,5 @@
 // No IV is given twice until a count wraps around after 2^64. For any requests and any stash, the paths of the schedule
-// have the IVs 0, 1, 2 and so on, and its evictions the G 0, 1, 2 and so on.
+// have the IVs 0, 1, 2 and so on. Its evictions have the G 0, 1, 2 and so on.
 module schedule_masks_proof
   import ameles_pkg::*;
 #(

@@ -1,5 +1,6 @@
-// The stash and the write-back, joined as in ameles_backend, in an arbitrary environment: any jobs at any times, any headers,
-// and masks and memory ready at any time. Contents of blocks are zeros, because nothing depends on them.
+// The stash and the write-back, joined as in ameles_backend, in an arbitrary environment. Any jobs and headers may come
+// at any time, and masks and memory may be ready at any time. Contents of blocks are zeros, because nothing depends on
+// them.
 module stash_and_write_back
   import ameles_pkg::*;
 #(

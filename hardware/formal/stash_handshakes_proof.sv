@@ -1,5 +1,5 @@
-// The outputs of the stash stay until they are taken: answers, requests for masks, and paths that go back, if masks and the
-// user's data stay. The proof covers the lowest bits of each field of the payloads.
+// The outputs of the stash stay until they are taken, if masks and the user's data stay. The outputs are answers,
+// requests for masks, and paths that go back. The proof covers the lowest bits of each field of the payloads.
 module stash_handshakes_proof #(
   `include "tiny_parameters.svh"
   parameter bit Wrong = 1'b0  // for a proof that must fail: data need not stay

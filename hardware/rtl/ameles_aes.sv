@@ -7,7 +7,7 @@
 //
 // Timing: a ciphertext comes `ameles_aes_pkg::ameles_aes_latency(StagesPerRound)` cycles after its block, which is 11,
 // 21 or 30. With `StagesPerRound` 2 there is a register between SubBytes and MixColumns, and with 3 another one within
-// MixColumns, for a faster clock. On a 7-series FPGA 2 is also smaller than 1, by yosys 0.70: without a register in
+// MixColumns, for a faster clock. By yosys 0.70, 2 is also smaller than 1 on a 7-series FPGA. Without a register in
 // between, the mapper restructures the S-boxes to shorten the whole round. `hardware/README.md` has figures.
 // `RomRounds` puts the S-boxes of this many rounds into block RAM, with eight RAMB18 per round.
 //

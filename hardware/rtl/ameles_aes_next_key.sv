@@ -1,8 +1,8 @@
 // A step of the key schedule of AES-128: the next round key from the one before.
 //
-// Interface: `constant_i` is the constant of the round: 1 for the first round, and for each later one twice the one
-// before, in the field of AES. `ameles_aes_pkg` defines the order of bytes. Timing: combinational, with four S-boxes.
-// Keeps: nothing.
+// Interface: `constant_i` is the constant of the round. It is 1 for the first round, and for each later one twice the
+// one before, in the field of AES. `ameles_aes_pkg` defines the order of bytes. Timing: combinational, with four
+// S-boxes. Keeps: nothing.
 module ameles_aes_next_key
   import ameles_aes_pkg::*;
 #(

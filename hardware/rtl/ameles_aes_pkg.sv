@@ -15,8 +15,8 @@ package ameles_aes_pkg;
     return 1 + Rounds * stages_per_round - (stages_per_round > 2 ? 1 : 0);
   endfunction
 
-  // Returns the cycles of the slower clock from two blocks at the input of `ameles_aes_double` to their ciphertexts at the output: a
-  // register on each side, and a pipeline of three stages a round at twice the clock.
+  // Returns the cycles of the slower clock from two blocks at the input of `ameles_aes_double` to their ciphertexts at
+  // the output. These are a register on each side, and a pipeline of three stages a round at twice the clock.
   function automatic int unsigned ameles_aes_double_latency();
     return 2 + ameles_aes_latency(3) / 2;
   endfunction
@@ -28,8 +28,8 @@ package ameles_aes_pkg;
 
   typedef logic [3:0][7:0] column_t;
 
-  // Returns a row of MixColumns: 2a + 3b + c + d, where each bit is the sum of at most five. Only the bits with a carry use
-  // the sum of all four rows and that carry; for the other bits the direct sum is as short.
+  // Returns a row of MixColumns: 2a + 3b + c + d, where each bit is the sum of at most five. Only the bits with a carry
+  // use the sum of all four rows and that carry. For the other bits the direct sum is as short.
   function automatic logic [7:0] mixed_row(column_t column, logic [1:0] row, logic carry, logic [7:0] sum);
     /* verilator no_inline_task */
     logic [7:0] a, b, rest;

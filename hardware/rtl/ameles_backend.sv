@@ -1,7 +1,7 @@
 // The backend: a tree in untrusted memory, with Path ORAM or RAW ORAM. Its user knows the leaf of each block.
 //
 // Interface: requests, data and answers each have `valid` and `ready`. A request gives the block, the path to read, and
-// the new leaf of the block; a put gives only block and leaf, and a dummy only the path. Writes and puts need the beats
+// the new leaf of the block. A put gives only block and leaf, and a dummy only the path. Writes and puts need the beats
 // of a block at `data`. Every request except puts and dummies gets the beats of a block at `answer`: the old content of
 // the block, or zeros. The memory is a slave of AXI4. After a reset the cell needs a key that was never used.
 //

@@ -1,5 +1,5 @@
-// The requests for the masks of a bucket: its row, and then each beat of its body if the whole bucket has one IV (Path
-// ORAM).
+// The requests for the masks of a bucket. They are for its row, and then each beat of its body if the whole bucket has
+// one IV (Path ORAM).
 //
 // Interface: a bucket and its IV pass in when its last request passes out. Requests are `mask_request_t`.
 //

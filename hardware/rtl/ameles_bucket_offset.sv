@@ -1,7 +1,7 @@
 // The place of each bucket of a path in memory, in bytes from the first bucket.
 //
-// Without subtrees, buckets are in the order of their numbers, from the first level in memory: one level down, the place
-// is twice as far, and as many buckets on as the first level has, or one more.
+// Without subtrees, buckets are in the order of their numbers, from the first level in memory. One level down, the
+// place is twice as far, plus as many buckets as the first level has, or one more.
 //
 // With subtrees of several levels, the buckets of a subtree are together, in the order of a heap. A path takes as many
 // buckets from a stretch of memory as a subtree has levels (Ren et al., ISCA 2013). Subtrees follow each other without

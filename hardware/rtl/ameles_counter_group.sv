@@ -1,6 +1,6 @@
-// A PosMap block of counters (Freecursive ORAM, ASPLOS 2015, section 5): a group counter GC of 64 bits, and for each
-// block of the group an individual counter IC. Above IC is the lowest bit of the group counter under which the block
-// counts.
+// A PosMap block of counters (Freecursive ORAM, ASPLOS 2015, section 5). It has a group counter GC of 64 bits, and for
+// each block of the group an individual counter IC. Above IC is the lowest bit of the group counter under which the
+// block counts.
 //
 // The counter of a block is GC · 2^(β-1) + IC. A straggler counts under the previous group counter, so it has GC - 1
 // instead. The counter is 0 if IC is 0, for a block that was never mapped.

@@ -1,8 +1,8 @@
 // The requests for the masks of RAW ORAM's next evictions (Tiny ORAM, section IV-D). The paths of evictions, and the
-// number of evictions to each bucket, depend only on G, so these masks are made before the path is read.
+// number of evictions to each bucket, depend only on G. So these masks are made before the path is read.
 //
-// Interface: for each eviction the cell requests the masks of all bodies that the path brings, under g, and then those
-// of all bodies that go back, under g + 1. This is the order of their use, without an end.
+// Interface: for each eviction the cell requests the masks of all bodies that the path brings, under g. Then it
+// requests those of all bodies that go back, under g + 1. This is the order of their use, without an end.
 //
 // Timing: a request per cycle as long as requests are taken, and a cycle without one between two paths.
 //

@@ -3,8 +3,8 @@
 //
 // Interface: `take_i` is for a cycle in which `valid_o` is high; `give_i` gives a slot back.
 //
-// Timing: a slot can be taken one cycle after it was given back, or three cycles if there are many and they are in
-// block RAM.
+// Timing: a slot can be taken one cycle after it was given back. It takes three cycles if there are many and they are
+// in block RAM.
 //
 // Keeps: the number of slots that were never used, and a queue of those that were given back.
 module ameles_free_list #(

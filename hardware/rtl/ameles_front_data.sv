@@ -1,9 +1,9 @@
-// Data on their way from the front end to the backend, in the order of their slots: blocks that the user writes, and
-// PosMap blocks that leave the PLB.
+// Data on their way from the front end to the backend, in the order of their slots. They are blocks that the user
+// writes, and PosMap blocks that leave the PLB.
 //
 // Interface: beats of the user come whenever there is room, before or after their request. `whole_o` says that all
-// beats of the next block are here. A slot that needs data is ordered at `order`: a PosMap block with its contents, a
-// block of the user, or a block of the user that is dropped. Beats pass to the backend as it takes them.
+// beats of the next block are here. A slot that needs data is ordered at `order`. It is a PosMap block with its
+// contents, a block of the user, or a block of the user that is dropped. Beats pass to the backend as it takes them.
 //
 // Timing: a beat of the user can pass one cycle after it came, or two if blocks are long.
 //

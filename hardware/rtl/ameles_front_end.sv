@@ -1,4 +1,4 @@
-// The front end of Freecursive ORAM (ASPLOS 2015): a PosMap in the same tree as the blocks, with a PLB, and counters
+// The front end of Freecursive ORAM (ASPLOS 2015). It has a PosMap in the same tree as the blocks, a PLB, and counters
 // from which leaves are computed.
 //
 // A request looks for the lowest PosMap block of its chain that is in the PLB. It fetches those below it in turn, and

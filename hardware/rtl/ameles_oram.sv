@@ -3,9 +3,9 @@
 // Interface: a request gives a block. For a write the block's beats come at `data`, before or after the request. Each
 // request is answered with the beats of the old content. The memory is a slave of AXI4. After a reset the controller
 // needs a key that was never used, and with tags a second one, for these. A refused key (`key_reused_o`) stops it until
-// the next reset. `random` gives the paths of blocks that were never mapped, and `spare` those for no block and of Path
-// ORAM's emergencies: words of 32 bits that must be secret. With a pacer `spare` must have a word at any time.
-// `tag_error_o` says that memory returned another block than was written last.
+// the next reset. `random` gives the paths of blocks that were never mapped. `spare` gives those for no block and of
+// Path ORAM's emergencies. Both are words of 32 bits that must be secret. With a pacer `spare` must have a word at any
+// time. `tag_error_o` says that memory returned another block than was written last.
 //
 // Timing: a request takes as many paths as the PLB lacks PosMap blocks, one for each straggler that moves, and one for
 // the block. With a pacer, the times at which paths begin are independent of the requests (see ameles_pacer).

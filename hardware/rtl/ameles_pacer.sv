@@ -2,8 +2,7 @@
 //
 // Interface: when a slot is due, the pending request of the front end is served. If there is none, a path from
 // `random_i` is read for no block, and no block is put in. A later request waits for the next slot. So the backend gets
-// the same requests at the same times for any behaviour of the front end, and the number of paths of a request is
-// hidden.
+// the same requests at the same times for any behaviour of the front end. The number of paths of a request is hidden.
 //
 // Timing: a slot is due `slot_cycles` after the slot before was taken, at a time that depends only on the paths. It
 // begins in the first cycle in which `random_i` has a word, whether or not it needs the word. Without slots (0),

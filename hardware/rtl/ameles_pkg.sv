@@ -1,8 +1,8 @@
 // The shape of a controller: the choices of its user, and the values that follow from them.
 package ameles_pkg;
 
-  // The scheme of the backend. Path ORAM reads and writes a path for each access. RAW ORAM reads a path and writes
-  // its headers (access only), and after A accesses reads and writes a path in reverse lexicographic order (eviction only).
+  // The scheme of the backend. Path ORAM reads and writes a path for each access. RAW ORAM reads a path and writes its
+  // headers (access only). After A accesses it reads and writes a path in reverse lexicographic order (eviction only).
   typedef enum logic {
     PathOram = 1'b0,
     RawOram = 1'b1
@@ -110,8 +110,8 @@ package ameles_pkg;
     logic [63:0] evictions;  // G: evictions of RAW ORAM before this one
   } job_t;
 
-  // The block of AES of which a mask is made. The highest bit keeps masks apart from leaves, whose blocks of AES end in a
-  // counter, and the next one headers from bodies under equal IVs.
+  // The block of AES of which a mask is made. The highest bit keeps masks apart from leaves, whose blocks of AES end in
+  // a counter. The next one keeps headers apart from bodies under equal IVs.
   typedef struct packed {
     logic        mask;
     logic        body;
@@ -235,8 +235,9 @@ package ameles_pkg;
     return beats;
   endfunction
 
-  // Beats that may be on their way from memory or wait to be taken in: those of two paths, or as many as a block RAM has words. The
-  // largest burst fits, of 256 beats. They are enough for a scan of the stash and the way to memory.
+  // Beats that may be on their way from memory or wait to be taken in. They are those of two paths, or as many as a
+  // block RAM has words. The largest burst fits, of 256 beats. They are enough for a scan of the stash and the way to
+  // memory.
   function automatic int unsigned arrival_beats(config_t c);
     return 2 * path_beats(c) < 512 ? 2 * path_beats(c) : 512;
   endfunction
@@ -312,8 +313,8 @@ package ameles_pkg;
     return first_block(c, maps(c) + 1);
   endfunction
 
-  // The maximum of blocks in a tree: for RAW ORAM four fifths of the places in its leaves, for Path ORAM three quarters of all places.
-  // With more of them, the stash of a usual C overflows (hardware/README.md).
+  // The maximum number of blocks in a tree. For RAW ORAM it is four fifths of the places in its leaves, for Path ORAM
+  // three quarters of all places. With more of them, the stash of a usual C overflows (hardware/README.md).
   function automatic longint unsigned most_blocks(config_t c);
     longint unsigned all = 0;
     for (int unsigned level = 0; level <= c.leaf_level; level++) all += 64'(places(c, level)) << level;

@@ -1,8 +1,8 @@
-// The plan of a path that goes back: for each level a row of Z places, each with a block, its leaf and its slot of the
-// stash. There are two banks, so that one path can be planned while the path before it is still being written.
+// The plan of a path that goes back. For each level it has a row of Z places, each with a block, its leaf and its slot
+// of the stash. There are two banks, so that one path can be planned while the path before it is still being written.
 //
 // Interface: a row is written whole (a header of RAW ORAM, without the block of interest) or place by place
-// (PushToLeaf), and read whole, at two ports. Each row also says which of the two buckets below it will have been
+// (PushToLeaf). It is read whole, at two ports. Each row also says which of the two buckets below it will have been
 // written (Path ORAM).
 //
 // Timing: written data can be read from the next cycle, in the cycle of their address. Keeps: both banks, in

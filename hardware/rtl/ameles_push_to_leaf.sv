@@ -6,7 +6,7 @@
 //
 // Timing: one block per cycle goes in, and comes out three cycles later. There are registers after lines 14 and 15.
 // There is none between the read of Occupied and its update, so that blocks follow each other without a gap. A twin may
-// go in together with a block, with the result of a block one cycle later: it takes the next level up if the block
+// go in together with a block, with the result of a block one cycle later. It takes the next level up if the block
 // takes the last place.
 //
 // Keeps: Occupied, which is the number of places that are taken, for each level.

@@ -1,9 +1,9 @@
 // Reads of paths: it requests every bucket of a path from memory, from the root, one path after the other.
 //
 // It runs ahead of the two paths before. It waits only where memory might answer with data that these have not written
-// yet: for the writes of buckets that both paths share, and for all of the path before those. If RAW ORAM has only
-// replaced headers on the path before, it does not wait, because the headers are on chip (see ameles_unload). All of
-// this depends only on the paths.
+// yet. So it waits for the writes of buckets that both paths share, and for all of the path before those. If RAW ORAM
+// has only replaced headers on the path before, it does not wait, because the headers are on chip (see ameles_unload).
+// All of this depends only on the paths.
 //
 // Interface: a job passes in and at once on to the stash, and, if it has a path, to the arrival and to the masks.
 // Bursts go out at `ar`.
@@ -38,8 +38,8 @@ module ameles_read_issue
   output logic [AddressBits-1:0]           ar_address_o,
   output logic [7:0]                       ar_length_o,
   output logic                             ar_first_o,  // of its bucket
-  // The path whose buckets are requested, at its beginning: for the stash, which also gets jobs without a path, for the
-  // arrival, and for the masks.
+  // The path whose buckets are requested, at its beginning. It goes to the stash, which also gets jobs without a path,
+  // to the arrival, and to the masks.
   output logic                             begun_valid_o,
   input  logic                             begun_ready_i,
   output logic                             path_valid_o,
@@ -83,8 +83,9 @@ module ameles_read_issue
     .path_i(earlier_q), .leaf_i(job_i.path[LeafBits-1:0]), .shared_o(earlier)
   );
 
-  // A path begins when all paths before it are written, except the one before and one that is being written, and when the
-  // bus has no more beats to transfer than pass while memory prepares the first one. So no write waits for this read.
+  // A path begins when all paths before it are written, except the one before and one that is being written. The bus
+  // must also have no more beats to transfer than pass while memory prepares the first one. So no write waits for this
+  // read.
   assign open = paths_q - written_paths_i;
   assign is_put = !job_i.evict && !has_path(job_i.op);
   assign may_begin = due_q <= DueBits'(Lead) && (open <= 2'd1 || (open == 2'd2 && begun_q != written_paths_i));

@@ -1,9 +1,9 @@
-// Limits reads of memory to the room for their answers: each burst that passes has room reserved for its beats, its
+// Limits reads of memory to the room for their answers. Each burst that passes has room reserved for its beats, its
 // header and the request for its masks. So a beat that arrives is taken at once, and memory that serves one direction
 // at a time never waits for the other one.
 //
 // Interface: bursts pass from `valid_i` to `valid_o`; `first_i` says that a bucket begins. The other inputs say what
-// leaves: a beat of a header, which no queue keeps, a beat of a body, a header, or a request for masks.
+// leaves. This is a beat of a header, which no queue keeps, a beat of a body, a header, or a request for masks.
 //
 // Timing: a burst passes in the cycle in which there is room for it. Room that becomes free in a cycle can be used from
 // the next cycle. This depends only on the paths.

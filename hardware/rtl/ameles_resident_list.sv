@@ -5,8 +5,8 @@
 // scan lanes, two blocks come out at once, and up to two are appended at once, in order. `overflow_o` says that there
 // was no room for a block.
 //
-// Timing: a scan takes one cycle more than there are places, or half of them with two lanes, for any number of blocks:
-// a block per lane comes out in each cycle, from the second cycle.
+// Timing: a scan takes one cycle more than there are places, or half of them with two lanes, for any number of blocks.
+// A block per lane comes out in each cycle, from the second cycle.
 //
 // Keeps: the list, in a block RAM for each lane, and its length.
 module ameles_resident_list

@@ -3,9 +3,9 @@
 // Interface: `data_o` is the substitute of `data_i`. Timing: combinational. Keeps: nothing.
 //
 // `Composite` 0 is a table. If look-up tables have six inputs, four of them and their multiplexers make one output bit
-// in one level of logic: 32 look-up tables, where the arithmetic below takes 68 and several levels. `Composite` 1
-// inverts in the tower of fields GF(((2^2)^2)^2). It is for gates, and for look-up tables with four inputs: 63 of them,
-// where the table takes 159. Yosys 0.70 counted both, the latter by `synth_ecp5 -nowidelut`.
+// in one level of logic. These are 32 look-up tables, where the arithmetic below takes 68 and several levels.
+// `Composite` 1 inverts in the tower of fields GF(((2^2)^2)^2). It is for gates, and for look-up tables with four
+// inputs: 63 of them, where the table takes 159. Yosys 0.70 counted both, the latter by `synth_ecp5 -nowidelut`.
 module ameles_sbox #(
   parameter bit Composite = 1'b0
 ) (

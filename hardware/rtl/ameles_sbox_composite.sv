@@ -3,10 +3,10 @@
 // Interface: `data_o` is the substitute of `data_i`. Timing: combinational. Keeps: nothing.
 //
 // An inverse in GF(2^8) becomes one in GF(2^4), and that one in GF(2^2), where it is the square and so an exchange of
-// two wires. The bases, with numbers that are elements of the field of AES:
-//   GF(2^2) has [W, W^2], with W = bc; bit 0 is the coefficient of W, and 1 is both.
-//   GF(2^4) has [1, X] over GF(2^2), with X = 5c and X^2 = X + W; the low half is the coefficient of 1.
-//   GF(2^8) has [Y, Y^16] over GF(2^4), with Y = 1e and Y + Y^16 = 1; the low half is the coefficient of Y.
+// two wires. The bases, with numbers that are elements of the field of AES: GF(2^2) has [W, W^2], with W = bc. Bit 0 is
+// the coefficient of W, and 1 is both. GF(2^4) has [1, X] over GF(2^2), with X = 5c and X^2 = X + W; the low half is
+// the coefficient of 1. GF(2^8) has [Y, Y^16] over GF(2^4), with Y = 1e and Y + Y^16 = 1; the low half is the
+// coefficient of Y.
 module ameles_sbox_composite (
   input  logic [7:0] data_i,
   output logic [7:0] data_o

@@ -1,15 +1,15 @@
 // The order of the work: requests as they come, and the evictions between them.
 //
 // RAW ORAM evicts after each A accesses, the next path in reverse lexicographic order. In addition, a path is evicted
-// before the next request while the stash might have no room for a further block: an emergency, which is visible. The
-// choice of C bounds its probability. After 1,023 of them in a row the stash counts as too full: memory returns invalid
-// blocks faster than paths take them back.
+// before the next request while the stash might have no room for a further block. This is an emergency, which is
+// visible. The choice of C bounds its probability. After 1,023 of them in a row the stash counts as too full: memory
+// returns invalid blocks faster than paths take them back.
 //
 // Interface: requests pass in, and jobs pass out, in order. `done_i` says that the stash has finished a job, and how
 // many blocks wait then.
 //
 // Timing: a request becomes a job in the cycle in which it passes. Requests run ahead of the work before them as long
-// as their blocks fit in any case; else they wait until the number of blocks is known.
+// as their blocks fit in any case. Else they wait until the number of blocks is known.
 //
 // Keeps: the counts that no two paths may share: IVs and evictions.
 module ameles_schedule

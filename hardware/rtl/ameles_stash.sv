@@ -1,9 +1,9 @@
 // The stash: it takes each path in, serves the block of interest, and plans the path that goes back.
 //
-// For a path, as in Tiny ORAM, section III-B, there is first a scan of all places of the list of waiting blocks, hidden
-// behind the arrival of the path. Then come the blocks of the path, those of the tree top first, and then the block of
-// interest, with its new leaf. Blocks for which PushToLeaf finds a place go back, and the others wait, in this order.
-// An access of RAW ORAM sends no block back.
+// For a path, as in Tiny ORAM, section III-B, there is first a scan of all places of the list of waiting blocks. It is
+// hidden behind the arrival of the path. Then come the blocks of the path, those of the tree top first, and then the
+// block of interest, with its new leaf. Blocks for which PushToLeaf finds a place go back, and the others wait, in this
+// order. An access of RAW ORAM sends no block back.
 //
 // Interface: jobs pass in, and headers and beats with their masks, and the user's data. Answers, and jobs whose path
 // may go back, pass out. The cell that writes a path back reads plan and blocks here. With tags, every path is
@@ -358,8 +358,8 @@ module ameles_stash
   assign back.job = job_q;
   assign back.bank = bank_q;
 
-  // PushToLeaf gets as long for its last blocks whether there are any or not. A late twin is in the plan as many cycles after
-  // the scan as there are levels, and the path's own blocks take their time, too.
+  // PushToLeaf gets as long for its last blocks whether there are any or not. A late twin is in the plan as many cycles
+  // after the scan as there are levels. The path's own blocks take their time, too.
   localparam int unsigned Late = Cfg.scan_lanes == 2 ? Levels + 4 : 0;
   localparam int unsigned PathCycles = path_places(Cfg) * Beats;
   localparam int unsigned Settling = Late > PathCycles + 3 ? Late - PathCycles : 3;

@@ -1,10 +1,10 @@
-// The top of the tree, on chip: for each bucket of the levels that are not in memory, a row of its blocks, their leaves
-// and their slots of the stash. The blocks stay in their slots; only rows move.
+// The top of the tree, on chip. For each bucket of the levels that are not in memory, it has a row of its blocks, their
+// leaves and their slots of the stash. The blocks stay in their slots; only rows move.
 //
 // Interface: a path begins with `begin_i`. If the path is rewritten, its blocks of the top come out when `go_i` says
-// that the resident ones are finished, from the root, one place per cycle. The places that PushToLeaf finds in the top
-// are stored from the plan as `keep_i` says, one row per cycle. If the path is only searched (an access of RAW ORAM),
-// one row per cycle is searched, and the block of interest leaves its row.
+// that the resident ones are finished. They come from the root, one place per cycle. The places that PushToLeaf finds
+// in the top are stored from the plan as `keep_i` says, one row per cycle. If the path is only searched (an access of
+// RAW ORAM), one row per cycle is searched, and the block of interest leaves its row.
 //
 // Timing: the number of cycles does not depend on the contents.
 //

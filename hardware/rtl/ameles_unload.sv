@@ -5,7 +5,7 @@
 // known early. A path that is rewritten (an eviction, or any path of Path ORAM) is decrypted. All its blocks go into
 // slots and on to PushToLeaf, except the block of interest, which is held.
 //
-// A bucket that was never written counts as empty, for any answer of memory: RAW ORAM knows this by the count of
+// A bucket that was never written counts as empty, for any answer of memory. RAW ORAM knows this by the count of
 // evictions, Path ORAM by the bucket above. A row that `on_chip_i` marks comes from the plan of the path before,
 // because memory may not have it yet. Tags follow the blocks of a bucket (see ameles_bucket_tags). The tag of the block
 // of interest is also taken as it is.

@@ -4,8 +4,8 @@
 // channels. The outputs say how many paths memory has taken (modulo 4), and how many levels of the next one. Tags are
 // gathered as their blocks pass, and follow them.
 //
-// Timing: the first address goes out in the cycle after the job has passed, and the first beat two cycles after it, if
-// its mask is ready. Then follows a beat per cycle. A place without a block goes back as zeros, encrypted like the
+// Timing: the first address goes out in the cycle after the job has passed. The first beat follows two cycles after it,
+// if its mask is ready. Then follows a beat per cycle. A place without a block goes back as zeros, encrypted like the
 // others and in the same cycle.
 //
 // Keeps: the walk down the path, the beat that waits for memory, the open bursts, and the tags of a bucket.

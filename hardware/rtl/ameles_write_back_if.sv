@@ -1,8 +1,8 @@
 // What the stash and the cell that writes paths back tell each other.
 //
-// Interface: a job passes when `valid` and `ready` are high, with its bank of the plan and the number of blocks that it
-// has for each bucket. Then rows of the plan are read by bank and level, in the same cycle. A beat of a block is
-// requested with `load`, and a slot is given back with `give`. While `busy` is high, no other cell may read blocks.
+// Interface: a job passes when `valid` and `ready` are high. It has its bank of the plan and the number of blocks for
+// each bucket. Then rows of the plan are read by bank and level, in the same cycle. A beat of a block is requested with
+// `load`, and a slot is given back with `give`. While `busy` is high, no other cell may read blocks.
 //
 // Timing: a loaded beat, with the tag of its block, comes one cycle later. Keeps: nothing.
 interface ameles_write_back_if

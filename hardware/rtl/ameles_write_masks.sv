@@ -1,10 +1,10 @@
-// The requests for the masks of a path that will go back, made as soon as the path is known: those of each bucket, from
-// the root.
+// The requests for the masks of a path that will go back, made as soon as the path is known. They are those of each
+// bucket, from the root.
 //
 // Interface: a job passes in; its requests pass out.
 //
-// Timing: the first request is ready in the cycle after the job has passed, and then there is a request per cycle as
-// they are taken.
+// Timing: the first request is ready in the cycle after the job has passed. Then there is a request per cycle as they
+// are taken.
 //
 // Keeps: the walk down the path, and its IV.
 module ameles_write_masks

@@ -5,7 +5,7 @@ use crate::svg::{Drawing, escape};
 /// The width of a letter on average: of a title, and of any other text. Browsers choose the font, so both are generous.
 const TITLE_LETTER_WIDTH: f64 = 11.2;
 pub(crate) const TEXT_LETTER_WIDTH: f64 = 7.6;
-/// The width of a line: less than the width of a chart, so that a narrow window that shows the left of a chart shows
+/// The width of a line. It is less than the width of a chart, so a narrow window that shows the left of a chart shows
 /// the whole line.
 const WIDTH: f64 = 640.0;
 /// The baseline of the first line, and the distances between lines.

@@ -113,7 +113,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     paged = page_run(["--resident", "400"], *python(), "-c", script)
     assert paged.stdout == "38\n6\n", paged.stderr
-    assert "fork is refused: the program has threads" in paged.stderr
+    assert "fork is refused: the program has several threads" in paged.stderr
 
 
 FILES = """

@@ -22,8 +22,8 @@ pub const BLOCK_BYTES: u32 = 4;
 /// The accesses of a batch. A processor, or a place of the batch, may request nothing.
 pub type Batch = Vec<Option<RequestedAccess>>;
 
-/// The work of a scheme, to be polled to completion: the result of each access of a batch, if it is a read, or the
-/// error.
+/// The work of a scheme, to be polled to completion. Its output is the result of each access of a batch, if it is a
+/// read, or the error.
 pub type Task = Pin<Box<dyn Future<Output = Result<Vec<Option<u32>>, String>>>>;
 
 /// A scheme, independent of its type.

@@ -76,8 +76,8 @@ impl Budget {
         Ok(self)
     }
 
-    /// Returns a message for each step and test binary that exceeds its line, or exceeds [`TOLERANCE`] without a line,
-    /// and for each line that was not measured.
+    /// Returns a message for each step and test binary that exceeds its line, or exceeds [`TOLERANCE`] without one.
+    /// Also for each line that was not measured.
     fn violations(&self, usage: &Usage) -> Vec<String> {
         let mut violations = Vec::new();
         let kinds = [("step", &self.steps, &usage.steps), ("test binary", &self.tests, &usage.tests)];

@@ -19,8 +19,8 @@ pub fn check_for_whole_run() -> Result<()> {
     let free = disk.f_bavail * disk.f_frsize;
     ensure!(
         free >= needed,
-        "the disk of {} has {:.1} GB free and a whole run writes up to {:.0} GB: free some space, or set \
-         CARGO_TARGET_DIR to a folder on another disk",
+        "the disk of {} has {:.1} GB free, but a run writes up to {:.0} GB: free some space, or set CARGO_TARGET_DIR to \
+         another disk",
         folder.display(),
         free as f64 / 1e9,
         needed as f64 / 1e9

@@ -1,5 +1,5 @@
 //! The step `house`: rules of the project that no Rust tool checks. They cover the lengths of files, the fields of
-//! structs, the style of comments, retired words, cycles of imports and the file names in the book.
+//! structs, the style of comments, and retired words. They also cover cycles of imports and the file names in the book.
 
 use crate::imports::Files;
 use crate::pages;

@@ -36,13 +36,13 @@ impl Signals {
         Ok(Signals { runtime, terminate, hang_up, _from_terminal })
     }
 
-    /// Forwards requests to end to the program until this process exits.
+    /// Forwards SIGTERM and SIGHUP to the program until this process exits.
     ///
     /// # Errors
-    /// The system refuses a handle of the program, or a thread.
+    /// The system refuses a pidfd of the program, or a thread.
     pub(super) fn forward(self, process: &Child) -> Result<()> {
         let program = pidfd_open(rustix::process::Pid::from_child(process), PidfdFlags::empty())
-            .context("opening a handle of the program")?;
+            .context("opening a pidfd of the program")?;
         let forward = move || {
             let Signals { runtime, terminate, hang_up, _from_terminal } = self;
             runtime.block_on(async {

@@ -22,7 +22,7 @@ pub struct Config {
     /// The folder of the vault on this machine [default: ./ameles-data]
     #[arg(long, global = true, help_heading = "Every command", value_name = "FOLDER")]
     pub data: Option<PathBuf>,
-    /// The vault's shape, fixed when it is created.
+    /// The vault's shape, fixed when it is created, except for `allow_network_disk`.
     #[arg(skip)]
     pub vault: VaultConfig,
     /// The untrusted side.

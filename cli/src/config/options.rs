@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 options! {
-    /// `[vault]`: the shape of a vault, fixed when it is created.
+    /// `[vault]`: the shape of a vault, fixed when it is created, except for `allow_network_disk`.
     VaultConfig("vault", "Vault") {
         #[arg(value_name = "SIZE")]
         CAPACITY: capacity: Size = "capacity" or "1GiB", "The number of bytes that you can store, such as 10GiB";

@@ -4,14 +4,14 @@ use crate::config::interval::Interval;
 use crate::config::size::Size;
 use std::net::SocketAddr;
 
-/// Settings that contradict each other, or that no vault can have. Each error names the flag, or the key and its file,
-/// of the value.
+/// Settings that contradict each other, or that no vault can have. Each error gives the value's origin: a flag, or a
+/// key with its file.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// The store of the vault does not exist.
     #[error("{}", no_store(name, path, *named))]
     NoStore {
-        /// The flag, or the key and its file, of the store.
+        /// The origin of the store's location: a flag, or a key with its file.
         name: String,
         /// The path of the missing folder.
         path: String,
@@ -107,8 +107,8 @@ pub enum SettingsError {
     },
     /// A tree top on a disk that others may watch.
     #[error(
-        "{folder} is on a network or FUSE file system, whose server sees which blocks of the tree top are accessed: \
-         choose a --data folder on a local disk, or add --allow-network-disk"
+        "{folder} is on a network or FUSE file system, whose server sees accesses to the tree top: put --data on a local disk, \
+         or add --allow-network-disk"
     )]
     NetworkDisk {
         /// The trusted folder.

@@ -129,7 +129,7 @@ impl PaceTurns {
 /// The counts of the gateway's contents.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Objects {
-    /// S3 buckets, or Swift's containers.
+    /// The number of S3 buckets, or of Swift's containers.
     pub buckets: u64,
     /// The number of objects in them.
     pub objects: u64,
@@ -137,7 +137,7 @@ pub struct Objects {
     pub bytes: u64,
     /// The number of unused blocks.
     pub free_blocks: u64,
-    /// All blocks.
+    /// The number of all blocks.
     pub blocks: u64,
     /// The number of blocks that small objects share.
     pub packed_blocks: u64,

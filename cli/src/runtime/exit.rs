@@ -106,10 +106,10 @@ fn vault_code(cause: &Cause) -> Option<Exit> {
     let ameles_gateway::OpenError::Device(error) = cause.downcast_ref()? else { return None };
     Some(match error {
         DeviceError::Tampered(_) => Exit::Tampering,
-        DeviceError::Unavailable(_) | DeviceError::DiskFull | DeviceError::StoreFull => {
-            Exit::StoreUnavailable
+        DeviceError::Unavailable(_) | DeviceError::StoreFull => Exit::StoreUnavailable,
+        DeviceError::DiskFull | DeviceError::Full | DeviceError::RowsFull | DeviceError::Closed => {
+            Exit::Failure
         }
-        DeviceError::Full | DeviceError::RowsFull | DeviceError::Closed => Exit::Failure,
     })
 }
 
@@ -217,6 +217,12 @@ mod tests {
         ] {
             assert_eq!(Exit::of(&error.clone().into()), exit, "{error}");
         }
+    }
+
+    #[test]
+    fn a_full_trusted_disk_has_the_same_code_from_the_gateway() {
+        let error = ameles_gateway::OpenError::Device(DeviceError::DiskFull);
+        assert_eq!(Exit::of(&error.into()), Exit::Failure);
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub enum ListenError {
     Taken {
         /// The address.
         address: SocketAddr,
-        /// The flag, or the key and its file, of the address.
+        /// The origin of the address: a flag, or a key with its file.
         name: String,
     },
     /// The address does not belong to this machine, or this user may not use it.
@@ -21,7 +21,7 @@ pub enum ListenError {
     Impossible {
         /// The address.
         address: SocketAddr,
-        /// The flag, or the key and its file, of the address.
+        /// The origin of the address: a flag, or a key with its file.
         name: String,
         /// The system's message.
         error: io::Error,

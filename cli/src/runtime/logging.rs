@@ -17,7 +17,7 @@ pub enum LoggingError {
          info,ameles_vault=debug"
     )]
     Level {
-        /// The flag, or the key and its file, of the filter.
+        /// The origin of the filter: a flag, or a key with its file.
         name: String,
         /// The given text.
         level: String,

@@ -28,25 +28,25 @@ pub fn update(bar: &ProgressBar, what: &str, done: u64, all: u64) {
     bar.set_position(done);
 }
 
-/// The number of lines about a long work.
+/// The number of log lines for a long task.
 const TENTHS: u64 = 10;
 
-/// Lines about works that follow each other, for a log: one at the start of each, and one after each tenth.
+/// Log lines for consecutive tasks: one at the start of each task, and one after each tenth.
 pub struct LogLines {
     start: Instant,
-    /// The time from the start of the first work to that of this one.
+    /// The time from the start of the first task to the start of this one.
     begun: Cell<Duration>,
     /// The tenths in the last line, and the number of steps.
     last: Cell<Option<(u64, u64)>>,
 }
 
 impl LogLines {
-    /// Starts the lines of a work.
+    /// Starts the log lines of a task.
     pub fn start_now() -> Self {
         LogLines { start: Instant::now(), begun: Cell::default(), last: Cell::new(None) }
     }
 
-    /// Returns a line if one is due after `done` of `all` steps. Another work begins with no step done.
+    /// Returns a line if one is due after `done` of `all` steps. Another task begins with no step done.
     pub fn next_line(&self, what: &str, done: u64, all: u64) -> Option<String> {
         self.next_line_after(self.start.elapsed(), what, done, all)
     }

@@ -55,8 +55,8 @@ pub fn max_process_memory(parameters: &VaultParameters, serve: &ServeSettings) -
     vault + names + serve.transfer_memory.0 + connections + DATABASE_CACHE + PROGRAM
 }
 
-/// Returns the bytes of the steps in flight: two slices in the clear and sealed, a copy of one in transfer, and the
-/// sealed slots of one that is read.
+/// Returns the bytes of the steps in flight. They are two slices in the clear and sealed, a copy of one in transfer,
+/// and the sealed slots of a slice that is read.
 fn ring_in_flight(ring: &RingParameters) -> u64 {
     let slots = ring.largest_slice();
     (5 * slots + slots.min(ring.blocks_on_path())) * u64::from(ring.block_bytes)

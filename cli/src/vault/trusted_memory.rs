@@ -10,8 +10,8 @@ const MIN_GROWTH: u64 = 32;
 /// Bytes of trusted memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrustedMemory {
-    /// The usual bytes of a full, busy vault: the maps, the mean stash with the tree top, a batch, and the blocks that
-    /// an eviction has read.
+    /// The usual bytes of a full, busy vault. They are the maps, the mean stash with the tree top, a batch, and the
+    /// blocks that an eviction has read.
     pub usual: u64,
     /// The usual number of blocks in the stash with nothing in flight.
     pub resting_blocks: u64,
@@ -80,8 +80,8 @@ fn ring_memory(ring: &RingParameters) -> SchemeMemory {
     SchemeMemory {
         resting_blocks: waiting + u64::from(ring.max_batch) + held,
         usual_blocks: waiting + u64::from(ring.max_batch) + path,
-        // The bound excludes blocks read for an eviction, and those that wait until the previous eviction is written:
-        // those of held buckets, if there are slices.
+        // The bound excludes blocks read for an eviction, and those that wait until the previous eviction is written.
+        // With slices, the latter are the blocks of held buckets.
         max_blocks: ring.max_stash_blocks() + 2 * path,
         usual_buffers: 4 * subtrees,
         max_buffers: 4 * subtrees,

@@ -24,7 +24,7 @@ pub struct Bucket(pub u64);
 pub struct Slot {
     /// The bucket that holds it.
     pub bucket: Bucket,
-    /// The slot's place within the bucket, from 0.
+    /// The slot's index within the bucket, from 0.
     pub index: u32,
 }
 

@@ -6,8 +6,8 @@
 //! thread-locals, or wake threads through a condition variable.
 //!
 //! A [`Pool`] on the calling side
-//! - allocates nothing, touches no thread-local and takes no lock. Its only system calls are the wake-up of a sleeping
-//!   thread, and a yield if another thread lost its processor in the middle of a part;
+//! - allocates nothing, touches no thread-local and takes no lock. Its only system calls wake a sleeping thread, or
+//!   yield if another thread lost its processor in the middle of a part;
 //! - does its share itself, and then all parts that others have not begun. So it ends even if no other thread runs (in
 //!   a child after `fork`, for example);
 //! - does all of the work alone if the pool is busy with another caller, or if a part calls it again.

@@ -19,7 +19,7 @@ pub struct Pool {
     /// The threads of lanes 1, 2, …
     threads: Vec<Thread>,
     handles: Vec<JoinHandle<()>>,
-    /// The process that started the threads.
+    /// The identifier of the process that started the threads.
     process: u32,
 }
 

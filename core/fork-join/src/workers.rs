@@ -25,7 +25,7 @@ impl dyn Workers + '_ {
     /// # Panics
     /// If there are fewer `states` than lanes.
     pub fn run<T: Send>(&self, parts: usize, states: &mut [T], work: impl Fn(&mut T, usize) + Sync) {
-        assert!(states.len() >= self.lanes(), "each lane needs a state of its own");
+        assert!(states.len() >= self.lanes(), "each lane needs its own state");
         // SAFETY: `Workers` promises that of its calls.
         self.do_parts(parts, &unsafe { share::with_state(states, work) });
     }
@@ -41,7 +41,7 @@ impl dyn Workers + '_ {
         states: &mut [T],
         work: impl Fn(&mut T, usize, &mut [u8]) + Sync,
     ) {
-        assert!(states.len() >= self.lanes(), "each lane needs a state of its own");
+        assert!(states.len() >= self.lanes(), "each lane needs its own state");
         let parts = share::chunks(buffer, chunk_bytes);
         // SAFETY: `Workers` promises that of its calls.
         self.do_parts(parts, &unsafe { share::with_chunk(buffer, chunk_bytes, states, work) });

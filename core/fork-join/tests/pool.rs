@@ -136,7 +136,7 @@ fn the_other_threads_take_a_share() {
 }
 
 #[test]
-#[should_panic(expected = "each lane needs a state of its own")]
+#[should_panic(expected = "each lane needs its own state")]
 fn too_few_states_are_refused() {
     shared(&pool(2, SPIN_TIME)).run(2, &mut [()], |(), _| {});
 }

@@ -46,7 +46,7 @@ proptest! {
 }
 
 #[test]
-#[should_panic = "each lane needs a state of its own"]
+#[should_panic = "each lane needs its own state"]
 fn a_lane_without_a_state_is_refused() {
     let workers: &dyn Workers = &Threads(2);
     workers.run(1, &mut [0], |state, _| *state += 1);

@@ -2,9 +2,9 @@
 //!
 //! `cargo bench -p ameles-seal --bench page_speed`
 //!
-//! A refresh opens K pages and seals K pages, as the write of a deterministic write-only ORAM does. The region is as
-//! large as given in MiB (64, the pager's default, and a small one that stays in the cache), and is traversed in order.
-//! The rounds of a row's measurements, including those of its floor, are short and take turns. Each figure is the best
+//! A refresh opens K pages and seals K pages, as the write of a deterministic write-only ORAM does. The region has the
+//! given sizes in MiB: 64, the pager's default, and a small one that stays in the cache. It is traversed in order. The
+//! rounds of a row's measurements, including those of its floor, are short and take turns. Each figure is the best
 //! round, because other work on the machine can only add time.
 #![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 

@@ -1,4 +1,4 @@
-//! The speed at which each cipher seals and opens, compared to a bare copy of the same bytes, and the time that the
+//! The speed at which each cipher seals and opens, next to a bare copy of the same bytes. Also the time that the
 //! sealing layer adds.
 //!
 //! `cargo bench -p ameles-seal --bench sealing_speed`

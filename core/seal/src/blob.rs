@@ -1,7 +1,7 @@
 //! Sealing of whole byte strings: checkpoints, rows, headers.
 //!
 //! A blob is a header (magic, format, cipher, salt) and chunks. Each chunk is sealed with its number and a flag for the
-//! last one. So chunks cannot be dropped, added or reordered. The key is fresh for every blob: it is derived from the
+//! last one. So chunks cannot be dropped, added or reordered. The key is fresh for every blob. It is derived from the
 //! master key, the purpose, the salt, the rest of the header and the blob's name. A blob does not open under another
 //! name.
 //!

@@ -5,8 +5,8 @@ use ameles_core::store::{BucketVersion, Place, UntrustedError};
 /// Errors between the scheme and untrusted memory. After an error there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
-    /// The bytes are not those that were sealed for this slot and version: the store's side changed, swapped or
-    /// replayed them, or the master key is another vault's.
+    /// The bytes were not sealed for this slot and version. The store changed, swapped or replayed them, or the master
+    /// key is another vault's.
     #[error(
         "{slot} ({version}) was forged: the store returned bytes that were not sealed for it with this key",
         slot = .0.slot, version = .0.version
@@ -39,7 +39,7 @@ pub enum SealError {
     /// The epoch has no counters left. Nothing was changed; begin a new epoch.
     #[error("epoch {epoch} has no write counters left: begin a new one")]
     CounterExhausted {
-        /// The epoch.
+        /// The exhausted epoch.
         epoch: u32,
     },
     /// A version can be sealed once, in the opening that assigned it: its nonce must not be used again.

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 /// A retired master key: it opens what was sealed up to an epoch, and seals nothing any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EarlierKey {
-    /// The key.
+    /// The retired key.
     pub key: MasterKey,
     /// The last epoch of this key.
     pub last_epoch: u32,

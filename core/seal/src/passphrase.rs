@@ -33,9 +33,9 @@ pub enum PassphraseError {
     Parameters {
         /// The requested memory, in KiB.
         memory_kib: u32,
-        /// Requested passes.
+        /// The number of requested passes.
         passes: u32,
-        /// Requested lanes.
+        /// The number of requested lanes.
         lanes: u32,
     },
 }

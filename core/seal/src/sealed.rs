@@ -79,8 +79,8 @@ impl VersionChange {
 /// # In flight
 /// A bucket's newest version changes when it is assigned, before it is stored. A caller that reads it before `send` has
 /// returned gets [`SealError::Missing`]. Several reads and writes may be in flight at once; no borrow is held while one
-/// waits. When a write fails, the table names a version that may not exist: the state is torn, and must be rebuilt from
-/// its last snapshot and journal.
+/// waits. After a failed write, the table may refer to a version that does not exist. Then the state is torn, and must
+/// be rebuilt from its last snapshot and journal.
 ///
 /// # Nonces
 /// A version can be sealed once, and only by the opening that began its epoch. A restored snapshot seals nothing until

@@ -93,7 +93,7 @@ impl BlobError {
 }
 
 /// Checks a blob's name. It has segments of `a-z A-Z 0-9 . _ -` joined by single slashes, none of them `.` or `..`, and
-/// at most 512 bytes. Such names mean the same to files and to every object store, as long as none of them is also the
+/// at most 512 bytes. Such names mean the same to files and to every object store. But none of them may also be the
 /// folder of another (`a` and `a/b`).
 ///
 /// # Errors

@@ -41,11 +41,11 @@ pub struct FaultCounts {
     pub errors_before: u64,
     /// The number of errors with effect.
     pub errors_after: u64,
-    /// Time-outs, with effect or without.
+    /// The number of time-outs, with effect or without.
     pub time_outs: u64,
-    /// Torn writes.
+    /// The number of torn writes.
     pub torn_writes: u64,
-    /// Lost writes.
+    /// The number of lost writes.
     pub lost_writes: u64,
 }
 

@@ -10,7 +10,7 @@ use rand_core::{RngCore, SeedableRng};
 use std::ops::AddAssign;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The limits.
+/// The request limits of a simulated provider.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProviderLimits {
     /// The maximum number of bytes of an object that is put with one request.

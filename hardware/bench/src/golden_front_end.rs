@@ -31,8 +31,8 @@ impl GoldenFrontEnd {
     /// # Panics
     /// If the core refuses the configuration.
     pub fn new(configuration: Configuration, seed: u64) -> Self {
-        // The core draws the key of its leaves after the randomness of its tree, and then that of tags; the
-        // controller has one key for leaves and masks.
+        // The core draws the key of its leaves after the randomness of its tree, and then that of tags. The controller
+        // has one key for leaves and masks.
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         ChaCha8Rng::from_rng(&mut random);
         let mut draw = || {

@@ -18,7 +18,7 @@ use std::time::Instant;
 pub struct ProcessorOptions {
     /// The number of levels of the tree, which is half full.
     pub levels: u32,
-    /// Random loads of a repetition: each makes about three paths.
+    /// The number of random loads of a repetition: each makes about three paths.
     pub loads: usize,
     /// The number of repetitions.
     pub repetitions: usize,

@@ -53,9 +53,9 @@ pub enum Problem {
         name: &'static str,
         /// The value of the attribute.
         value: String,
-        /// The minimum.
+        /// The smallest valid value.
         min: u64,
-        /// The maximum.
+        /// The largest valid value.
         max: u64,
     },
     /// A value that is not one of the valid ones.
@@ -71,7 +71,7 @@ pub enum Problem {
     /// A part of a configuration that is not `key=value`.
     #[error("{part:?} in a config is not key=value: write for example containers=c(1);objects=u(1,10)")]
     Pair {
-        /// The part.
+        /// The part of the configuration, as it is written.
         part: String,
     },
     /// A key of a configuration that the operation does not know.

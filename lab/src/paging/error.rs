@@ -52,11 +52,11 @@ pub enum PagingError {
         paged: PagedRun,
         /// The exit status.
         status: ExitStatus,
-        /// The faults that the program had.
+        /// The number of faults of the program.
         found: u64,
-        /// The faults that were to be measured.
+        /// The number of faults to measure.
         faults: u64,
-        /// The faults before the counted ones.
+        /// The number of faults before the measured ones.
         warm_up_faults: u64,
     },
     /// A program failed while its faults were measured.

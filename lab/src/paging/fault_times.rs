@@ -23,7 +23,7 @@ pub struct FaultTimes {
     pub copying: Duration,
     /// The time in ciphers and copies in the second process; only if it was metered.
     pub second_process: Duration,
-    /// The threads that shared the work of a fault.
+    /// The number of threads that shared the work of a fault.
     pub threads: u64,
 }
 

@@ -83,7 +83,7 @@ pub(super) struct Figure {
     /// The time in the fault path, in microseconds a fault: the median.
     pub(super) in_faults_micros: f64,
     pub(super) threads: u64,
-    /// The faults that were measured in each round, over all runs of the program.
+    /// The number of measured faults in each round, over all runs of the program.
     pub(super) faults: u64,
     pub(super) parts: Option<Parts>,
 }

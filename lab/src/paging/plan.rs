@@ -10,7 +10,7 @@ const SWEPT: [u64; 5] = [8, 15, 32, 64, 128];
 /// The user's choices.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// True if one short round is enough, with rough figures.
+    /// True if one short repetition is enough, with rough figures.
     pub quick: bool,
     /// True if the bench also measures with 8 to 128 resident pages.
     pub sweep: bool,
@@ -18,7 +18,7 @@ pub struct Options {
     pub cipher: PageCipher,
     /// The maximum number of pages that are resident.
     pub resident: u64,
-    /// The number of rounds. The default is 7, or 1 with `quick`.
+    /// The number of rounds, which are repetitions of the whole measurement. The default is 7, or 1 with `quick`.
     pub rounds: Option<u64>,
     /// The number of faults that are measured in each run. The default is 5000, or 1000 with `quick`.
     pub faults: Option<u64>,

@@ -89,14 +89,14 @@ pub(super) fn shares(figures: &Figures) -> Option<String> {
     let setting = &figures.setting;
     Some(format!(
         "## {}, {} pages resident: shares of the time from fault to fault\n\n{}\n\n\
-         Means over the programs, of rounds in which the sealing layer looks at the clock before and after each step;\n\
-         that alone makes them slower. Crypto and copying: of sealed pages, by the program's process, in the faults and\n\
+         Means over the programs. In these rounds the sealing layer reads the clock before and after each step, which\n\
+         makes them slower. Crypto and copying: of sealed pages, by the program's process, in the faults and\n\
          between them. Moving pages: the kernel's calls that take a page out of the program's sight and put one in. Trap:\n\
-         from the touch into the fault path and back, with what a fault waits for work between the faults: what is left\n\
-         when the fault path and the program's own computation are taken off. That computation is derived from a whole\n\
+         from the touch into the fault path and back, and a fault's wait for work between the faults. It is what remains\n\
+         after the fault path and the program's own computation. That computation is derived from a whole\n\
          unpaged run, over the faults of a whole run. Off-line: work between the faults, by the program's process. Second\n\
-         process: its ciphers and copies meanwhile. What is missing to 100 % is bookkeeping and waiting for the second\n\
-         process; what is off-line, or on several threads, goes beyond it.",
+         process: its ciphers and copies meanwhile. The sum is below 100 % because of bookkeeping and waiting for the\n\
+         second process. It is above 100 % if work is off-line or runs on several threads.",
         setting.cipher,
         setting.resident,
         render(&table)

@@ -35,7 +35,7 @@ pub struct Choice {
     pub block_bytes: u64,
     /// The scheme's parameters, in its paper's letters.
     pub parameters: String,
-    /// The figures.
+    /// The monthly bill, the time of a read, the size of the store, and the traffic.
     pub figures: Figures,
     /// The number of bytes of trusted memory.
     pub memory: u64,

@@ -118,8 +118,8 @@ fn main_tree(error: &PathParametersError) -> String {
     match error {
         PathParametersError::OutOfRange(error) => range(error, MAIN),
         PathParametersError::TreeTooSmall { max, capacity } => format!(
-            "a tree for {max} blocks is too small for {capacity}, the PosMap blocks among them: choose more --levels, fewer lines, \
-             more labels, or larger buckets (z)"
+            "a tree for {max} blocks is too small for {capacity} with the PosMap blocks: choose more --levels, fewer lines, more \
+             labels, or larger buckets (z)"
         ),
         PathParametersError::StashTooSmall { stash_bound, needed } => format!(
             "stash={stash_bound} cannot take the blocks of a path: choose stash={needed} or more, or fewer --levels"
@@ -140,8 +140,8 @@ fn raw(error: &HalfFullTreeError) -> String {
     match error {
         HalfFullTreeError::OutOfRange(error) => range(error, MAIN),
         HalfFullTreeError::TreeTooSmall { max, capacity } => format!(
-            "a tree for {max} blocks is too small for {capacity}, the PosMap blocks among them: choose more --levels, fewer lines or \
-             a larger bucket"
+            "a tree for {max} blocks is too small for {capacity} with the PosMap blocks: choose more --levels, fewer lines or a \
+             larger bucket"
         ),
     }
 }
@@ -204,8 +204,8 @@ fn small_tree(error: &SmallTreeError) -> String {
         SmallTreeError::Parameters(SmallTreeParametersError::Tree(error)) => match error {
             PathParametersError::OutOfRange(error) => range(error, SMALL),
             PathParametersError::TreeTooSmall { max, capacity } => format!(
-                "a tree for {max} blocks is too small for the {capacity} of rho-sets times rho-ways and those on their way out: \
-                 choose more rho-levels, a larger rho-z or fewer rho-sets"
+                "a tree for {max} blocks is too small for {capacity} (rho-sets × rho-ways, and leaving blocks): choose \
+                 more rho-levels, a larger rho-z or fewer rho-sets"
             ),
             PathParametersError::StashTooSmall { stash_bound, needed } => format!(
                 "its stash of {stash_bound} blocks cannot take the {needed} of a path: choose fewer rho-levels or a smaller rho-z"

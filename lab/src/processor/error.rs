@@ -60,7 +60,7 @@ pub enum ProcessorError {
     /// The traces cannot be spread over this many cores.
     #[error("{cores} cores are impossible: {advice}")]
     Cores {
-        /// The cores.
+        /// The number of cores.
         cores: usize,
         /// The choices that are possible.
         advice: String,
@@ -70,7 +70,7 @@ pub enum ProcessorError {
     Room {
         /// The programs.
         programs: String,
-        /// Lines of the memory.
+        /// The number of lines of the memory.
         lines: u64,
         /// The choices that have room.
         advice: String,

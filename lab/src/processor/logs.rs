@@ -22,7 +22,7 @@ pub(super) struct LoggedRun {
     pub(super) is: String,
     /// The runs with which it is compared.
     pub(super) over: String,
-    /// Blocks of a path in memory, in one direction.
+    /// The number of blocks of a path in memory, in one direction.
     pub(super) blocks_a_path: u64,
     /// The mean of Baseline's cycles over its own, as in the paper.
     pub(super) mean_speedup: f64,

@@ -10,10 +10,10 @@ use ameles_simulator::tree_scheme::TreeScheme;
 pub(super) enum NewerScheme {
     /// A variant of Path ORAM with buckets of this size.
     Path(PathVariant, u32),
-    /// Ring ORAM with buckets of eight blocks and this many slots, for A = 8 and S = 12: String ORAM's compact buckets
-    /// if they are fewer than 20.
+    /// Ring ORAM with buckets of eight blocks and this many slots, for A = 8 and S = 12. With fewer than 20 slots, it
+    /// has String ORAM's compact buckets.
     Ring {
-        /// Slots of a bucket.
+        /// The number of slots of a bucket.
         slots: u32,
     },
 }

@@ -60,11 +60,11 @@ pub struct Options {
     /// The parts of the report; if it is empty, those that take minutes: the figures, and the filling unless anything
     /// but the tree was chosen.
     pub parts: Vec<Part>,
-    /// Levels of the tree, the leaves' included: 11 to 26.
+    /// The number of levels of the tree, the leaves' included: 11 to 26.
     pub levels: u32,
     /// The memory, in place of IR-ORAM's.
     pub memory: Option<Specification>,
-    /// Channels of the memory, if not those of its description.
+    /// The number of channels of the memory, if not those of its description.
     pub channels: Option<u32>,
     /// The places of a program's pages in the memory.
     pub frames: FrameOrder,
@@ -84,7 +84,7 @@ pub struct Options {
     pub misses: usize,
     /// The seeds of all that is drawn: everything runs with one after the other. There is at least one.
     pub seeds: Range<u64>,
-    /// Parallel runs: each takes the memory of a tree.
+    /// The number of parallel runs: each takes the memory of a tree.
     pub threads: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The choices that decide the figures, and three sets of them: as IR-ORAM's authors ran it, as its text describes it,
+//! The choices that decide the figures. There are three sets: as IR-ORAM's authors ran it, as its text describes it,
 //! and as a machine would be.
 
 use ameles_processor::trace::pages::Order;
@@ -9,8 +9,8 @@ use std::fmt::{self, Display, Formatter};
 /// A set of choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Preset {
-    /// The choices of the logs that IR-ORAM's authors published with their simulator: one channel, 24 levels, virtual
-    /// addresses, and a tree that begins packed towards its leaves.
+    /// The choices of the logs that IR-ORAM's authors published with their simulator: one channel, 24 levels, and
+    /// virtual addresses. The tree begins packed towards its leaves.
     Authors,
     /// The choices of the paper's text: four channels, 25 levels, and a tree whose every block was accessed once.
     Paper,

@@ -17,15 +17,15 @@ pub struct Row {
     pub scheme: String,
     /// The rate of paths.
     pub pace: String,
-    /// Blocks of a path in memory, in one direction: PL.
+    /// The number of blocks of a path in memory, in one direction: PL.
     pub path_blocks: u64,
     /// Bytes on the trusted side, without the last-level cache.
     pub on_chip: u64,
-    /// Levels of the tree on the trusted side.
+    /// The number of levels of the tree on the trusted side.
     pub top_levels: u32,
-    /// The result.
+    /// The outcome of the simulation: cycles, paths and energy.
     pub outcome: Outcome,
-    /// Blocks in the stash at the end.
+    /// The number of blocks in the stash at the end.
     pub stash_blocks: usize,
 }
 

@@ -364,7 +364,7 @@ fn the_machine_of_the_authors_has_the_paths_of_their_logs() {
     }
 }
 
-/// The tree has 18 levels: contiguous pages let dirty victims and misses share a set of the PLB, whose PosMap blocks
+/// The tree has 18 levels. Contiguous pages let dirty victims and misses share a set of the PLB, whose PosMap blocks
 /// IR-Stash finds in the tree top.
 #[test]
 fn machines_are_compared_program_by_program_with_the_logs() {

@@ -72,8 +72,8 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     let mut section = Section::new("study", "The costs that differential privacy saves");
     section.add_table(sheet);
     section.add_text(
-        "The tree top is the highest for which the blocks that wait, in the mean of a run, and the paths of a batch fit into \
-         the trusted share. That is no bound of 2^-80 as Path ORAM's own planning has. In k accesses the statement is k ε: a \
+        "The tree top is the highest that leaves room in the trusted share for a run's mean waiting blocks and a batch's \
+         paths. That is no bound of 2^-80 as Path ORAM's own planning has. In k accesses the statement is k ε: a \
          trace may be e^(k ε) times as likely under one sequence as under another.",
     );
     Ok(section)

@@ -25,7 +25,7 @@ pub(super) struct Plan {
     /// The number of blocks before. Afterwards there are twice as many.
     pub(super) blocks: u64,
     pub(super) block_bytes: u32,
-    /// The batches that are served before, and afterwards.
+    /// The number of batches that are served before, and afterwards.
     pub(super) batches: u64,
     pub(super) link: LinkSpeed,
     pub(super) seed: u64,
@@ -177,8 +177,8 @@ pub(super) fn section(link: LinkSpeed, seed: u64) -> Result<Section, ThesisError
     let Growth { phases, acknowledged, lost } = growth(&plan)?;
     let mut section = Section::new("elasticity", "Elasticity: a vault grows under load (real time)");
     section.add_text(format!(
-        "A vault of {} blocks of {} KiB by Ring ORAM grows to twice as many by a successor, while a client asks for four \
-blocks at a time without a pause. A link of its own leads to each store.",
+        "A vault of {} blocks of {} KiB by Ring ORAM grows to twice as many by a successor. Meanwhile a client asks for \
+four blocks at a time without a pause. A separate link leads to each store.",
         plan.blocks,
         plan.block_bytes >> 10
     ));

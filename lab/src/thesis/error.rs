@@ -29,9 +29,9 @@ pub enum ThesisError {
         "object {object} of container {container} is read but was never written: write it in an earlier stage"
     )]
     NoObject {
-        /// The container.
+        /// The number of the container.
         container: u64,
-        /// The object.
+        /// The number of the object.
         object: u64,
     },
     /// A line of a recording is wrong.
@@ -48,7 +48,7 @@ pub enum ThesisError {
          others with --seed"
     )]
     TooSmall {
-        /// The blocks of the ORAM.
+        /// The number of blocks of the ORAM.
         capacity: u64,
         /// The size of a block in bytes.
         block_bytes: u64,
@@ -63,8 +63,8 @@ pub enum ThesisError {
         /// The known names.
         known: String,
     },
-    /// A scheme refuses its parameters.
-    #[error("{0} refuses its parameters")]
+    /// The parameters of a scheme are invalid.
+    #[error("the parameters of {0} are invalid")]
     Parameters(&'static str, #[source] Box<dyn std::error::Error + Send + Sync>),
     /// A scheme failed.
     #[error("a scheme failed")]

@@ -1,5 +1,5 @@
-//! The thesis's Figures 5.1 to 5.5, drawn from our figures: a workload's traffic, dollars, response time and slowdown
-//! as multiples of the run without an ORAM. The printed figures are outlines next to ours.
+//! The thesis's Figures 5.1 to 5.5, drawn from our figures. They show a workload's traffic, dollars, response time and
+//! slowdown as multiples of the run without an ORAM. The printed figures are outlines next to ours.
 
 use super::published::Published;
 use super::row::{self, Column, RELATIVE, Row};

@@ -1,5 +1,5 @@
-//! The thesis's Table 3.1 measured: the blocks that each scheme moves and trusts, for a series of sizes, and the form
-//! of growth that fits them best.
+//! The thesis's Table 3.1, measured. For a series of sizes it has the blocks that each scheme moves and trusts, and the
+//! form of growth that fits them best.
 
 use super::error::ThesisError;
 use super::growth_form::{self, FORMS, Form};
@@ -62,7 +62,7 @@ fn root(blocks: u64) -> u64 {
 const NOTES: &str = "A run begins full, but for the hierarchical scheme, and accesses blocks at random. Trusted tables of a few \
 bytes for each block are not counted, as in Table 3.1: they are O(N). \
 PracticalOS: the printed O(1) counts messages of √N blocks, without the shuffles; here each block counts, shuffles too. \
-Square-Root: the trusted side holds two runs of four blocks, as the printed O(1) asks, and sorts by Batcher's network, \
+Square-Root: the trusted side holds two runs of four blocks, as the printed O(1) asks. It sorts by Batcher's network, \
 whose (log N)² the printed log N leaves out. Hierarchical: it begins empty and is run for 2 N accesses, with so few sizes that no form is fitted; its runs are \
 as long as its largest bucket. Ring ORAM: Z, S, A and the stash are the thesis's for every N. ObliviStore: the printed \
 O(N) of local memory are its tables; here its cache counts, which is about √N. CURIOUS: Table 3.1 says \"tunable\"; this is √N trees.";
@@ -85,8 +85,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     let printed = Published::tables();
     let mut fits = Sheet::new(
         "growth",
-        "The form a + b · f(N) that meets the measured figures best, and how far it and the printed form are off (root of the \
-         mean square):",
+        "The form a + b · f(N) that fits the measured figures best, and the error of it and of the printed form (root mean square):",
         [
             "scheme",
             "moved, printed",

@@ -49,7 +49,7 @@ pub enum Part {
 
 impl Part {
     /// All parts that run by default, in the order of the report.
-    pub const ALL: [Part; 7] = [
+    pub const DEFAULT: [Part; 7] = [
         Part::Workloads,
         Part::Git,
         Part::Estimates,
@@ -60,12 +60,12 @@ impl Part {
     ];
 }
 
-/// The choices.
+/// The choices of a run: workloads, schemes, link, prices and seeds.
 #[derive(Clone, Debug)]
 pub struct Options {
     // Wide: each field is a choice of the command line.
-    /// The parts of the report. The default is all; if a workload, a scheme or a block size is selected, it is the
-    /// workloads alone.
+    /// The parts of the report. The default is [`Part::DEFAULT`], or the workloads alone if a workload, a scheme or a
+    /// block size is selected.
     pub parts: Vec<Part>,
     /// The letters of the workloads, or files of COSBench. The default is all of the thesis.
     pub workloads: Vec<String>,
@@ -178,7 +178,7 @@ impl Options {
             !(self.workloads.is_empty() && self.schemes.is_empty() && self.block_bytes.is_empty());
         match self.parts.as_slice() {
             [] if is_narrowed => vec![Part::Workloads],
-            [] => Part::ALL.into(),
+            [] => Part::DEFAULT.into(),
             named => named.into(),
         }
     }

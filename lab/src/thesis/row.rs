@@ -24,7 +24,7 @@ pub struct Row {
     pub printed: Option<&'static str>,
     /// The block size in KiB; none for whole objects.
     pub block_kib: Option<u64>,
-    /// The run.
+    /// The measurements of the run: requests, bytes and times.
     pub result: RunResult,
     /// The run without an ORAM and without blocks.
     pub baseline: RunResult,

@@ -130,8 +130,8 @@ fn parameters_error(
 const SEQUENTIAL_ACCESSES: DriverSettings =
     DriverSettings { batch: 1, overlaps_steps: false, ..DriverSettings::CONCURRENT };
 
-/// IR-Alloc4 of a tree of any height: the distance of a level from the leaves, and the bucket size of that level and
-/// of those above it.
+/// IR-Alloc4 of a tree of any height: for a distance from the leaves, the bucket size of that level and of those above
+/// it.
 const SMALL_BUCKETS: [(u32, u32); 2] = [(6, 2), (9, 1)];
 
 /// Path ORAM with Z = 4, all of its tree in the store, and one access after the other.

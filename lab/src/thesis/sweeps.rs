@@ -196,8 +196,7 @@ fn link_sweep(
     Ok(sheet)
 }
 
-/// The run of a scheme on a job, or `None` if the objects do not fit, or the scheme has no parameters for so few
-/// blocks.
+/// The run of a scheme on a job. `None` if the objects do not fit, or the scheme has no parameters for so few blocks.
 fn sweep_row(
     options: &Options,
     workload: &WorkloadJob,

@@ -40,8 +40,8 @@ pub(super) struct Trial<'a> {
     pub(super) is_single_run: bool,
     /// The seed of the scheme's randomness.
     pub(super) seed: u64,
-    /// True if blocks are as in the thesis's proxy: a sealed slot with its header is as long as a block, and the last
-    /// block of an object marks its end. Otherwise a block is payload.
+    /// True if blocks are as in the thesis's proxy: a sealed slot with its header is as long as a block. The last block
+    /// of an object marks its end. Otherwise a block is payload.
     pub(super) has_proxy_slots: bool,
     /// The accesses of the object layer; none if the blocks of objects are accessed directly.
     pub(super) recorded: Option<&'a RecordedAccesses>,

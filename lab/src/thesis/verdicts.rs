@@ -21,15 +21,16 @@ fn has_verdict(row: &Row) -> bool {
     !NO_ORAM.contains(&row.scheme) && !REBUILT.contains(&row.scheme) && !row.result.is_short()
 }
 
-const RULE: &str = "A, B (a home user, who pays a flat fee): practical if one run stores at most 2.2 times the ORAM and answers in at \
-most 3.5 times the time of no ORAM, the figures that the thesis calls within the realm of practicality; with trade-offs if \
-each is met, but by different runs. C (attachments of mail): practical if 1000 attachments a day cost at most 420 \
-dollars a month, which the thesis calls not prohibitive. D (code): a slowdown of at most 4, which the thesis took for \
-its Git server, and at most 66.5 times the dollars, which it calls not prohibitive in C; if high costs are acceptable, \
-the slowdown alone. E (E-Government): answers as for A, and a processor that peaks below 80 %. Virtual time has no \
-processor: a run of ours that answers in time leaves E open. Figures are medians over the seeds. Runs in which fewer than four evictions came due are left out, \
-and schemes that stand still for a rebuild. \
-Dollars are those of IBM in the thesis's Table 4.5. \"ring\", \"serve\" and \"path\" trust a quarter of the capacity.";
+const RULE: &str = "A, B (a home user, who pays a flat fee): practical if one run stores at most 2.2 times the ORAM \
+and answers in at most 3.5 times the time of no ORAM. The thesis calls these figures within the realm of practicality. \
+With trade-offs if each is met, but by different runs. C (attachments of mail): practical if 1000 attachments a day \
+cost at most 420 dollars a month, which the thesis calls not prohibitive. D (code): practical with a slowdown of at \
+most 4, which the thesis took for its Git server, and at most 66.5 times the dollars. The thesis calls this not \
+prohibitive in C. If high costs are acceptable, the slowdown alone counts. E (E-Government): answers as for A, and a \
+processor that peaks below 80 %. Virtual time has no processor: a run of ours that answers in time leaves E open. \
+Figures are medians over the seeds. Runs in which fewer than four evictions came due are left out, and schemes that \
+stand still for a rebuild. Dollars are those of IBM in the thesis's Table 4.5. \"ring\", \"serve\" and \"path\" trust \
+a quarter of the capacity.";
 
 /// A run, as far as a verdict needs it.
 #[derive(Clone, Debug)]

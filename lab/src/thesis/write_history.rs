@@ -12,7 +12,7 @@ pub(crate) struct WriteHistory {
     /// The blocks with a write since the last [`take_started`](Self::take_started).
     started: BTreeSet<u64>,
     next: u64,
-    /// The writes that were acknowledged.
+    /// The number of acknowledged writes.
     pub(crate) writes: u64,
 }
 

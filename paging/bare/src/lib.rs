@@ -1,4 +1,4 @@
-//! Page faults without an operating system, as in an enclave: the fault path over a scheme of the core over sealed
+//! Page faults without an operating system, as in an enclave. The fault path runs over a scheme of the core over sealed
 //! pages, with an array as the page table.
 //!
 //! It tests that these crates build and run without a standard library: [`workload::digest`] is the same on

@@ -30,7 +30,7 @@ pub struct ExitRecord {
     pub memory: Memory,
     /// The number of handled system calls.
     pub system_calls: u64,
-    /// The system calls among them that called the host.
+    /// The number of system calls among them that called the host.
     pub host_calls: u64,
     /// The number of answers of the clock that would have gone back in time, and were clamped.
     pub clamped_times: u64,

@@ -4,7 +4,7 @@
 //! - [`launch`]: the package in private memory from which the runtime starts.
 //! - [`mailbox`]: calls of the host, in untrusted memory.
 //! - [`exit`]: the record in untrusted memory at the end of a run.
-//! - [`mark`]: the note by which the host recognises a runtime.
+//! - [`mark`]: the mark by which the host recognises a runtime.
 //!
 //! # Trust
 //! The runtime trusts the package, which its owner wrote, and nothing else. It copies an answer out of the mailbox

@@ -1,4 +1,4 @@
-//! The note by which the host recognises a runtime, before it starts a machine for it.
+//! The mark by which the host recognises a runtime, before it starts a machine for it.
 
 /// The section of the runtime's file that contains it.
 pub const MARK_SECTION: &str = ".note.ameles-enclave";

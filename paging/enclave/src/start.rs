@@ -72,7 +72,7 @@ fn ended(error: AccessError) -> Ending {
         AccessError::End(ending) => ending,
         AccessError::Illegal => Ending::Failed {
             kind: Failure::Launch,
-            text: "a part of the program is not readable, or there is no room for its arguments".into(),
+            text: "a segment of the program is not readable, or its arguments exceed the stack".into(),
         },
     }
 }

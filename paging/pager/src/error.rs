@@ -22,8 +22,8 @@ pub enum Error {
     SigbusBlocked,
     /// SIGBUS is delivered to another handler.
     #[error(
-        "the handler of SIGBUS was replaced since the first region was made: install your handler before that (the \
-         pager passes every other SIGBUS on to it), or choose the handler thread"
+        "another handler replaced the pager's SIGBUS handler: install yours before the first region, \
+         or choose the handler thread"
     )]
     SigbusReplaced,
     /// All places of regions with the in-thread trap are in use.
@@ -53,8 +53,8 @@ pub enum UserfaultfdError {
     Missing,
     /// The process lacks the permission.
     #[error(
-        "this process may not handle page faults of system calls: set the sysctl vm.unprivileged_userfaultfd to 1, or \
-         give the process access to /dev/userfaultfd or CAP_SYS_PTRACE (the in-thread trap needs none of them)"
+        "this process may not handle page faults of system calls: set sysctl vm.unprivileged_userfaultfd=1, give it \
+         /dev/userfaultfd or CAP_SYS_PTRACE, or choose the in-thread trap"
     )]
     NotAllowed,
     /// The kernel is too old.

@@ -40,8 +40,8 @@ pub enum FailureAction {
 /// The function that decides what follows a failure.
 ///
 /// The function is called where the fault is handled: on the handler thread, or in a signal handler on the thread that
-/// faulted, once for every access that fails. It must not access the region. In a signal handler it must not allocate
-/// or lock either.
+/// faulted. It is called once for every access that fails. It must not access the region. In a signal handler it must
+/// not allocate or lock either.
 #[derive(Clone, Default)]
 pub enum OnFailure {
     /// [`FailureAction::Abort`].

@@ -72,7 +72,7 @@ pub unsafe extern "C" fn ameles_region_new(
     // No panic may reach C: invalid options are reported.
     let make = || options.and_then(|options| Region::new(options).map_err(|error| error.to_string()));
     let made = catch_unwind(AssertUnwindSafe(make));
-    match made.unwrap_or_else(|_| Err("a region with these options cannot be made".to_owned())) {
+    match made.unwrap_or_else(|_| Err("a region with these options cannot be created".to_owned())) {
         Ok(region) => Box::into_raw(Box::new(region)),
         Err(why) => {
             if !error.is_null() && error_bytes > 0 {

@@ -86,7 +86,7 @@ impl Region {
     /// The errors of the system. There is no child then, and nothing has changed.
     ///
     /// # Safety
-    /// The child has the calling thread only, with the usual consequences for locks of other threads; it must not call
+    /// The child has the calling thread only, with the usual consequences for locks of other threads. It must not call
     /// an `exit` that runs the parent's exit handlers. No signal handler accesses another region.
     pub unsafe fn fork(&mut self) -> Result<Forked, Error> {
         let mut fork = self.prepare_fork()?;

@@ -178,7 +178,7 @@ impl Region {
         (self.scheme_bytes, self.threads) = (scheme_bytes, threads);
     }
 
-    /// Returns the number of threads that share the work of a fault: more than 1 only under the parallel schemes, and
+    /// Returns the number of threads that share the work of a fault. It is above 1 only under the parallel schemes, and
     /// only if that is faster.
     pub fn threads(&self) -> usize {
         self.threads
@@ -224,7 +224,7 @@ impl Region {
         self.paging.with(|state| state.fault_path.pending_steps())
     }
 
-    /// Waits until no work is pending and no write of past faults is in flight: the untrusted memory does not change
+    /// Waits until no work is pending and no write of past faults is in flight. The untrusted memory does not change
     /// then until the next fault.
     pub fn settle(&self) {
         self.paging.settle();

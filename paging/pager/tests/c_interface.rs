@@ -61,7 +61,7 @@ fn options_that_nobody_can_have_are_refused_in_a_sentence_and_never_by_a_panic_i
         (ffi::AmelesOptions { resident: 0, ..sound }, "resident"),
         (ffi::AmelesOptions { unmapped: u64::MAX, ..sound }, "second chance"),
         (ffi::AmelesOptions { ratio: u64::MAX, ..sound }, ""),
-        (ffi::AmelesOptions { threads: u64::MAX, scheme: parallel, ..sound }, "cannot be made"),
+        (ffi::AmelesOptions { threads: u64::MAX, scheme: parallel, ..sound }, "cannot be created"),
     ] {
         let mut error = [0_u8; 300];
         // SAFETY: the names are null or C strings, and the error has that much room.

@@ -278,7 +278,7 @@ fn replaced_sigbus() {
     let region = Region::new(options("detworam", "in-thread")).unwrap();
     handle(libc::SIGBUS, on_foreign);
     let refused = Region::new(options("detworam", "in-thread")).unwrap_err().to_string();
-    assert!(refused.contains("handler of SIGBUS was replaced"), "{refused}");
+    assert!(refused.contains("replaced the pager's SIGBUS handler"), "{refused}");
     std::panic::set_hook(Box::new(|_| ()));
     let panicked =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| region.as_slice().len())).is_err();
@@ -388,7 +388,7 @@ fn unprivileged() {
         Ok(_) => assert!(allowed || !dropped),
         Err(error) => {
             assert!(!allowed, "{error}");
-            assert!(error.to_string().contains("vm.unprivileged_userfaultfd to 1"), "{error}");
+            assert!(error.to_string().contains("vm.unprivileged_userfaultfd=1"), "{error}");
         }
     }
     let mut region = Region::new(options("detworam", "in-thread")).unwrap();

@@ -92,7 +92,7 @@ unsafe extern "C" fn in_child() {
         return;
     }
     if !is_forker() {
-        end("this way to fork is not known: the child ends, for it would not have its memory");
+        end("unsupported entry point: the child exits, because its paged memory is missing");
     }
     // SAFETY: this is the copy of the thread that has done what is undone here, and the only thread.
     unsafe {
@@ -147,23 +147,23 @@ fn refuse(what: &str, errno: c_int, why: &str) -> pid_t {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fork() -> pid_t {
     let Some(fork) = libc_next::<unsafe extern "C" fn() -> pid_t>(c"fork") else {
-        return refuse("fork", libc::ENOSYS, "there is none");
+        return refuse("fork", libc::ENOSYS, "the C library has no `fork`");
     };
     let Some(pages) = pages() else {
         // SAFETY: the program's own call, as it stands.
         return unsafe { fork() };
     };
     if !REGISTERED.load(Ordering::SeqCst) || !stdio_files::find() {
-        return refuse("fork", libc::ENOSYS, "this C library is not known");
+        return refuse("fork", libc::ENOSYS, "this C library is not supported: use glibc");
     }
     if is_forker() || paged_heap::lock().is_held_by_caller() || !private_heap::is_free() {
-        return refuse("fork", libc::EAGAIN, "a signal's handler called it in the midst of an allocation");
+        return refuse("fork", libc::EAGAIN, "a signal handler called it during an allocation");
     }
     if own_threads::has_other_threads() {
         return refuse(
             "fork",
             libc::ENOSYS,
-            "the program has threads, whose stacks no child may have yet. posix_spawn works",
+            "the program has several threads, which is not supported: use posix_spawn",
         );
     }
     let forking = FORKING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,7 +200,7 @@ unsafe extern "C" fn _Fork() -> pid_t {
     match (pages(), libc_next::<unsafe extern "C" fn() -> pid_t>(c"_Fork")) {
         // SAFETY: the program's own call, as it stands.
         (None, Some(fork)) => unsafe { fork() },
-        _ => refuse("_Fork", libc::ENOSYS, "it calls no handlers, which a paged program needs. fork works"),
+        _ => refuse("_Fork", libc::ENOSYS, "it skips the fork handlers that paging needs: use fork"),
     }
 }
 

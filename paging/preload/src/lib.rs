@@ -5,8 +5,8 @@
 //! region are mapped there. The address of a block shows to which of the two heaps it belongs.
 //!
 //! The threads that handle faults must never access the region: they would wait for themselves. They allocate from the
-//! private heap (`own_threads`), run no signal handler of the program (all signals are blocked in them), and call
-//! nothing that takes a lock of the program.
+//! private heap (`own_threads`). All signals are blocked in them, so they run no signal handler of the program. They
+//! call nothing that takes a lock of the program.
 #![cfg(target_os = "linux")]
 
 mod affinity;

@@ -122,8 +122,8 @@ pub(crate) fn warn_unlocked() {
     static WARNED: AtomicBool = AtomicBool::new(false);
     if !WARNED.swap(true, Ordering::Relaxed) {
         write_line(&[
-            "warning: what the pager holds in the clear (pages, positions, keys) is more than may be locked, and may come \
-             into swap; raise the limit (ulimit -l)",
+            "warning: what the pager holds in the clear (pages, positions, keys) exceeds the limit on locked memory and may \
+             be swapped out: raise it (ulimit -l)",
         ]);
     }
 }

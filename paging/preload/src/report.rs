@@ -1,5 +1,5 @@
 //! The pager's figures for the person who runs the program, in a page that both map. They are written at the end of the
-//! program, after a requested number of faults, and at some times before, for programs that end in another way.
+//! program and after a requested number of faults. For programs that end in another way, they are also written before.
 
 use crate::clock;
 use crate::meters::Metered;

@@ -67,7 +67,7 @@ fn mark_held_mutexes() {
         return;
     }
     let mut has_others = false;
-    // SAFETY: the C library maintains the list, and only this thread changes it; each entry is part of a mutex that the
+    // SAFETY: the C library maintains the list, and only this thread changes it. Each entry is part of a mutex that the
     // thread holds, which is live.
     unsafe {
         let mut entry = (*head).next;

@@ -14,8 +14,8 @@ use ratings::{Rating, Ratings};
 /// The number of numbers that describe a user or an item besides its bias.
 const FEATURES: usize = 63;
 
-/// The error over the ratings held out (root of the mean square, in stars), and a sum over every bit of the model and
-/// every recommendation.
+/// The error over the ratings held out (root of the mean square, in stars). With it comes a sum over every bit of the
+/// model and every recommendation.
 pub fn run(size: &Size) -> String {
     let mut random = Random::new(size.seed);
     let ratings = Ratings::new(size, &mut random);

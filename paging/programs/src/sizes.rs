@@ -1,6 +1,6 @@
 //! Sizes, seeds and answers of the programs: all of them, and only here.
 //!
-//! The answers were computed unpaged. They are the same on every machine and at every level of optimisation: nothing
+//! The answers were computed unpaged. They are the same on every machine and at every level of optimisation. Nothing
 //! but integers and the exactly defined operations on floating-point numbers goes into them.
 
 use crate::{avl_tree, lbm, picosat, random_writes, recommender, sha_256};
@@ -51,7 +51,7 @@ pub const RECOMMENDER: Pinned<recommender::Size> = Pinned {
 };
 
 /// An instance that an assignment was planted in, with too few clauses to be hard: the solver's time goes into
-/// propagation over much memory. At 15 resident pages every millisecond of solving is tens of thousands of faults, so a
+/// propagation over much memory. At 15 resident pages every millisecond of solving is tens of thousands of faults. So a
 /// much harder instance would keep a paged run busy for minutes.
 pub const SATISFIABLE: Pinned<picosat::Size> = Pinned {
     size: picosat::Size { variables: 5000, clauses: 17_500, planted: true, seed: 1 },

@@ -11,17 +11,17 @@ use std::ops::AddAssign;
 /// The work of a memory, or of a part of it, from cycle 0 to the cycle of the query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Activates.
+    /// The number of activates.
     pub activates: u64,
-    /// Precharges.
+    /// The number of precharges.
     pub precharges: u64,
-    /// Reads, one for each burst of a block; those that were forwarded are not among them.
+    /// The number of reads, one per burst. Forwarded reads are not counted.
     pub reads: u64,
-    /// Writes, one for each burst of a block.
+    /// The number of writes, one per burst.
     pub writes: u64,
-    /// Refreshes, each of a rank.
+    /// The number of refreshes, each of a rank.
     pub refreshes: u64,
-    /// Reads that a queued write answered, without a command.
+    /// The number of reads that a queued write answered, without a command.
     pub forwarded: u64,
     /// The time with an open bank, summed over the ranks.
     pub open: Cycle,
@@ -94,7 +94,7 @@ pub(crate) struct Meter {
     commands: [u64; 5],
     /// The time with an open bank, up to the last precharge.
     open: Cycle,
-    /// Requests that are done.
+    /// The number of requests that are done.
     done: u64,
     /// The open banks of each rank, and the cycle since which a bank is open.
     ranks: Vec<(u32, Cycle)>,

@@ -7,8 +7,8 @@ use thiserror::Error;
 /// An error of this crate.
 #[derive(Debug, Error)]
 pub enum DramError {
-    /// The text is not TOML, or has a field too many or too few: the line of the field, or of the section that lacks
-    /// it.
+    /// The text is not TOML, or has a field too many or too few. The line is that of the field, or of the section that
+    /// lacks it.
     #[error("the description of the memory cannot be read: line {line}{section}: {why}")]
     Unreadable {
         /// The line, from 1.

@@ -36,7 +36,7 @@ pub enum Field {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Geometry {
-    /// Channels of the memory.
+    /// The number of channels of the memory.
     pub channels: u32,
     /// Ranks of a channel.
     pub ranks: u32,
@@ -45,9 +45,9 @@ pub struct Geometry {
     /// Bank groups of a rank: banks with the same remainder modulo this. A memory without groups has one.
     #[serde(default = "one")]
     pub groups: u32,
-    /// Rows of a bank.
+    /// The number of rows in a bank.
     pub rows: u32,
-    /// Blocks of a row.
+    /// The number of blocks in a row.
     pub columns: u32,
     /// The size of a block.
     pub block_bytes: Bytes,

@@ -41,7 +41,7 @@ pub struct Memory<S = Fast, W = ()> {
 struct Channel<S> {
     scheduler: S,
     meter: Meter,
-    /// Requests that are not done.
+    /// The number of requests that are not done.
     pending: u64,
     /// The cycle in which the last of all requests so far is done.
     last: Cycle,

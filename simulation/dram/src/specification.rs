@@ -131,13 +131,13 @@ impl CommandBus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Queues {
-    /// Reads that the scheduler chooses from.
+    /// The number of reads that the scheduler chooses from.
     pub read: u32,
-    /// Writes that the scheduler chooses from.
+    /// The number of writes that the scheduler chooses from.
     pub write: u32,
-    /// Queued writes at which a drain begins.
+    /// The number of queued writes at which a drain begins.
     pub high: u32,
-    /// Queued writes at which a drain ends.
+    /// The number of queued writes at which a drain ends.
     pub low: u32,
 }
 
@@ -149,7 +149,7 @@ pub struct Refresh {
     pub interval: Cycle,
     /// Refresh to the next activate or refresh of the rank (tRFC).
     pub duration: Cycle,
-    /// Refreshes that are put off and then done in a row, 1 to 8.
+    /// The number of refreshes that are postponed and then done in a row, 1 to 8.
     pub batch: u32,
     /// The time by which each rank's refreshes lag behind those of the rank before.
     pub stagger: Cycle,
@@ -161,7 +161,7 @@ pub struct Refresh {
 pub struct Power {
     /// The supply in volts.
     pub volts: f64,
-    /// Devices of a rank.
+    /// The number of devices of a rank.
     pub devices: u32,
     /// Activating and precharging one bank again and again.
     pub idd0_ma: f64,
@@ -178,8 +178,9 @@ pub struct Power {
 }
 
 impl Specification {
-    /// The same memory with a super-row in each run of [`Geometry::super_row_blocks`] numbers: channel, bank group (if
-    /// there are several), column, bank, rank and row from the lowest bit. A layout by subtrees requires it.
+    /// The same memory with a super-row in each run of [`Geometry::super_row_blocks`] numbers. From the lowest bit, a
+    /// number has channel, bank group (if there are several), column, bank, rank and row. A layout by subtrees requires
+    /// it.
     pub fn with_super_rows(mut self) -> Self {
         use Field::{Bank, Channel, Column, Group, Rank, Row};
         self.geometry.order = match self.geometry.groups {

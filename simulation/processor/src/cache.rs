@@ -34,12 +34,12 @@ impl Entry {
 /// The reason why a cache cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a cache of {bytes} bytes with {ways} ways has a number of sets that is not a power of two: choose for example 2 MiB and 8 ways"
+    "the number of sets of a cache of {bytes} bytes with {ways} ways is no power of two: choose for example 2 MiB and 8 ways"
 )]
 pub struct CacheShape {
     /// Bytes of the cache.
     pub bytes: u64,
-    /// Lines of a set.
+    /// The number of lines of a set.
     pub ways: usize,
 }
 

@@ -7,29 +7,29 @@
 //! write-backs are outstanding.
 //!
 //! Several cores each have such a reorder buffer and a trace of their own. They share the last-level cache and the
-//! memory: the core whose clock is lowest fetches next, so that accesses of the cache come in the order of time.
+//! memory. The core whose clock is lowest fetches next, so accesses of the cache come in the order of time.
 
 mod core;
-mod rounds;
+mod periods;
 
 use crate::cache::{Cache, Victim};
 use crate::trace::{Kind, Miss};
 use crate::units::{Cycle, Line};
 use core::Core;
-use rounds::Instruction;
+use periods::Instruction;
 
 /// The shape of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Instructions that are fetched, and that retire, in a cycle: at least 1.
+    /// The number of instructions fetched, and retired, per cycle: at least 1.
     pub width: u64,
-    /// Instructions of the reorder buffer: at least 1.
+    /// The number of entries of the reorder buffer: at least 1.
     pub reorder_buffer: usize,
-    /// Cycles from fetching an instruction to its completion.
+    /// The number of cycles from fetch to completion.
     pub pipeline: u64,
-    /// Cycles more that a load takes which the last-level cache answers.
+    /// The number of extra cycles of a load that hits the last-level cache.
     pub cache: u64,
-    /// The maximum of outstanding requests for which no instruction waits: at least 1.
+    /// The maximum number of outstanding requests for which no instruction waits: at least 1.
     pub posted: usize,
     /// True if lines that leave the cache clean are given to the memory as well: it has no copy of what it hands out.
     pub evicts_clean_lines: bool,
@@ -45,7 +45,7 @@ pub const MAX_CORES: usize = 16;
 pub struct Cores {
     /// The number of cores: 1 to [`MAX_CORES`].
     pub count: usize,
-    /// Lines of the memory for each core: at least 1. The first core has the first lines, and so on.
+    /// The number of lines of the memory for each core: at least 1. The first core has the first lines, and so on.
     pub lines: u64,
 }
 
@@ -132,15 +132,15 @@ pub struct Processor<T> {
 /// The counts of a run so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Instructions that were fetched.
+    /// The number of instructions that were fetched.
     pub instructions: u64,
     /// Misses of the trace that were fetched, whether the last-level cache has their lines or not.
     pub misses: u64,
-    /// Loads that missed the last-level cache.
+    /// The number of loads that missed the last-level cache.
     pub loads: u64,
-    /// Stores that missed it.
+    /// The number of stores that missed it.
     pub stores: u64,
-    /// Dirty lines that left it.
+    /// The number of dirty lines that left it.
     pub written_back: u64,
     /// The cycle in which each core retired its last instruction: 0 for one that has not, or does not exist.
     pub ends: [Cycle; MAX_CORES],
@@ -260,8 +260,8 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         self.running().filter(|(nth, _)| *nth != than).map(|(_, clock)| clock).min().unwrap_or(u64::MAX)
     }
 
-    /// Fetches an instruction of a core, or a whole number of rounds, before the turn `limit`, unless the count of
-    /// instructions is reached. Returns what the driver of the processor has to know of this core.
+    /// Does one step of a core: posts an evicted line, retires, or fetches. Stops at the fetch slot `limit`, or after
+    /// `instructions` instructions. Returns what the caller must do next for this core.
     fn step(&mut self, nth: usize, limit: u64, instructions: u64) -> Option<Next> {
         let core = &mut self.cores[nth];
         let is_full = core.posted.outstanding == self.shape.posted;
@@ -300,7 +300,7 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
                     // Where instructions are counted, no core runs ahead of another.
                     let others = if instructions == u64::MAX { u64::MAX } else { self.others(nth) };
                     let core = &mut self.cores[nth];
-                    core.rounds.skip(&mut core.state, left, room, limit.min(others))
+                    core.periods.skip(&mut core.state, left, room, limit.min(others))
                 } else {
                     0
                 };
@@ -326,10 +326,10 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
     fn fetch_between_misses(&mut self, nth: usize, limit: u64, remaining_fetches: u64) {
         let Shape { width, reorder_buffer, pipeline, .. } = self.shape;
         let is_alone = self.cores.len() == 1;
-        let Core { next, state, rounds, posted, .. } = &mut self.cores[nth];
+        let Core { next, state, periods, posted, .. } = &mut self.cores[nth];
         let Some((left, _)) = next else { return };
         let room = posted.free_at * width;
-        let max = if is_alone { rounds.rest_of_round(*left).min(remaining_fetches) } else { 1 };
+        let max = if is_alone { periods.rest_of_period(*left).min(remaining_fetches) } else { 1 };
         for fetched in 1..=max {
             state.fetched = (state.fetched + 1).max(room);
             state.buffer.push_back(Instruction::Done(state.fetched / width + pipeline));

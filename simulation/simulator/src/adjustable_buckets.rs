@@ -61,17 +61,17 @@ pub struct VisiblePlaces {
 /// The counts of some accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AdjustableOutcome {
-    /// Accesses.
+    /// The number of accesses.
     pub accesses: u64,
-    /// Buckets that were written before their eviction, for they had been read too often.
+    /// The number of buckets that were written before their eviction, for they had been read too often.
     pub reshuffles: u64,
-    /// Slots that were read.
+    /// The number of slots that were read.
     pub read: u64,
-    /// Slots that were written.
+    /// The number of slots that were written.
     pub written: u64,
     /// The maximum of blocks in the stash, without those of the top levels.
     pub stash: usize,
-    /// Cycles of the memory, if time was taken.
+    /// The number of cycles of the memory, if time was taken.
     pub cycles: u64,
 }
 

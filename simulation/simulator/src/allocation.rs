@@ -1,5 +1,5 @@
-//! IR-Alloc's search: bucket sizes by level that make random accesses fastest, for a tree of any height (Raoufi, Zhang,
-//! Yang, "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-B).
+//! IR-Alloc's search: bucket sizes by level that make random accesses fastest, for a tree of any height. (Raoufi,
+//! Zhang, Yang, "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-B.)
 //!
 //! ```text
 //! search(tree, random trace):
@@ -39,8 +39,8 @@ impl Limits {
     pub const IR_ORAM: Limits = Limits { space_loss: 0.01, more_evictions: 0.15 };
 }
 
-/// Sizes by level, which increase towards the leaves: the nth number is the first level with more than n + 1 slots,
-/// and the levels begin with `first`.
+/// Sizes by level, which increase towards the leaves. The nth number is the first level with more than n + 1 slots. The
+/// levels begin with `first`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sizes {
     first: u32,
@@ -50,15 +50,15 @@ pub struct Sizes {
 /// A configuration that was tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TriedSizes {
-    /// The sizes.
+    /// The bucket sizes by level.
     pub sizes: Sizes,
-    /// PL: blocks of a path in memory.
+    /// PL: the number of blocks of a path in memory.
     pub path_blocks: u64,
     /// The share of all slots that these sizes give up.
     pub space_loss: f64,
     /// The share of background evictions in all paths.
     pub evictions: f64,
-    /// Cycles of the random trace.
+    /// The number of cycles of the random trace.
     pub cycles: u64,
     /// True if evictions stayed within the limit.
     pub is_allowed: bool,

@@ -27,7 +27,7 @@ pub struct Configuration {
     pub processor: Shape,
     /// Bytes of its last-level cache.
     pub cache_bytes: u64,
-    /// Ways of the last-level cache.
+    /// The number of ways of the last-level cache.
     pub cache_ways: usize,
     /// The ORAM.
     pub oram: OramConfiguration,
@@ -40,20 +40,19 @@ pub struct Configuration {
     pub early_write_backs: bool,
     /// The line that is written back early.
     pub early_line: EarlyLine,
-    /// LLC-D: true if a line is taken out of the tree when the cache gets it, and put into the tree when the cache
-    /// evicts it.
+    /// LLC-D: true if a line leaves the tree when the cache gets it, and returns to the tree when the cache evicts it.
     pub delayed_remapping: bool,
     /// True if a path may be read while the one before it is written.
     pub overlapped_writes: bool,
     /// The variant of Path ORAM.
     pub variant: PathVariant,
-    /// The cycles until a request that needs no path is answered.
+    /// The number of cycles until a request that needs no path is answered.
     pub hit_cycles: u64,
     /// The memory.
     pub memory: Specification,
-    /// Levels of a subtree that is contiguous in the memory; `None` for the plain layout.
+    /// The number of levels of a contiguous subtree; `None` for the plain layout.
     pub subtree_levels: Option<usize>,
-    /// Lines of memory in a block of the ORAM, which is a line of the cache: a power of two, 1 to 64.
+    /// The number of lines of memory in a block: a power of two, 1 to 64. A block of the ORAM is a line of the cache.
     pub block_lines: u64,
 }
 

@@ -29,9 +29,9 @@ pub enum ConfigurationError {
         "a tree of {levels} levels with {top} of them on the trusted side: choose 2 to 32 levels, and fewer on the trusted side"
     )]
     Levels {
-        /// Levels of the tree.
+        /// The number of levels of the tree.
         levels: u32,
-        /// Levels on the trusted side.
+        /// The number of levels on the trusted side.
         top: u32,
     },
     /// Paths would have to begin faster than the memory can move them.
@@ -39,7 +39,7 @@ pub enum ConfigurationError {
     TooFast {
         /// T.
         cycles: u64,
-        /// The cycles for which a path keeps the data bus busy.
+        /// The number of cycles for which a path keeps the data bus busy.
         needed: u64,
     },
     /// Paths would hardly ever begin.
@@ -60,7 +60,7 @@ pub enum ConfigurationError {
     SizedLevels {
         /// The first level of the range.
         first: u32,
-        /// The last.
+        /// The last level of the range.
         last: u32,
         /// The first level in memory.
         top: u32,
@@ -70,15 +70,15 @@ pub enum ConfigurationError {
     /// Blocks cannot have this number of lines.
     #[error("blocks of {lines} lines are impossible: choose a power of two, 1 to 64")]
     BlockLines {
-        /// Lines of a block.
+        /// The number of lines of a block.
         lines: u64,
     },
     /// A PosMap block cannot have so many counters.
     #[error("PosMap blocks cannot have {labels} labels: choose 2 to {max}")]
     Labels {
-        /// X, positions in a PosMap block.
+        /// X, the number of positions in a PosMap block.
         labels: u32,
-        /// The maximum.
+        /// The maximum number of labels.
         max: u64,
     },
     /// Lines are written back instead of dummies, and there are no dummies.
@@ -97,20 +97,21 @@ pub enum ConfigurationError {
         "{blocks} blocks are too few for {tags} tags of a small tree: choose a quarter of the blocks or less"
     )]
     Tags {
-        /// Blocks of the user.
+        /// The number of blocks of the user.
         blocks: u64,
-        /// Tags.
+        /// The number of tags.
         tags: u64,
     },
     /// A tree of another scheme is combined with what is Path ORAM's.
     #[error(
-        "buckets by level, an index of the tree top, a small tree, Fork Path and PageORAM go with Path ORAM only, and the last two without a small tree: leave them out"
+        "buckets by level, a tree-top index, a small tree, Fork Path and PageORAM need Path ORAM; Fork Path and PageORAM \
+         exclude the small tree: leave them out"
     )]
     PathAlone,
     /// A number of Fork Path is out of its range.
     #[error("Fork Path with {value} for {what}: choose {min} to {max}")]
     ForkPath {
-        /// The number.
+        /// The name of the setting.
         what: &'static str,
         /// The value of the setting.
         value: u32,
@@ -125,7 +126,7 @@ pub enum ConfigurationError {
     /// Too few or too many requests of Palermo are in flight.
     #[error("{requests} requests in flight: give 1 to 64")]
     RequestsInFlight {
-        /// The requests.
+        /// The number of requests in flight.
         requests: usize,
     },
     /// AB-ORAM's small buckets have too few or too many slots.

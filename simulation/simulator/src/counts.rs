@@ -18,11 +18,10 @@ pub enum PathKind {
     Eviction,
     /// A bucket of Ring ORAM was read too often: it is not a path, but it takes the turn of one.
     Reshuffle,
-    /// The path replaces a dummy: it writes a dirty line of the cache back, or reads a PosMap block for that or for a
+    /// The path replaces a dummy. It writes a dirty line of the cache back, or reads a PosMap block for that or for a
     /// remapping ahead.
     Early,
-    /// The path takes a block that lost its tag out of the small tree, or brings a PosMap block for its return into the
-    /// main tree.
+    /// The path takes a block that lost its tag out of the small tree, or brings in a PosMap block for its return.
     Leaving,
 }
 
@@ -37,48 +36,48 @@ impl PathKind {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     // Wide: each field is a separate count, shown in tables.
-    /// Paths that read a requested block.
+    /// The number of paths that read a requested block.
     pub data: u64,
     /// Paths that bring PosMap blocks, by level: those of PosMap 1 first.
     pub posmap: Vec<u64>,
-    /// Dummies.
+    /// The number of dummies.
     pub dummy: u64,
-    /// Background evictions.
+    /// The number of background evictions.
     pub background: u64,
-    /// Scheduled evictions.
+    /// The number of scheduled evictions.
     pub evictions: u64,
-    /// Reshuffles of single buckets, which take the turns of paths.
+    /// The number of reshuffles of single buckets, which take the turns of paths.
     pub reshuffles: u64,
-    /// Paths that write lines back early.
+    /// The number of paths that write lines back early.
     pub early: u64,
-    /// Paths for blocks that move from the small tree back into the main one.
+    /// The number of paths for blocks that move from the small tree back into the main one.
     pub leaving: u64,
-    /// All paths of the small tree, of any kind.
+    /// The number of all paths of the small tree, of any kind.
     pub small: u64,
-    /// Requests that a path of the small tree served.
+    /// The number of requests that a path of the small tree served.
     pub small_hits: u64,
-    /// Requests that were answered without a path, from the stash.
+    /// The number of requests that were answered without a path, from the stash.
     pub stash_hits: u64,
     /// Requests that were answered without a path, from the tree top, by level.
     pub top_hits: Vec<u64>,
     /// Requests whose block was found on its path, by level.
     pub found: Vec<u64>,
-    /// Requests that read a path although their block was in the stash.
+    /// The number of requests that read a path although their block was in the stash.
     pub found_in_stash: u64,
     /// PosMap blocks that were found on their path, by level.
     pub posmap_found: Vec<u64>,
-    /// PosMap blocks whose path was read although they were in the stash.
+    /// The number of PosMap blocks whose path was read although they were in the stash.
     pub posmap_found_in_stash: u64,
-    /// Requests that found the position of their block on chip when their turn came, and requests that did not.
-    /// Requests that needed no turn, and requests of Fork Path, are in neither count.
+    /// The number of requests whose position was on chip when their turn came. Requests that needed no turn, and
+    /// requests of Fork Path, are neither hits nor misses.
     pub plb_hits: u64,
-    /// The others.
+    /// The number of requests whose position was not on chip.
     pub plb_misses: u64,
-    /// Requests for blocks that had never been written.
+    /// The number of requests for blocks that had never been written.
     pub fresh: u64,
-    /// Blocks that were put in without a path, under delayed remapping.
+    /// The number of blocks put in without a path, under delayed remapping.
     pub put_in: u64,
-    /// Lines that were written back early or remapped ahead, to completion.
+    /// The number of lines written back early or remapped ahead, to completion.
     pub early_lines: u64,
 }
 

@@ -1,11 +1,11 @@
-//! IR-DWB: dirty lines of the last-level cache that are written back instead of dummies (Raoufi, Zhang, Yang,
-//! "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-D).
+//! IR-DWB: dirty lines of the last-level cache that are written back instead of dummies. (Raoufi, Zhang, Yang,
+//! "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-D.)
 //!
 //! `Ptr` points to the least recently used line of a set, if that is dirty. Each dummy does a step for it: it reads a
 //! missing PosMap block, or at last writes the line. The paper's register `Stage`, the number of steps left, is what
 //! the front end answers when it is asked for the next path. If the line is used or evicted in between, it is given up.
 //!
-//! Under delayed remapping no line of the cache is in the tree, so `Ptr` points to the least recently used line of a
+//! Under delayed remapping no line of the cache is in the tree. So `Ptr` points to the least recently used line of a
 //! set, dirty or clean. The steps read its PosMap blocks, and once they are on chip the line is remapped ahead. This is
 //! how the paper sketches it, and leaves it to future work. The extra table that it mentions has a line and its leaf
 //! for each set. With this table the line leaves the cache without a path, for any contents of the PLB.

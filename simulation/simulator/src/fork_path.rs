@@ -32,11 +32,11 @@ use std::ops::RangeInclusive;
 /// The options of Fork Path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForkPathConfiguration {
-    /// M, leaves in the queue: 1 to 1024. With 1, paths are only merged.
+    /// M, the number of leaves in the queue: 1 to 1024. With 1, paths are only merged.
     pub queue: u32,
     /// The leaves among which one is chosen.
     pub choice: Choice,
-    /// Paths after which a leaf comes next that was passed over each time: 1 to 1,000,000.
+    /// The number of paths after which a leaf that was passed over each time comes next: 1 to 1,000,000.
     pub max_age: u32,
     /// The first and the last level whose buckets are on the trusted side, besides the tree top.
     pub cached_levels: Option<(u32, u32)>,

@@ -12,7 +12,7 @@ use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_core::types::BlockId;
 use rand_chacha::ChaCha8Rng;
 
-/// The trees.
+/// The main tree, and ρ's small tree in front of it if there is one.
 pub(crate) struct Hierarchy {
     pub(crate) main: MainOram,
     pub(crate) small: Option<SmallOram>,

@@ -50,13 +50,13 @@ use std::rc::Rc;
 /// The options of LAORAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LookAheadConfiguration {
-    /// L, levels of the tree: 2 to 25.
+    /// L, the number of levels of the tree: 2 to 25.
     pub levels: u32,
-    /// Rows of the table, a block each: at most two for each leaf.
+    /// The number of rows of the table, one block each: at most two per leaf.
     pub rows: u64,
-    /// S, blocks of a superblock: 1 to 16. With 1 it is Path ORAM.
+    /// S, the number of blocks of a superblock: 1 to 16. With 1 it is Path ORAM.
     pub superblock: usize,
-    /// Z, blocks of a leaf's bucket: 4 to 16.
+    /// Z, the number of blocks of a leaf's bucket: 4 to 16.
     pub blocks_per_bucket: u32,
     /// True if buckets grow to 2 Z at the root.
     pub is_fat: bool,
@@ -67,13 +67,13 @@ pub struct LookAheadConfiguration {
 /// The result of some accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LookAheadOutcome {
-    /// Cycles of the paths, one after the other, at 3.2 GHz.
+    /// The number of cycles of the paths, one after the other, at 3.2 GHz.
     pub cycles: u64,
-    /// Paths of superblocks.
+    /// The number of paths of superblocks.
     pub paths: u64,
-    /// Background evictions.
+    /// The number of background evictions.
     pub background: u64,
-    /// Superblocks.
+    /// The number of superblocks.
     pub superblocks: u64,
     /// The leaves of the paths, in order, background evictions included: what is shown.
     pub leaves: Vec<Leaf>,

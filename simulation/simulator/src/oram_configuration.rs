@@ -16,30 +16,30 @@ use ameles_core::types::Level;
 pub struct OramConfiguration {
     /// The scheme of the tree.
     pub scheme: TreeScheme,
-    /// L, levels of the tree: 2 to 32. (The core counts from 0 to L - 1.)
+    /// L, the number of levels of the tree: 2 to 32. (The core counts from 0 to L - 1.)
     pub levels: u32,
-    /// Z, blocks of a bucket.
+    /// Z, the number of blocks of a bucket.
     pub blocks_per_bucket: u32,
     /// IR-Alloc: the first and the last level of a range, and the size of its buckets. They are below the tree top.
     pub sizes: Vec<(u32, u32, u32)>,
-    /// Blocks that the user can address: lines of memory.
+    /// The number of blocks that the user can address: lines of memory.
     pub user_blocks: u64,
-    /// Levels on the trusted side.
+    /// The number of levels on the trusted side.
     pub top_levels: u32,
     /// The use of blocks on the trusted side.
     pub hits: TrustedHits,
-    /// Ways of the index of the tree top by block, if hits are to be answered at once.
+    /// The number of ways of the index of the tree top by block, if hits are to be answered at once.
     pub top_ways: u32,
-    /// Blocks of the stash, with a path that was read: beyond that, background evictions follow. If the stash holds
-    /// the top levels, it has room for their buckets in addition.
+    /// The number of blocks of the stash, with a path that was read: beyond that, background evictions follow. If the
+    /// stash holds the top levels, it has room for their buckets in addition.
     pub stash: u32,
-    /// X, positions in a PosMap block.
+    /// X, the number of positions in a PosMap block.
     pub labels: u32,
     /// The maximum of positions that the trusted side stores.
     pub trusted_positions: u64,
-    /// Blocks of the PLB.
+    /// The number of blocks of the PLB.
     pub look_aside: u32,
-    /// Ways of the PLB.
+    /// The number of ways of the PLB.
     pub look_aside_ways: u32,
 }
 

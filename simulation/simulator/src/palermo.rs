@@ -16,8 +16,8 @@
 //! A step begins when the blocks of the step before are there. Three more rules keep requests apart:
 //!
 //! - A request visits the next tree when its block of this one is there.
-//! - A request visits a tree when the one before has done step 1 there; if that one writes buckets, when the blocks are
-//!   there that it writes.
+//! - A request visits a tree when the one before has done step 1 there. If that one writes buckets, it also waits until
+//!   the written blocks are there.
 //! - N requests are in flight, the oldest that is not finished among them.
 //!
 //! So requests visit each tree in their order. No one waits for a write. A read of a block that is still to be written
@@ -54,11 +54,11 @@ use schedule::Schedule;
 /// The result of some requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PalermoOutcome {
-    /// Cycles of the memory until all was read and written.
+    /// The number of cycles of the memory until all was read and written.
     pub cycles: u64,
-    /// Requests, dummies included.
+    /// The number of requests, dummies included.
     pub requests: u64,
-    /// Blocks that the memory read and wrote.
+    /// The number of blocks that the memory read and wrote.
     pub blocks: u64,
 }
 

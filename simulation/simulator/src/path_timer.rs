@@ -35,8 +35,8 @@ pub(crate) enum MovedBlocks<'a> {
 pub(crate) struct PathTimes {
     /// The cycle in which the last block of the path has been read.
     pub(crate) read: Cycle,
-    /// The cycle at which the next path may begin: when the last block of this path has been written, or if paths
-    /// overlap, when it has been read.
+    /// The cycle at which the next path may begin: after the last write of this path, or if paths overlap, after its
+    /// last read.
     pub(crate) end: Cycle,
 }
 
@@ -52,9 +52,9 @@ pub(crate) struct PathTimer {
     merging: Option<Merging>,
     /// True if siblings are moved with each bucket, in PageORAM.
     has_siblings: bool,
-    /// Levels on the trusted side.
+    /// The number of levels on the trusted side.
     top_levels: u32,
-    /// Lines of a block.
+    /// The number of lines of a block.
     block_lines: u64,
     /// Ring ORAM's metadata, if they are in memory.
     metadata: Option<RingMetadata>,

@@ -13,9 +13,9 @@ pub enum Tree {
 /// tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pattern {
-    /// Paths of the small tree for one of the main tree.
+    /// The number of paths of the small tree for one of the main tree.
     small: u32,
-    /// Paths of the small tree since the last one of the main tree.
+    /// The number of paths of the small tree since the last one of the main tree.
     done: u32,
 }
 

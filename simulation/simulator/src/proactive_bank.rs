@@ -8,7 +8,7 @@
 //!   until they are moved: open the rows of the next transaction, in banks that none of these blocks is in
 //! ```
 //!
-//! So the next transaction must be known. Here all accesses are there from the beginning, without a processor; a
+//! So the next transaction must be known. Here all accesses are there from the beginning, without a processor. A
 //! controller with a rate knows its next path as well, for it may be a dummy. The rows are opened by rule 4d of
 //! [`ameles_dram::scheduler`].
 //!
@@ -29,11 +29,11 @@ use rand_core::SeedableRng;
 /// The options of a Ring ORAM with Z = A = 8 and S = 12.
 #[derive(Clone, Debug)]
 pub struct ProactiveConfiguration {
-    /// Levels of the tree.
+    /// The number of levels of the tree.
     pub levels: u32,
-    /// Levels on the trusted side.
+    /// The number of levels on the trusted side.
     pub top_levels: u32,
-    /// Slots of a bucket: 20, or fewer with String ORAM's compact buckets.
+    /// The number of slots in a bucket: 20, or fewer with String ORAM's compact buckets.
     pub slots: u32,
     /// True if rows of the next transaction are opened.
     pub opens_ahead: bool,
@@ -75,11 +75,11 @@ impl ProactiveConfiguration {
 /// The result of some accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProactiveOutcome {
-    /// Cycles of the memory.
+    /// The number of cycles of the memory.
     pub cycles: u64,
-    /// Blocks that it read and wrote.
+    /// The number of blocks that it read and wrote.
     pub blocks: u64,
-    /// Rows that it opened.
+    /// The number of rows that it opened.
     pub activates: u64,
 }
 

@@ -17,9 +17,9 @@ const LINE_BITS: u32 = 512;
 /// The lines that metadata take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RingMetadata {
-    /// Lines of a header.
+    /// The number of lines of a header.
     pub(crate) header_lines: u32,
-    /// Levels of the subtrees whose buckets share a line of states.
+    /// The number of levels of the subtrees whose buckets share a line of states.
     state_levels: u32,
     /// The first level in memory, on which subtrees begin.
     top: u32,

@@ -155,8 +155,8 @@ impl SmallOram {
         Ok(())
     }
 
-    /// Takes the first block out that lost its tag, by its path; `None` if none did, or it needed no path, or an eviction
-    /// comes first: a block that came in since the last path may have filled the stash.
+    /// Takes out the first block that lost its tag, by its path. Returns `None` if there is none, it needs no path, or
+    /// an eviction comes first. A block that came in since the last path may have filled the stash.
     pub(crate) fn take_out_next(&mut self) -> Result<Option<Step>, Failure> {
         for nth in 0..self.leaving.len() {
             let LeavingBlock::Inside(leaving) = self.leaving[nth] else { continue };

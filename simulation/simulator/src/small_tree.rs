@@ -7,22 +7,22 @@ use ameles_core::types::Level;
 /// A small tree before the main one (Nagarajan et al., ASPLOS 2019), as IR-ORAM is compared with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmallTreeConfiguration {
-    /// L, levels of the tree: 2 to 32.
+    /// L, the number of levels of the tree: 2 to 32.
     pub levels: u32,
-    /// Z, blocks of a bucket: 1 to 64.
+    /// Z, the number of blocks of a bucket: 1 to 64.
     pub blocks_per_bucket: u32,
-    /// Levels on the trusted side.
+    /// The number of levels on the trusted side.
     pub top_levels: u32,
-    /// Sets of the tags.
+    /// The number of sets of the tags.
     pub sets: u32,
-    /// Tags of a set.
+    /// The number of tags of a set.
     pub ways: u32,
-    /// The maximum of blocks in transit back into the main tree: at least 1.
+    /// The maximum number of blocks in transit back into the main tree: at least 1.
     pub leaving: u32,
-    /// Blocks of its stash, with a path that was read: beyond that come background evictions.
+    /// The number of blocks of its stash, with a path that was read: beyond that come background evictions.
     pub stash: u32,
-    /// Paths of the small tree for one of the main tree. With 0, the path of either tree comes when it is needed: the
-    /// watcher sees which blocks are in the small tree.
+    /// The number of paths of the small tree for one of the main tree. With 0, the path of either tree comes when it is
+    /// needed: the watcher sees which blocks are in the small tree.
     pub paths: u32,
     /// The time at which a block is moved into the small tree.
     pub admission: Admission,
@@ -51,9 +51,9 @@ pub enum SmallTreeError {
         "{levels} levels with {top} of them on the trusted side: choose 2 to 32, and fewer on the trusted side"
     )]
     Levels {
-        /// Levels of the tree.
+        /// The number of levels of the tree.
         levels: u32,
-        /// Levels on the trusted side.
+        /// The number of levels on the trusted side.
         top: u32,
     },
     /// The small tree is never read at a rate.

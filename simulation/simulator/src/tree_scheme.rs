@@ -8,7 +8,7 @@ pub enum TreeScheme {
     /// RAW ORAM: an access reads all blocks of its path and writes the headers of its buckets. After every A of them
     /// an eviction reads and writes a path. The top levels are part of the stash.
     Raw {
-        /// A, accesses for each eviction.
+        /// A, the number of accesses for each eviction.
         eviction_rate: u32,
         /// The place of the headers.
         headers: Headers,
@@ -17,12 +17,12 @@ pub enum TreeScheme {
     /// of each bucket of a path, and writes all slots. A bucket that was read too often is rewritten before. The top
     /// levels are part of the stash.
     Ring {
-        /// A, accesses for each eviction.
+        /// A, the number of accesses for each eviction.
         eviction_rate: u32,
-        /// S, reads of a bucket between two writes of it, and one more.
+        /// S, the number of reads of a bucket between two writes of it, and one more.
         reads: u32,
-        /// Slots of a bucket: at most Z + S. With fewer the last reads may take blocks in place of dummies (String
-        /// ORAM).
+        /// The number of slots of a bucket: at most Z + S. With fewer the last reads may take blocks in place of
+        /// dummies (String ORAM).
         slots: u32,
         /// The place of the metadata. In memory they are read before the slots that they name, and an access writes
         /// a part of them.

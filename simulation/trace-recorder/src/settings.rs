@@ -10,9 +10,9 @@ const MISSES: u64 = 2_000_000;
 pub struct Settings {
     /// The file of the trace.
     pub out: PathBuf,
-    /// The instructions before the recording begins; the caches are warm by then.
+    /// The number of instructions before the recording begins; the caches are warm by then.
     pub skip: u64,
-    /// The records after which the program is ended, without the warm-up; 0 for no end.
+    /// The number of records, without the warm-up, after which the program is ended; 0 for no end.
     pub misses: u64,
 }
 

@@ -44,9 +44,9 @@ pub enum RecordError {
     Short {
         /// The program.
         name: String,
-        /// The misses that were recorded.
+        /// The number of recorded misses.
         found: u64,
-        /// The requested misses.
+        /// The number of requested misses.
         wanted: u64,
     },
     /// The trace cannot be read back.

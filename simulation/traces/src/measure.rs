@@ -11,17 +11,17 @@ pub const LAST_LEVEL: (u64, usize) = (2 << 20, 8);
 /// The figures of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Records, including warm-up.
+    /// The number of records, including warm-up.
     pub records: u64,
-    /// Records that only warm the cache. They count in no other figure.
+    /// The number of records that only warm the cache. They count in no other figure.
     pub warm_up: u64,
-    /// Instructions, including those that miss.
+    /// The number of instructions, including those that miss.
     pub instructions: u64,
-    /// Loads that miss the last-level cache.
+    /// The number of loads that miss the last-level cache.
     pub loads: u64,
-    /// Stores that miss it.
+    /// The number of stores that miss it.
     pub stores: u64,
-    /// Dirty lines that have to leave it.
+    /// The number of dirty lines that have to leave it.
     pub written_back: u64,
     /// SHA-256 of the records, in hexadecimal: the same in every format of traces.
     pub digest: String,

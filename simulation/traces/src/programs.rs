@@ -83,9 +83,9 @@ pub enum Input {
     },
     /// A formula for the solver, which an assignment satisfies.
     Formula {
-        /// Variables.
+        /// The number of variables.
         variables: u32,
-        /// Clauses.
+        /// The number of clauses.
         clauses: u32,
     },
 }
@@ -115,7 +115,7 @@ pub struct Program {
     /// Further files, with their contents.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
-    /// Instructions before the recording begins.
+    /// The number of instructions before the recording begins.
     pub skip: u64,
     /// The kind of most of the program's misses.
     pub class: Class,

@@ -37,7 +37,7 @@ pub struct Recorder<'a> {
     pub inputs: &'a BTreeMap<String, Input>,
     /// The folder in which the programs run.
     pub folder: &'a Path,
-    /// The misses of a trace, without the warm-up.
+    /// The number of misses of a trace, without the warm-up.
     pub misses: u64,
 }
 

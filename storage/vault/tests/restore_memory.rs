@@ -1,4 +1,4 @@
-//! The memory of a change of the key and of a restore is bounded, however large the stash is: every byte that is
+//! The memory of a change of the key and of a restore is bounded, however large the stash is. Every byte that is
 //! allocated is counted. Their store and their disks are files, which are not.
 
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]

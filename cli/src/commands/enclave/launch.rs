@@ -51,7 +51,7 @@ pub(super) struct LaunchFlags {
     /// plain, detworam, eager, parallel, eager-parallel, path or opam
     #[arg(long, value_name = "SCHEME", default_value_t = Scheme::DetWoOram)]
     pub(super) scheme: Scheme,
-    /// The number of pages that a write refreshes, in detworam, eager and their parallel forms: a larger K needs less
+    /// The number of pages that a write refreshes, in detworam, eager and their parallel forms. A larger K needs less
     /// memory and more work [default: 3]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub(super) k: Option<u64>,

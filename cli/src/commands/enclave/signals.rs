@@ -61,10 +61,10 @@ impl RunSignals {
     /// Serves a machine and returns the result. A signal ends the machine and this process.
     ///
     /// # Errors
-    /// The errors of `serve`; the system gives no handle of the machine.
+    /// The errors of `serve`; the system gives no pidfd of the machine.
     pub(super) fn serve<T>(&self, machine: Machine, serve: impl FnOnce(Machine) -> Result<T>) -> Result<T> {
         let handle = pidfd_open(Pid::from_child(machine.process()), PidfdFlags::empty());
-        *self.machine() = Some(handle.context("opening a handle of the emulator")?);
+        *self.machine() = Some(handle.context("opening a pidfd of the emulator")?);
         let result = serve(machine);
         // If a signal has ended the machine, this waits until the process exits with the signal's code.
         *self.machine() = None;

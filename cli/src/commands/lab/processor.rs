@@ -63,10 +63,12 @@ pub(in crate::commands) struct Arguments {
     /// Change a setting of every scheme (may be given several times)
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// The start of paths. free: at any time. start:T or end:T: T cycles after the last one started or ended. idle:T or
-    /// instructions:T: on demand, with a dummy after T idle cycles or T instructions. fetches:T: at each T-th
-    /// instruction that is fetched, no-ops included [default: end:1000,free; free,fetches:1000 as authors]
-    #[arg(long, value_name = "RATES", value_delimiter = ',')]
+    /// The start of paths [default: end:1000,free; free,fetches:1000 as authors]:
+    ///   free: at any time
+    ///   start:T, end:T: T cycles after the last one started or ended
+    ///   idle:T, instructions:T: on demand, with a dummy after T idle cycles or T instructions
+    ///   fetches:T: at each T-th instruction that is fetched, no-ops included
+    #[arg(long, value_name = "RATES", value_delimiter = ',', verbatim_doc_comment)]
     pace: Vec<Rate>,
     /// Levels of the tree, including those on the trusted side [default: 25, 24 as authors, or 20 with --quick]
     #[arg(long, value_name = "NUMBER")]

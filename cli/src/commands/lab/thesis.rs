@@ -46,7 +46,7 @@ pub(in crate::commands) struct Arguments {
     /// The workloads, such as A,C, or COSBench files that end in .xml [default: A to E]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     workload: Vec<String>,
-    /// The schemes, such as ring,path [default: all but hierarchical]
+    /// The schemes, such as ring,path [default: all but hierarchical, path-alloc and path-paper-alloc]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     scheme: Vec<String>,
     /// Block sizes, such as 64KiB,1MiB [default: the thesis's three for each workload]
@@ -75,7 +75,8 @@ pub(in crate::commands) struct Arguments {
     /// Run Ameles's schemes with the object layer of `ameles serve` (the scheme serve always has it)
     #[arg(long)]
     objects: bool,
-    /// The parts of the report [default: all; only the workloads if a workload, scheme or block size is given]
+    /// The parts of the report [default: all but real, elasticity and reliability; only the workloads if a workload,
+    /// scheme or block size is given]
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     part: Vec<ReportPart>,
     /// Run the workloads in real time, over HTTP to a real S3 server on loopback; the same as --part real

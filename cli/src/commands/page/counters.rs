@@ -39,9 +39,9 @@ pub(super) struct Counters {
 pub(super) struct Forks {
     /// The number of children.
     pub(super) count: u64,
-    /// Faults of the children that have ended.
+    /// The number of faults of the children that have ended.
     pub(super) faults: u64,
-    /// Evictions of these children.
+    /// The number of evictions of these children.
     pub(super) evictions: u64,
 }
 

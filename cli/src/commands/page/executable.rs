@@ -33,8 +33,8 @@ pub(super) fn check(program: &OsStr, library: &Path) -> Result<()> {
         };
         if interpreter.file_name() == Some(OsStr::new("env")) {
             bail!(
-                "{name} is a script that is started by env, which would be paged instead: put the interpreter before it, \
-                 or name the program that it starts"
+                "{name} is a script that env starts, so env would be paged instead: put the interpreter before it, or name \
+                 its program"
             );
         }
         file = interpreter;

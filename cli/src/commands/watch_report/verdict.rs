@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use ameles_pager::watch::FaultCounts;
 
-    /// N = 10, M = 3, as in the documentation: the writes are 10 0 1 2, 11 3 4 5, 12 6 7 8 9, 10 0 1 2 …
+    /// N = 10 and M = 3, as in the documentation. The writes are 10 0 1 2, 11 3 4 5, 12 6 7 8 9, 10 0 1 2 …
     fn check(eager: bool, changed_slots: &[(u64, &[u64])]) -> Result<(), String> {
         let list: Vec<Observation> = (1..)
             .zip(changed_slots)

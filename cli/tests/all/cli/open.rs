@@ -72,8 +72,8 @@ fn a_changed_header_is_detected_whichever_byte_changed() {
     let original = std::fs::read(&header).expect("the header");
     let mut newer_format = original.clone();
     newer_format[6] = 99;
-    // The format number is not sealed. An earlier format would open slots that nobody sealed that way. The format of a
-    // vault with its journal in the store names a place; the format of a vault whose key is being changed names a key.
+    // The format number is not sealed. An earlier format would open slots that nobody sealed that way. If the journal
+    // is in the store, the vault's format names a place. If the key is being changed, the format names a key.
     let (mut earlier_format, mut in_store, mut changing) =
         (original.clone(), original.clone(), original.clone());
     (earlier_format[6], in_store[6], changing[6]) = (1, 3, 4);

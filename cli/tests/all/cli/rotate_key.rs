@@ -71,7 +71,7 @@ fn a_change_that_the_store_refuses_leaves_no_new_key() {
 /// The table of a trusted disk that holds its values by name.
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 
-/// Undoes the steps of a key change after the one on the trusted disk: the store holds the header `before` again, and
+/// Undoes the steps of a key change after the one on the trusted disk. The store holds the header `before` again, and
 /// the disk records it.
 fn undo_in_the_store(folder: &TestFolder, before: &[u8]) {
     let database = Database::open(folder.path("ameles-data/trusted/vault.redb")).expect("opened");

@@ -43,7 +43,7 @@ impl<T> Epochs<T> {
 /// A scheme whose accesses use a state until it must be rebuilt.
 #[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
 pub trait EpochScheme {
-    /// The state.
+    /// The scheme's state between two rebuilds.
     type State;
     /// The store's error.
     type StoreError: Error + 'static;

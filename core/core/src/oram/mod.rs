@@ -60,13 +60,13 @@ pub enum OramError<E: core::error::Error + 'static> {
     OutOfRange {
         /// The block that was requested.
         block: BlockId,
-        /// The blocks that there are.
+        /// The number of blocks.
         capacity: u64,
     },
     /// The batch is longer than the public maximum. Nothing was changed and nothing was shown.
     #[error("a batch of {len} accesses is larger than the public maximum of {max}")]
     BatchTooLarge {
-        /// The accesses that were requested.
+        /// The number of requested accesses.
         len: usize,
         /// The maximum number of accesses in one batch.
         max: usize,
@@ -84,7 +84,7 @@ pub enum OramError<E: core::error::Error + 'static> {
     StashFull {
         /// The number of blocks in the stash.
         held: usize,
-        /// The hard bound.
+        /// The maximum number of blocks in the stash.
         max: usize,
     },
     /// [`must_step`](Oram::must_step) was true. The access was refused before anything changed; run `step` until it is

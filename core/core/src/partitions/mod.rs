@@ -22,7 +22,7 @@
 //! Nothing else makes it wait.
 //!
 //! **Costs** of a batch of n accesses: n takes, in parallel. Each needs a put, by [`step`](Oram::step) or before the
-//! next take of the same partition. `step` also makes the puts of the sweep.
+//! next take of the same partition. `step` also does the puts of the sweep.
 //!
 //! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room on the
 //! trusted side. Then `step` puts the cached blocks of one partition more. This shows, and

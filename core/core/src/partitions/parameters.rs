@@ -8,15 +8,15 @@ use borsh::{BorshDeserialize, BorshSerialize};
 /// The parameters that all schemes of partitions have. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct PartitionsParameters {
-    /// N, blocks that the user can address: 1 to 2^31.
+    /// N, the number of blocks that the user can address: 1 to 2^31.
     pub capacity: u64,
     /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
-    /// m, partitions: 1 to 2^20; √N in the papers.
+    /// m, the number of partitions: 1 to 2^20; √N in the papers.
     pub partitions: u32,
     /// The number of evictions of the sweep for each `sweep_accesses` accesses: 0 to 2^16.
     pub sweep_evictions: u32,
-    /// The accesses that the sweep counts by: 1 to 2^16.
+    /// The number of accesses that the sweep counts by: 1 to 2^16.
     pub sweep_accesses: u32,
     /// The maximum number of blocks on the trusted side: two batches to 2^31.
     pub cache_bound: u32,

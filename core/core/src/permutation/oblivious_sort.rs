@@ -21,7 +21,7 @@ pub(crate) struct Records {
     pub(crate) first: Bucket,
     /// The number of runs.
     pub(crate) runs: u64,
-    /// c, the records of a run: at least 1.
+    /// c, the number of records of a run: at least 1.
     pub(crate) run_records: u32,
     /// The bytes of a record: at least 1.
     pub(crate) record_bytes: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Scratch {
 }
 
 impl Records {
-    /// Sorts by a key. Before that, `prepare` is called with each place and its record, in the order of places.
+    /// Sorts by a key. Before that, `prepare` is called with each index and its record, in order.
     ///
     /// # Errors
     /// The errors of the store.
@@ -52,8 +52,8 @@ impl Records {
         for run in 0..self.runs {
             self.read(store, scratch, &[run]).await?;
             let first = run * u64::from(self.run_records);
-            for (place, record) in (first..).zip(scratch.bytes.chunks_exact_mut(self.record_bytes)) {
-                prepare(place, record);
+            for (index, record) in (first..).zip(scratch.bytes.chunks_exact_mut(self.record_bytes)) {
+                prepare(index, record);
             }
             self.write_in_order(store, scratch, &key).await?;
         }
@@ -67,9 +67,9 @@ impl Records {
     async fn read<S: Store>(&self, store: &S, scratch: &mut Scratch, runs: &[u64]) -> Result<(), S::Error> {
         let Scratch { buckets, slots, bytes, .. } = scratch;
         let records = u64::from(self.run_records);
-        let places = runs.iter().flat_map(|run| run * records..(run + 1) * records);
+        let indices = runs.iter().flat_map(|run| run * records..(run + 1) * records);
         buckets.clear();
-        buckets.extend(places.map(|place| Bucket(self.first.0 + place)));
+        buckets.extend(indices.map(|index| Bucket(self.first.0 + index)));
         slots.clear();
         slots.extend(buckets.iter().copied().map(Slot::only));
         bytes.resize(slots.len() * self.record_bytes, 0);
@@ -93,12 +93,12 @@ impl Records {
     }
 }
 
-/// The comparators of algorithm M for n places, in order: each a smaller place and a greater one.
+/// The comparators of algorithm M for n items, in order: each a smaller index and a greater one.
 fn merge_exchange(places: u64) -> impl Iterator<Item = (u64, u64)> {
     stages(places).flatten()
 }
 
-/// The stages of algorithm M for n places, in order. The comparators of one stage touch no place twice, so they can run
+/// The stages of algorithm M for n items, in order. The comparators of one stage touch no item twice, so they can run
 /// in parallel.
 pub(crate) fn stages(places: u64) -> impl Iterator<Item = impl Iterator<Item = (u64, u64)>> {
     let half = places.next_power_of_two() / 2;

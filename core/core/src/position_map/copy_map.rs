@@ -1,4 +1,4 @@
-//! The position map of a write-only ORAM: the place of the newest copy of each page. 4 bytes a page.
+//! The position map of a write-only ORAM: the slot of the newest copy of each page. 4 bytes per page.
 
 use crate::types::{BlockId, Bucket};
 use alloc::vec;

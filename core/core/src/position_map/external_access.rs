@@ -40,10 +40,10 @@ pub(crate) trait SingleAccess: Oram {
 
 /// An ORAM whose positions a front end keeps.
 ///
-/// These are Freecursive ORAM's operations: an access, `readrmv` and `append` (Fletcher, Ren, Kwon, van Dijk, Devadas,
+/// These are Freecursive ORAM's operations: an access, `readrmv` and `append`. (Fletcher, Ren, Kwon, van Dijk, Devadas,
 /// "Freecursive ORAM: \[Nearly\] Free Recursion and Integrity Verification for Position-based Oblivious RAM", ASPLOS
-/// 2015). A block that is taken out belongs to the caller: a cache of PosMap blocks, or a processor's cache whose lines
-/// are remapped late (Nagarajan, Shafiee, Balasubramonian, Tiwari, "ρ: Relaxed Hierarchical ORAM", ASPLOS 2019).
+/// 2015.) A block that is taken out belongs to the caller: a cache of PosMap blocks, or a processor's cache whose lines
+/// are remapped late. (Nagarajan, Shafiee, Balasubramonian, Tiwari, "ρ: Relaxed Hierarchical ORAM", ASPLOS 2019.)
 ///
 /// **What the trace shows.** [`access_at`](Self::access_at), [`take_out`](Self::take_out) and [`dummy`](Self::dummy)
 /// show the same: a path that was drawn for this access and never shown before. [`put_in`](Self::put_in) shows nothing.
@@ -161,7 +161,7 @@ impl<O: SingleAccess> ExternalPositionOram for O {
             return Err(OramError::StashFull { held, max });
         }
         if stash.find(block).is_some() {
-            return Err(OramError::Contradiction("a block is put in that is there"));
+            return Err(OramError::Contradiction("the block that is put in is already there"));
         }
         stash.insert_with(block, leaf, payload);
         Ok(())

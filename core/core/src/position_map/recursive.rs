@@ -1,4 +1,4 @@
-//! The recursive position map: Path ORAM (Stefanov et al., CCS 2013), section 3.6, with the PosMap blocks of
+//! The recursive position map of Path ORAM (Stefanov et al., CCS 2013), section 3.6. Its PosMap blocks are those of
 //! Freecursive ORAM (Fletcher et al., ASPLOS 2015), section 3.
 //!
 //! One PosMap block of 4·X bytes contains the leaves of X successive blocks. The PosMap blocks are in a smaller Path
@@ -45,7 +45,7 @@ const WORD_BYTES: usize = size_of::<u32>();
 pub struct RecursiveParameters {
     /// The number of blocks whose positions it keeps: 1 to 2^32 - 1.
     pub blocks: u64,
-    /// X, positions in a PosMap block: 2 to 2^20.
+    /// X, the number of positions in a PosMap block: 2 to 2^20.
     pub entries_per_block: u32,
     /// The maximum number of entries of the flat map at the end: at least 1.
     pub flat_limit: u64,
@@ -66,7 +66,7 @@ pub enum RecursiveMapError {
     #[error("flat_limit is 0; choose at least 1")]
     FlatLimit,
     /// An inner ORAM refuses what follows from the parameters.
-    #[error("an inner ORAM of the position map refuses its parameters: {0}")]
+    #[error("invalid parameters of an inner ORAM of the position map: {0}")]
     Inner(#[from] PathParametersError),
     /// The snapshot has another number of levels, or of entries in its flat map.
     #[error(
@@ -74,7 +74,7 @@ pub enum RecursiveMapError {
     )]
     Mismatch,
     /// The snapshot of an inner ORAM is refused.
-    #[error("an inner ORAM of the position map refuses its snapshot: {0}")]
+    #[error("invalid snapshot of an inner ORAM of the position map: {0}")]
     Snapshot(#[from] PathSnapshotError),
 }
 

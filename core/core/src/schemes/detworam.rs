@@ -25,7 +25,7 @@
 //!
 //! **Costs.** A read: one slot, one round trip, copied straight into the caller's buffer. A write: at most ⌈K⌉ slots
 //! read in one round trip, and at most ⌈K⌉ + 1 written in another. Over a store that spreads a call over threads, this
-//! is the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write). Some stores
+//! is the Parallel DetWoORAM of the paper's section 4.2. There, each slot of a write has a thread. Some stores
 //! [move](Store::move_pages) pages while the program runs, and read ahead the pages that the scheme
 //! [announces](Store::prefetch). Over such a store, this is the Eager DetWoORAM of section 4.1. Over other stores,
 //! [`eager`](super::eager) is.
@@ -54,7 +54,7 @@ use core::cell::{Cell, RefCell};
 pub struct DetWoParameters {
     /// N, pages that the user can address, and slots of the main area: 1 to 2^32 - 1.
     pub capacity: u64,
-    /// M, slots of the holding area: 1 to N. A write refreshes N/M main slots.
+    /// M, the number of slots of the holding area: 1 to N. A write refreshes N/M main slots.
     pub holding: u64,
     /// The size of a page in bytes: 0 to 2^24 (simulators move no payload). Position map and buffer must fit the
     /// address space.

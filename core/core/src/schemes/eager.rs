@@ -102,7 +102,7 @@ pub struct EagerOram<S> {
     spare_buckets: Cell<Vec<Bucket>>,
 }
 
-/// The preload buffer: for write p, place 0 for the page that is written, place 1 + d for the dth page refreshed.
+/// The preload buffer of write p. Index 0 has the written page. Index 1 + d has refreshed page d, from 0.
 struct Buffer {
     /// p, the write that the buffer is for.
     write: u64,
@@ -117,7 +117,7 @@ struct Buffer {
 enum Progress {
     /// The first `loaded` of the pages to be refreshed are here, and write p has not come.
     Preloading { loaded: usize },
-    /// Write p has come, and the first `unloaded` places have been unloaded.
+    /// Write p has come, and the first `unloaded` pages have been unloaded.
     Flush { page: Option<BlockId>, unloaded: usize },
 }
 
@@ -128,7 +128,7 @@ impl Buffer {
     }
 }
 
-/// The pages, for the holder of the turn: they are shared only within a step that unloads, which has the turn too.
+/// Returns the pages to the holder of the lock. Only an unloading step shares them, and it holds the lock.
 fn alone(pages: &mut Option<Arc<Vec<u8>>>) -> &mut [u8] {
     pages.as_mut().and_then(Arc::get_mut).expect("the holder of the lock has the only reference")
 }

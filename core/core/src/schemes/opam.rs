@@ -5,7 +5,7 @@
 //!
 //! This module follows published descriptions other than the full texts of those two papers. OPAM is derived from [Path
 //! ORAM](super::path) and customised for page management. The trusted side keeps the page tables, so it knows each
-//! page's place. As a pager it costs about a quarter of Path ORAM (Chakravarty and Panda, 2021, Figure 2: slowdowns of
+//! page's slot. As a pager it costs about a quarter of Path ORAM (Chakravarty and Panda, 2021, Figure 2: slowdowns of
 //! 7.4 and 27). **The rest is our choice**, and the judge finds the leak of these choices:
 //!
 //! - Tree, position map, remapping at every access and stash are Path ORAM's, with Z = 4.
@@ -69,7 +69,7 @@ pub struct OpamParameters {
     pub block_bytes: u32,
     /// L, the level of the leaves: 0 to 24. The tree has 2^L leaves.
     pub leaf_level: Level,
-    /// Z, slots of a bucket: 1 to 64.
+    /// Z, the number of slots of a bucket: 1 to 64.
     pub slots_per_bucket: u32,
     /// The maximum number of accesses in one batch: at least 1. Nothing grows with it.
     pub max_batch: u32,

@@ -32,11 +32,11 @@ use core::mem;
 /// The parameters of a Trivial ORAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct TrivialParameters {
-    /// N, blocks that the user can address: at least 1.
+    /// N, the number of blocks that the user can address: at least 1.
     pub capacity: u64,
     /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
-    /// C, blocks that are read, and written back, together: at least 1. The trusted side holds one chunk.
+    /// C, the number of blocks that are read, and written back, together: at least 1. The trusted side holds one chunk.
     pub chunk_blocks: u32,
     /// The maximum number of accesses in one batch: at least 1.
     pub max_batch: u32,

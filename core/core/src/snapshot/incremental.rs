@@ -1,7 +1,7 @@
 //! The interface of a scheme whose trusted state is written as changes: only what changed is written.
 //!
 //! The trusted state has three parts. **Words** are tables of fixed sizes, such as positions and bucket metadata: a
-//! change is a place and a value. **Blocks** are those of the stash, in an order. The **rest** is small and written
+//! change is an index and a value. **Blocks** are those of the stash, in an order. The **rest** is small and written
 //! whole each time. An owner who keeps these three can resume the scheme; [`FullSnapshot`](crate::snapshot::full)
 //! returns the whole state at once.
 
@@ -23,7 +23,7 @@ use core::ops::Range;
 /// The changes of a scheme's trusted state since they were last taken. Secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// The places of the words that may have changed, in ascending order, each once.
+    /// The indices of the words that may have changed, in ascending order, each once.
     pub words: Vec<u64>,
     /// The blocks that were added, removed or written.
     pub stash: StashChanges,
@@ -33,7 +33,7 @@ pub struct Changes {
 pub struct Parts<'a> {
     /// The tables of words, of the sizes that [`IncrementalSnapshot::tables`] gives.
     pub tables: Vec<Vec<u32>>,
-    /// The rest.
+    /// The state that is in neither the tables nor the stash.
     pub rest: &'a [u8],
     /// The blocks of the stash in their order, the first of a list last.
     pub order: &'a [BlockId],
@@ -82,7 +82,7 @@ impl Parts<'_> {
 pub enum BlockPlace {
     /// The block was never accessed, and reads as zeros.
     Nowhere,
-    /// The stash.
+    /// The stash, on the trusted side.
     Stash,
     /// A slot of untrusted memory.
     Slot(Slot),

@@ -1,4 +1,4 @@
-//! Untrusted memory that is a plain array: nothing is recorded, sealed or allocated, so that a test or a bench over it
+//! Untrusted memory that is a plain array. Nothing is recorded, sealed or allocated, so a test or a bench over it
 //! measures the scheme alone.
 
 use crate::store::Store;

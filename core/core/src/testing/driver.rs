@@ -24,7 +24,7 @@ pub enum Work {
 pub enum Event {
     /// The driver asked the scheme for its pending steps.
     Pending {
-        /// Pending steps.
+        /// The number of pending steps.
         pending_steps: u64,
         /// True if a step must come before the next access.
         must_step: bool,
@@ -37,13 +37,13 @@ pub enum Event {
     StoreRequest(Work, TraceEntry),
     /// A processor of several asks its store for something, or they send each other messages.
     ProcessorAction(Work, ProcessorAction),
-    /// The store has finished a request of this work: the one that the work made after this many others, of those in
+    /// The store has finished a request of this task: the one that the task sent after this many others, of those in
     /// flight.
     StoreAnswer(Work, usize),
-    /// An access yielded although it waited for nothing. Steps may wake themselves: some drive several
-    /// works of their own.
+    /// An access yielded although it waited for nothing. Steps may wake themselves: some poll several tasks of their
+    /// own.
     Yields(Work),
-    /// The work is done.
+    /// The task is done.
     Ends(Work),
     /// All that could continue has continued.
     Quiescent,
@@ -63,7 +63,7 @@ pub struct Driver<'a, O> {
     /// The steps in flight, the oldest first, and how many were ever begun.
     steps: Vec<(usize, Task<'a>)>,
     steps_begun: usize,
-    /// The works that wait for the store, in the order asked.
+    /// The tasks that wait for the store, in the order of their requests.
     waiting_for_store: Vec<Work>,
     holding_back: bool,
     events: Vec<Event>,
@@ -137,12 +137,12 @@ impl<'a, O: Oram> Driver<'a, O> {
         self.accesses.len()
     }
 
-    /// Steps in flight.
+    /// The number of steps in flight.
     pub fn steps(&self) -> usize {
         self.steps.len()
     }
 
-    /// The works that wait for the store, in the order asked.
+    /// The tasks that wait for the store, in the order of their requests.
     pub fn waiting_for_store(&self) -> &[Work] {
         &self.waiting_for_store
     }

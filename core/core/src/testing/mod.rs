@@ -1,5 +1,5 @@
-//! The tools for tests of schemes: a store that records its trace, a store in memory, a plain array to compare with,
-//! and a small executor. Behind the feature `testing`; not for production.
+//! The tools for tests of schemes. They include a store that records its trace, a store in memory, a plain array to
+//! compare with, and a small executor. Behind the feature `testing`; not for production.
 
 pub mod array_model;
 pub mod array_store;

@@ -18,8 +18,8 @@ use rand_core::SeedableRng;
 pub enum WriteBacks {
     /// The paths are written back after every single access.
     Promptly,
-    /// The paths are written back as late as a driver may wait: one access before a batch would be full, and then a
-    /// full batch follows.
+    /// The paths are written back as late as a driver may wait. That is one access before a batch would be full, and
+    /// then a full batch follows.
     Late,
 }
 

@@ -51,8 +51,8 @@ pub fn adjusted(plan: &RingParameters) -> impl Iterator<Item = RingParameters> {
     })
 }
 
-/// All combinations of capacities, of parts of them that are trusted (one in this many), of largest batches and of
-/// objectives; for few bytes also with slices of at most 64 slots.
+/// All combinations of capacities, of trusted parts of them (one in this many), of largest batches and of objectives.
+/// For few bytes, also with slices of at most 64 slots.
 pub fn grid(capacities: &[u64], parts: &[u64], batches: &[u32]) -> Vec<PlanRequest> {
     let mut requests = Vec::new();
     for capacity in capacities.iter().copied() {

@@ -52,8 +52,8 @@ pub(crate) enum Recorded {
 /// [`complete`](Self::complete) or [`fail`](Self::fail). A write takes effect only then; a read answers with what was
 /// there when it was requested, as [`Store`] promises.
 ///
-/// It checks the scheme. It panics if a bucket is read or written while its write is under way: this is a race with any
-/// result in a real store.
+/// It checks the scheme. It panics if a bucket is read or written while its write is under way. In a real store this is
+/// a race with any result.
 pub struct TraceStore {
     layout: Layout,
     bytes: RefCell<Vec<u8>>,

@@ -68,9 +68,9 @@ impl Clock {
 /// An event at the store: when, what, and whether it was asked or answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreEvent {
-    /// The instant.
+    /// The time of the event.
     pub at: Micros,
-    /// The operation.
+    /// The store operation.
     pub operation: TraceEntry,
     /// True for an answer, false for a request.
     pub answered: bool,

@@ -151,7 +151,7 @@ impl BucketBuffer {
         buckets.enumerate().flat_map(of_bucket).find(|(_, entry)| self.header(*entry) == Some(block))
     }
 
-    /// The place of an entry in its bucket, from 0.
+    /// The index of an entry in its bucket, from 0.
     pub(crate) fn place(&self, Entry(start): Entry) -> usize {
         start % self.bucket_bytes / self.entry_bytes
     }

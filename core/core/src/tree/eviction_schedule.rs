@@ -43,14 +43,14 @@ impl EvictionSchedule {
     }
 }
 
-/// The path of the `turn`-th eviction in reverse lexicographic order (Gentry et al. 2013; Ring ORAM, section 3.3):
-/// the bits of the turn, mirrored. Successive paths share as few buckets as can be, and every bucket of level `l`
-/// is visited exactly once in `2^l` turns.
-pub fn reverse_lexicographic(turn: u64, leaf_level: Level) -> Leaf {
+/// The path of an eviction in reverse lexicographic order (Gentry et al. 2013; Ring ORAM, section 3.3). It is the
+/// mirrored bits of the eviction's number, which counts from 0. Successive paths share as few buckets as possible.
+/// Every bucket of level `l` is visited exactly once in `2^l` evictions.
+pub fn reverse_lexicographic(eviction: u64, leaf_level: Level) -> Leaf {
     if leaf_level.0 == 0 {
         return Leaf(0);
     }
-    Leaf(turn.reverse_bits() >> (u64::BITS - leaf_level.0))
+    Leaf(eviction.reverse_bits() >> (u64::BITS - leaf_level.0))
 }
 
 #[cfg(test)]
@@ -59,7 +59,7 @@ mod tests {
     use alloc::vec::Vec;
 
     #[test]
-    fn it_mirrors_the_bits_of_the_turn() {
+    fn it_mirrors_the_bits_of_the_number() {
         let order: Vec<u64> = (0..8).map(|turn| reverse_lexicographic(turn, Level(3)).0).collect();
         assert_eq!(order, [0, 4, 2, 6, 1, 5, 3, 7]);
         assert_eq!(reverse_lexicographic(11, Level(0)), Leaf(0));

@@ -67,7 +67,7 @@ impl Geometry {
             return Err(OramError::Contradiction("a block lies beyond the capacity or the tree"));
         }
         if self.bucket(level, leaf) != bucket {
-            return Err(OramError::Contradiction("a block stands off its path"));
+            return Err(OramError::Contradiction("a block is not on its path"));
         }
         Ok(())
     }

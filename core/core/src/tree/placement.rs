@@ -39,8 +39,8 @@ impl Placement {
     /// Chooses, for every level of the path to `leaf`, at most `room(level)` blocks of the stash. Nothing moves yet.
     ///
     /// Only the stash blocks of the leaf's subtree are looked at: no other block can be in an untrusted bucket of the
-    /// path. A block that `may_go` refuses stays where it is, for the whole path: an access in flight needs it, or the
-    /// level has no place for it. It is asked once for each block that would be chosen.
+    /// path. A block that `may_go` refuses stays where it is, for the whole path. An access in flight needs it, or the
+    /// level has no room for it. It is asked once for each block that would be chosen.
     pub fn plan(
         &mut self,
         stash: &Stash,

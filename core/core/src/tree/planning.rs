@@ -3,7 +3,7 @@
 use crate::range::OutOfRange;
 use crate::types::Level;
 
-/// The reason why a tree of at most half its places is refused, and what to do about it.
+/// The reason why a tree that may be at most half full is refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HalfFullTreeError {
     /// A value that is out of range.
@@ -12,7 +12,7 @@ pub enum HalfFullTreeError {
     /// The tree is too full for blocks to find their way down.
     #[error("a tree for {max} blocks is too small for {capacity}: raise leaf_level or blocks_per_bucket")]
     TreeTooSmall {
-        /// Z · 2^L: half of the tree's places.
+        /// Z · 2^L: half of the tree's slots.
         max: u64,
         /// N.
         capacity: u64,

@@ -1,4 +1,4 @@
-//! Oblivious scheduling, as Stefanov and Shi define it: two sequences of the same length and timing give the same
+//! Oblivious scheduling, as Stefanov and Shi define it. Two sequences of the same length and timing give the same
 //! events at the store, with their instants.
 //!
 //! The partitions that show are drawn once, for both sequences: each run gets the randomness under which it shows them.

@@ -116,7 +116,7 @@ impl PageId {
 /// ([`Versions`](super::Versions) gives none twice, and refuses when they run out). Each region has a key of its own:
 /// 256 random bits, kept in private memory only, never stored, and dropped with the region. A key cannot be cloned, and
 /// a region takes it by value. This does not cover a copy of the process, by `fork` or by a snapshot of a virtual
-/// machine: only one of the copies may seal.
+/// machine. Only one of the copies may seal.
 ///
 /// Keys are wiped when dropped, except those of ring, which keeps its expanded keys private and does not wipe them.
 pub struct PageKey {

@@ -18,7 +18,7 @@
 //!   spread the pages of a batch over threads or processors that are ready.
 //!
 //! # What stays readable
-//! Keys and scratch are wiped when they are dropped, with two exceptions: ring does not wipe its expanded AES keys, and
+//! Keys and scratch are wiped when they are dropped, with two exceptions. ring does not wipe its expanded AES keys, and
 //! ciphers leave residues on the stack. Keeping private memory out of core dumps and of swap is the pager's part.
 
 mod cipher;

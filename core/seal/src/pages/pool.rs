@@ -5,8 +5,8 @@ use std::time::Duration;
 
 /// Threads that are ready for the pages of a fault. They outlive the fault; a fault starts no thread.
 ///
-/// A hand-over of pages takes a fraction of a microsecond, allocates nothing and takes no lock, so that the caller may
-/// be a signal handler: see [`ameles_fork_join::Pool`]. The sealed bytes are the same with and without the pool.
+/// A hand-over of pages takes a fraction of a microsecond, allocates nothing and takes no lock. So the caller may be a
+/// signal handler: see [`ameles_fork_join::Pool`]. The sealed bytes are the same with and without the pool.
 ///
 /// The threads touch private memory and the shared memory, and nothing else. A pager of a whole program makes the pool
 /// first, with the program's signals blocked, and from memory that is not paged.

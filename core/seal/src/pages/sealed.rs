@@ -69,7 +69,7 @@ struct State<V> {
     seals_left: Option<u64>,
 }
 
-/// The room for a sealed page and its tag, with [`CACHE_LINE_PAIR`] unused bytes before and after it: it shares no
+/// The room for a sealed page and its tag, with [`CACHE_LINE_PAIR`] unused bytes before and after it. So it shares no
 /// cache line with another thread's memory.
 type SealBuffer = Zeroizing<Vec<u8>>;
 

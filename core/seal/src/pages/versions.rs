@@ -85,7 +85,7 @@ impl Versions for TableVersions {
 
 /// Two counters, for schemes that write in the order of a [`WriteSchedule`]: DetWoORAM and its kin. Sixteen bytes.
 ///
-/// The main area is buckets 0 to N - 1, the holding area N to N + M - 1. Each area is written cyclically: after `r`
+/// The main area is buckets 0 to N - 1, the holding area N to N + M - 1. Each area is written cyclically. After `r`
 /// refreshes, main bucket i was written as many times as there are numbers below `r` with remainder i modulo N. A write
 /// of any bucket but the next one of its area is refused. So even under a faulty scheme the pages that change are those
 /// of the schedule. The scheme decides when refreshes and holding writes come.

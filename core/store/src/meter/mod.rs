@@ -19,11 +19,11 @@ const PAGE: u64 = 1000;
 /// The counts of a meter. The provider knows all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Range requests for slots.
+    /// The number of range requests for slots.
     pub slot_reads: u64,
-    /// Bucket versions written, one request each.
+    /// The number of bucket versions written, one request each.
     pub bucket_writes: u64,
-    /// Bucket versions removed. A provider may take many in one request; each is counted.
+    /// The number of bucket versions removed. A provider may take many in one request; each is counted.
     pub bucket_deletes: u64,
     /// The number of blobs read.
     pub blob_reads: u64,
@@ -31,7 +31,7 @@ pub struct Usage {
     pub blob_writes: u64,
     /// The number of blobs removed.
     pub blob_deletes: u64,
-    /// List requests, one for each page of 1000 names.
+    /// The number of list requests, one for each page of 1000 names.
     pub lists: u64,
     /// The number of bytes of payload sent up, also by requests that failed. Names and headers are not counted.
     pub bytes_up: u64,

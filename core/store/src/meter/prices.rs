@@ -102,7 +102,7 @@ pub enum PriceError {
     /// A value is out of range.
     #[error("in the prices of {name:?}: {why}")]
     Senseless {
-        /// The entry.
+        /// The name of the price entry.
         name: String,
         /// The problem of the value.
         why: &'static str,

@@ -26,7 +26,7 @@ use url::Url;
 pub struct OpenOptions {
     /// The settings of the provider, by the names of `object_store`'s configuration keys: `endpoint`, `region`,
     /// `access_key_id`, `secret_access_key`, `allow_http`, … Missing settings are taken from the provider's usual
-    /// environment variables (`AWS_…`, `GOOGLE_…`, `AZURE_…`). A folder and `memory:` take none.
+    /// environment variables: `AWS_…`, `GOOGLE_…`, `AZURE_…`. A folder and `memory:` take none.
     pub keys: BTreeMap<String, String>,
     /// True if a folder that does not exist is made. Buckets of providers are never made.
     pub create: bool,

@@ -117,7 +117,7 @@ pub(crate) fn mixed_operations(configuration: &Configuration, operations: usize,
     golden
 }
 
-/// Operations of all kinds on random blocks: a stored block is read, written or taken; a missing one is put in, or
+/// Operations of all kinds on random blocks. A stored block is read, written or taken; a missing one is put in, or
 /// created by an access.
 pub(crate) fn add_mixed_operations(
     configuration: &Configuration,

@@ -20,8 +20,8 @@ pub struct GrowOptions {
     /// The bound on the ratio of the local bytes for an access: those of the costliest size divided by those of the
     /// cheapest.
     pub goal_growth: Option<f64>,
-    /// The maximum ratio of two processor times after a kill: of opening a vault of 2^17 blocks, or the largest, and of
-    /// reading and opening the same bytes.
+    /// The maximum ratio of two processor times after a kill: of opening a vault, and of reading and opening the same
+    /// bytes. The vault has 2^17 blocks, or the largest number.
     pub goal_opening: Option<f64>,
     /// The reference figures of the table, for these sizes in this order.
     pub reference: &'static [reference_figures::ReferenceFigure],

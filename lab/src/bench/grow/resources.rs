@@ -8,8 +8,8 @@ use std::fs;
 /// The system's own part of memory, which stays free.
 const SPARE: u64 = 1 << 30;
 
-/// Returns the memory or disk space that is missing to measure a vault on this machine; `None` if there is enough, or
-/// if it cannot be read.
+/// Returns the memory or disk space that is missing to measure a vault on this machine. Returns `None` if there is
+/// enough, or if it cannot be read.
 pub(super) fn missing_resources(options: &VaultOptions) -> Result<Option<String>, BenchError> {
     let parameters = options.parameters()?;
     let trusted = parameters.trusted_bytes() + parameters.checkpoint_memory();

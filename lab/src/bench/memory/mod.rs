@@ -38,7 +38,7 @@ pub enum MemoryScheme {
 /// The settings of the bench.
 #[derive(Clone, Debug)]
 pub struct MemoryOptions {
-    /// N: blocks, all of them written before anything is measured.
+    /// N: the number of blocks, all of them written before anything is measured.
     pub capacity: u64,
     /// The size of a block in bytes.
     pub block_bytes: u32,

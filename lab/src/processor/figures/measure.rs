@@ -43,8 +43,8 @@ pub(super) const FIGURES: [Figure; 12] = [
         schemes: &[printed("baseline", published::FIGURE_6), ("llc-d", None), ("ir-stash", None)],
         of: |_, row| if row.is_silent() { f64::NAN } else { row.top_share() },
         unit: Unit::PerCent,
-        reason: "Lines alone are seldom found there: one that was just used is in the last-level cache, and when \
-                 it comes back, a thousand paths and more have carried it down. The paper counts PosMap blocks, \
+        reason: "Lines alone are seldom found there. One that was just used is in the last-level cache. When it \
+                 comes back, a thousand paths and more have carried it down. The paper counts PosMap blocks, \
                  too: see the next table.",
     },
     Figure {
@@ -65,11 +65,11 @@ pub(super) const FIGURES: [Figure; 12] = [
         schemes: &published::FIGURE_10,
         of: speed,
         unit: Unit::Speed,
-        reason: "With 25 levels a path of IR-Alloc moves 36 blocks in place of 60: 1.67 at the most, \
-                 less what a path takes however many blocks it has, and its background evictions (Figure 12). \
-                 Those begin when the middle levels fill up: a packed tree has none at first, a settled one has \
-                 many. One channel makes blocks dearer, four make rows and turnarounds count. IR-Stash gains \
-                 where the PLB's sets collide (Figure 14).",
+        reason: "With 25 levels a path of IR-Alloc moves 36 blocks in place of 60: 1.67 at \
+                 the most. The fixed time of a path and the background evictions (Figure 12) take a part of \
+                 this. Evictions begin when the middle levels fill up: a packed tree has none at first, a \
+                 settled one has many. One channel makes blocks dearer, four make rows and turnarounds count. \
+                 IR-Stash gains where the PLB's sets collide (Figure 14).",
     },
     Figure {
         name: "figure-11",

@@ -10,8 +10,8 @@ use crate::processor::schemes::pace_name;
 use crate::report::{Section, Sheet};
 use std::collections::BTreeSet;
 
-/// The misses at which the windows of a run end: 5000, 10,000, 20,000, 50,000 and so on, as many as the run has, and
-/// `max` if it has so many.
+/// The misses at which the windows of a run end: 5000, 10,000, 20,000, 50,000 and so on, up to the number that the run
+/// has. `max` is among them if the run has so many.
 pub(in crate::processor) fn window_ends(misses: u64, max: u64) -> Vec<u64> {
     let powers = (3..).map_while(|power| 10u64.checked_pow(power));
     let all = powers.flat_map(|power| [5, 10, 20].map(|step| power.saturating_mul(step)));

@@ -70,8 +70,8 @@ pub(in crate::processor) fn section(pace: &str, mappings: &[Mapping]) -> Section
     let names = all.iter().map(|(name, _)| name.as_str());
     section.add_picture(chart("plb".to_owned(), [&title, &what], groups.collect(), names));
     section.add_text(
-        "With virtual addresses a program's pages are contiguous: a miss and the dirty line that it evicts are often 2 MiB apart, \
-         and their PosMap blocks share a set of a direct-mapped PLB. Random frames and more ways keep both.",
+        "With virtual addresses a program's pages are contiguous. A miss and the dirty line that it evicts are often 2 MiB \
+         apart, and their PosMap blocks share a set of a direct-mapped PLB. Random frames and more ways keep both.",
     );
     section
 }

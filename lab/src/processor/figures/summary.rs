@@ -60,8 +60,8 @@ pub(super) fn of(all: &[RunSet<'_>]) -> Option<Section> {
     let mut section = Section::new("means", "The means of all programs, and the paper's");
     section.add_table(sheet);
     section.add_text(
-        "A speed is the product of two ratios in each run: how many fewer paths there are, and how many fewer cycles each \
-         takes with the rest after it. docs/reference/processor-figures.md has the reasons for the differences.",
+        "A speed is the product of two ratios in each run: that of the paths, and that of the cycles of a path with \
+         what follows it. docs/reference/processor-figures.md has the reasons for the differences.",
     );
     (section.pieces.len() > 1).then_some(section)
 }

@@ -1,8 +1,8 @@
 //! Draws a job from a workload of COSBench.
 //!
-//! The works of a stage run at the same time, each with its workers. Workers send requests in rounds: each worker
-//! requests one operation, and the next round starts when all are answered. A work ends after a number of operations
-//! or bytes, or after the seconds that it would take without an ORAM.
+//! The works of a stage run at the same time, each with its workers. Workers send requests in *rounds*. In a round each
+//! worker requests one operation, and the next round starts when all are answered. A work ends after a number of
+//! operations or bytes, or after the seconds that it would take without an ORAM.
 
 mod active_work;
 mod store_timing;

@@ -1,4 +1,4 @@
-//! The workloads in real time: the same job through real HTTP and a real S3 server on loopback, behind the link of
+//! The workloads in real time. The same job runs through real HTTP and a real S3 server on loopback, behind the link of
 //! the thesis, with real sealed bytes. The same job in virtual time is shown for comparison.
 
 mod client;

@@ -105,10 +105,9 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         self.memory.read(registers.general[STACK_POINTER], &mut frame.0).map_err(|error| {
             match error.into() {
                 CallError::End(ending) => ending,
-                CallError::Errno(_) | CallError::Refused => signalled(
-                    SIGSEGV.into(),
-                    "its handler of a signal returned to a stack that it does not have",
-                ),
+                CallError::Errno(_) | CallError::Refused => {
+                    signalled(SIGSEGV.into(), "a signal handler returned to an unmapped stack")
+                }
             }
         })?;
         self.signals.block(frame.word(MASK));

@@ -101,7 +101,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         if let Ending::Signalled { reason, .. } = &mut ending
             && self.memory.space.has_run_out()
         {
-            reason.push_str(", and it had run out of memory before: more untrusted memory gives it more");
+            reason.push_str("; the program ran out of memory before: give it more with --untrusted");
         }
         ending
     }

@@ -125,7 +125,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
                 if timeout != 0 {
                     return Err(CallError::Errno(ETIMEDOUT));
                 }
-                Err(fatal_call("the program waits for another thread, and there is none"))
+                Err(fatal_call("the program waits for another thread, but has none"))
             }
             FUTEX_WAKE | FUTEX_WAKE_BITSET => Ok(0),
             _ => Err(CallError::Refused),

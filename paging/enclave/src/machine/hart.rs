@@ -1,4 +1,4 @@
-//! The hart that the program runs on.
+//! The operations of a hart of the enclave.
 
 use super::instruction_counts::{self, all_retired_instructions, waited_instructions};
 use crate::processor::{DistributedWork, Processor};
@@ -7,7 +7,7 @@ use core::arch::asm;
 /// The board's timer has 10 million ticks a second.
 const NANOS_A_TICK: u64 = 100;
 
-/// The hart.
+/// The machine's operations for the hart that runs this code.
 pub(super) struct Hart;
 
 impl Processor for Hart {

@@ -1,4 +1,4 @@
-//! The note by which the host recognises this runtime.
+//! The mark by which the host recognises this runtime.
 
 use ameles_enclave_boundary::mark::MARK;
 

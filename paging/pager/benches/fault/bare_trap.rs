@@ -1,5 +1,5 @@
-//! A fault that moves one page out and one in, without lock, scheme and bookkeeping other than the victim's number: the
-//! minimal cost of a trap.
+//! A fault that moves one page out and one in. It has no lock and no scheme, and only the victim's number as
+//! bookkeeping: the minimal cost of a trap.
 #![allow(unsafe_code, reason = "a bare signal handler and bare ioctls")]
 
 use super::{FAULTS, PAGES, RESIDENT};

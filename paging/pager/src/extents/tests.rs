@@ -40,11 +40,11 @@ fn bytes(span: &Range<usize>) -> Range<usize> {
     span.start * PAGE_BYTES..span.end * PAGE_BYTES
 }
 
-/// The state of a page of addresses: which page is there (`MAX` if that is not known), whether it may be written, and
-/// whether it is open.
+/// The state of a page of addresses: which page is there (`MAX` if unknown), whether it may be written, and whether it
+/// is open.
 type Model = BTreeMap<usize, (Option<u64>, bool, bool)>;
 
-/// Compares every address and every page, and notes in the model which page was found at which address.
+/// Compares every address and every page, and records in the model which page was found at which address.
 fn compare(extents: &Extents, model: &mut Model) -> Result<(), TestCaseError> {
     let mut seen = BTreeSet::new();
     for address in 0..ADDRESSES {

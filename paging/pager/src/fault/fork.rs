@@ -45,7 +45,7 @@ impl<O: Oram> FaultPath<O> {
         })
     }
 
-    /// Reads a page that the scheme holds; `None` makes a dummy access, which looks the same.
+    /// Reads a page that the scheme holds; `None` performs a dummy access, which looks the same.
     pub(crate) fn read_stored<F: Error>(&mut self, page: Option<u32>, into: &mut [u8]) -> Outcome<(), O, F> {
         let block = BlockId(page.map_or(0, u64::from));
         self.unless_failed(|path| path.access(Access::Read(block, into)))

@@ -1,7 +1,7 @@
 //! Estimates how many resident pages would have halved the faults, from the reuse distances of pages.
 //!
-//! A page that is paged in after this many evictions would still be resident with that many more resident pages: with
-//! fewer faults, there are fewer evictions. So the estimate is rather too large than too small.
+//! Suppose that a page is paged in after this many evictions. It would still be resident with that many more resident
+//! pages: with fewer faults, there are fewer evictions. So the estimate is rather too large than too small.
 
 use alloc::boxed::Box;
 #[cfg(any(feature = "linux", test))]

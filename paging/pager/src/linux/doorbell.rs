@@ -1,5 +1,5 @@
-//! A page whose access wakes the thread that reads faults: it then waits in one system call only, and needs no second
-//! descriptor to be stopped.
+//! A page whose access wakes the thread that reads faults. So this thread waits in one system call only, and needs no
+//! second descriptor to be stopped.
 #![allow(unsafe_code, reason = "a page that is mapped and unmapped; each block says why it is sound")]
 
 use super::userfaultfd::Userfaultfd;

@@ -1,6 +1,6 @@
 //! The frames of a region, which userfaultfd fills and empties.
 //!
-//! An eviction moves the victim's memory to a frame; once it is written, that memory is freed, a few pages at a time,
+//! An eviction moves the victim's memory to a frame. Once it is written, that memory is freed, a few pages at a time,
 //! and never filled again. The kernel may still reference it without telling: `vmsplice` and `MSG_ZEROCOPY` take a
 //! reference and no pin, and `UFFDIO_MOVE` checks pins only. The memory that it references keeps its contents and never
 //! holds another page. So the wanted page is read into a buffer of our own and copied into new memory. Where the kernel

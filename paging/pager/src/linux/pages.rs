@@ -25,8 +25,8 @@ pub(crate) const fn extra_slots(frames: usize) -> usize {
 }
 
 /// The program has mapped too much.
-const UNLOCKED: &str = "the program maps more than may be locked (ulimit -l): from now on its paged memory may come into swap, \
-                        in the clear";
+const UNLOCKED: &str = "the program maps more than may be locked (ulimit -l): from now on its paged memory may be \
+                        swapped out in the clear";
 
 /// The pages of a region, with slots for its frames.
 pub(crate) struct Pages {

@@ -1,5 +1,6 @@
-//! The cost of unmapping a page while another thread of the process runs on another processor: that processor is
-//! interrupted, because its translations may be stale. About a microsecond on bare metal, up to twenty on a virtual machine.
+//! The cost of unmapping a page while another thread of the process runs on another processor. That processor is
+//! interrupted, because its translations may be stale. About a microsecond on bare metal, up to twenty on a virtual
+//! machine.
 #![allow(unsafe_code, reason = "a mapping of its own; each block says why it is sound")]
 
 use super::signals::BlockedSignals;

@@ -1,4 +1,4 @@
-//! Pseudocode 1 of Chakravarty and Panda (2021) as an attack on real regions: a program uses two pages in an order that
+//! Pseudocode 1 of Chakravarty and Panda (2021) as an attack on real regions. A program uses two pages in an order that
 //! is its secret, 1 or 2. It faults equally often either way; which page is evicted first differs. A guesser that
 //! compares snapshots of the untrusted memory from fault to fault guesses.
 //!
@@ -26,7 +26,7 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 use std::collections::BTreeSet;
 use victim::{PagingSetup, Transcript};
 
-/// The number of runs that are guessed under schemes without randomness: a guesser that is right four times of five is
+/// The number of runs that are guessed under schemes without randomness. A guesser that is right four times of five is
 /// missed with a probability of 2^-12.
 const TRIALS: usize = 256;
 

@@ -1,6 +1,6 @@
-//! Compares the model with DRAMsim3 (through the crate `dramsim3`) on the same streams of requests: the cycles from
-//! the first request to the last read that is done. Then it replaces rules of our scheduler by those of DRAMsim3, to
-//! show which of them makes the difference.
+//! Compares the model with DRAMsim3 (through the crate `dramsim3`) on the same streams of requests. The figure is the
+//! cycles from the first request to the last read that is done. Then it replaces rules of our scheduler by those of
+//! DRAMsim3, to show which of them makes the difference.
 //!
 //!     cargo run --release --manifest-path simulation/dram/dramsim3/Cargo.toml -- [paths] [memories]
 //!

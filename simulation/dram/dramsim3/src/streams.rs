@@ -10,7 +10,7 @@ use std::io::Write;
 /// The requests of a step: writes are submitted, after a pause the reads, and the next step begins when these are done.
 pub(crate) struct Step {
     pub(crate) writes: Vec<Block>,
-    /// Cycles between the two.
+    /// The number of cycles between the two.
     pub(crate) pause: u64,
     pub(crate) reads: Vec<Block>,
 }

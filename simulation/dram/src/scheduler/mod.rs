@@ -5,8 +5,7 @@
 //! `column`, and any other command for one. All other times below are names of [`Timing`](crate::Timing),
 //! [`Refresh`](crate::Refresh) and [`Queues`](crate::Queues); those *in the group* are of
 //! [`SameGroup`](crate::SameGroup). The bank group of a bank is its number modulo the groups. "Read" and "write" are
-//! the commands; a request is one burst of a block that a caller reads or writes, and its age is the order of
-//! submission.
+//! the commands. A request is one burst of a block that a caller reads or writes. Its age is the order of submission.
 //!
 //! # A cycle
 //!
@@ -31,9 +30,9 @@
 //!    - c. For requests of the active queue, from the oldest, in ranks that are not closed: an activate of its row, if
 //!      its bank is precharged. If its bank has another row open that no request of the active queue wants: a
 //!      precharge.
-//!    - d. For rows that are wanted next ([`Memory::open_ahead`](crate::Memory::open_ahead)), from the first, in ranks
-//!      that are not closed and banks that no arrived request wants: an activate, if the bank is precharged. If it has
-//!      another row open: a precharge.
+//!    - d. For rows that are wanted next ([`Memory::open_ahead`](crate::Memory::open_ahead)), from the first: an
+//!      activate, if the bank is precharged. The rank must not be closed, and no arrived request may want the bank. If
+//!      it has another row open: a precharge.
 //!
 //! So a page stays open until a request for another row of its bank closes it, or a refresh does. Requests of the
 //! queue that is not active neither open nor close rows. A refresh is forced: it waits for no request, and requests

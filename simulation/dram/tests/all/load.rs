@@ -125,8 +125,8 @@ fn timing() -> impl Strategy<Value = Timing> {
     })
 }
 
-/// A memory as they are after DDR3: bank groups of which each takes longer for its own commands, blocks of several
-/// bursts, and commands of several cycles.
+/// A memory of a kind newer than DDR3. Bank groups take longer for their own commands, blocks have several bursts, and
+/// commands take several cycles.
 fn with_groups(mut memory: Specification, (groups, bursts): (u32, u32), more: [u64; 8]) -> Specification {
     let [rrd, wtr, ccd, ccd_write, rcd_write, rtw, activate, column] = more;
     memory.geometry.groups = memory.geometry.banks.min(1 << groups);

@@ -1,6 +1,6 @@
 //! A core: its reorder buffer, its posted requests, and what it has read of the trace.
 
-use super::rounds::{PipelineState, RoundSkipper};
+use super::periods::{PeriodSkipper, PipelineState};
 use crate::cache::Victim;
 use crate::trace::Miss;
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ pub(super) struct Core {
     /// The misses of this core that were read while a miss of another core was needed.
     pub(super) unread: VecDeque<Miss>,
     pub(super) state: PipelineState,
-    pub(super) rounds: RoundSkipper,
+    pub(super) periods: PeriodSkipper,
     /// Requests for lines that it evicted from the cache, to be sent before anything else.
     pub(super) evicted: VecDeque<Victim>,
     pub(super) posted: PostedRequests,
@@ -35,7 +35,7 @@ impl Core {
             next: None,
             unread: VecDeque::new(),
             state: PipelineState { buffer, ..PipelineState::default() },
-            rounds: RoundSkipper::new(width, reorder_buffer),
+            periods: PeriodSkipper::new(width, reorder_buffer),
             evicted: VecDeque::new(),
             posted: PostedRequests::default(),
         }

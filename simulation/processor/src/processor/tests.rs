@@ -186,7 +186,7 @@ fn cycle_by_cycle(shape: Shape, trace: &[Miss], latency: u64) -> (Vec<(u64, Line
     (requested, last)
 }
 
-/// Gaps between misses: most of them short, and a few of many rounds.
+/// Gaps between misses: most of them short, and a few of many periods.
 fn gaps() -> impl Strategy<Value = u32> {
     prop_oneof![15 => 0u32..12, 1 => 0u32..1000]
 }
@@ -211,14 +211,14 @@ proptest! {
     }
 
     #[test]
-    fn the_longest_gap_takes_a_few_rounds_of_steps(
+    fn the_longest_gap_takes_a_few_periods_of_steps(
         (width, reorder_buffer, pipeline) in (1u64..9, 1usize..200, 0u64..60),
         answered in 0u64..500,
     ) {
         let shape = Shape { width, reorder_buffer, pipeline, ..SMALL };
         let trace = [miss(0, Kind::Load, 1), miss(u32::MAX, Kind::Load, 2)];
         let mut processor = processor(shape, &trace);
-        let max = 12 * processor.cores[0].rounds.length() + 1000;
+        let max = 12 * processor.cores[0].periods.length() + 1000;
         let second = (0..max).find_map(|_| match processor.step(0, u64::MAX, u64::MAX)? {
             Next::Request(request) if request.number == 1 => Some(request),
             Next::Request(first) => {

@@ -121,6 +121,6 @@ impl From<io::Error> for TraceError {
     "the programs touch more than the {lines} lines of the memory: give it more lines, or take a shorter trace"
 )]
 pub struct Full {
-    /// The lines of the memory.
+    /// The number of lines of the memory.
     pub lines: u64,
 }

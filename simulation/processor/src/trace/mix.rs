@@ -18,7 +18,7 @@ pub struct Mix<T> {
 struct Program<T> {
     trace: T,
     next: Option<Result<Miss, TraceError>>,
-    /// Instructions that it has executed when its next miss is over.
+    /// The number of instructions that it has executed when its next miss is over.
     executed: u64,
 }
 

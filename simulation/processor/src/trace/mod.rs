@@ -31,7 +31,7 @@ use crate::units::Line;
 /// A miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Miss {
-    /// The instructions between the miss before it and this one.
+    /// The number of instructions between the previous miss and this one.
     pub instructions: u32,
     /// The kind of access to the line.
     pub kind: Kind,

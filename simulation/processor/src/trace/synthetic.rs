@@ -26,11 +26,11 @@ pub enum Pattern {
 pub struct Shape {
     /// The order of the lines.
     pub pattern: Pattern,
-    /// Lines, from 0 on.
+    /// The number of lines, from 0 on.
     pub lines: u64,
     /// The share of stores, between 0 and 1. Each miss is drawn independently.
     pub stores: f64,
-    /// Instructions before each miss.
+    /// The number of instructions before each miss.
     pub instructions: u32,
     /// The seed: the same one gives the same trace.
     pub seed: u64,
@@ -56,7 +56,7 @@ pub struct Synthetic {
     shape: Shape,
     random: ChaCha8Rng,
     zipf: Option<Zipf<f64>>,
-    /// Lines between popular ones that follow each other, by rank.
+    /// The number of lines between popular ones that follow each other, by rank.
     apart: u64,
     next: u64,
 }

@@ -5,23 +5,23 @@ use crate::configuration_error::ConfigurationError;
 /// The options of AB-ORAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdjustableConfiguration {
-    /// L, levels of the tree: 6 to 22.
+    /// L, the number of levels of the tree: 6 to 22.
     pub levels: u32,
-    /// Levels on the trusted side.
+    /// The number of levels on the trusted side.
     pub top_levels: u32,
-    /// Z, blocks of a bucket.
+    /// Z, the number of blocks of a bucket.
     pub blocks_per_bucket: u32,
-    /// S, reads of a bucket that has all slots, between two writes.
+    /// S, the number of reads of a bucket that has all slots, between two writes.
     pub reads: u32,
-    /// A, accesses for each eviction.
+    /// A, the number of accesses for each eviction.
     pub eviction_rate: u32,
-    /// The levels with smaller buckets, from the leaves up.
+    /// The number of levels with smaller buckets, from the leaves up.
     pub small_levels: u32,
-    /// Slots of a bucket there: more than Z, and at most Z + S.
+    /// The number of slots of a bucket there: more than Z, and at most Z + S.
     pub small_slots: u32,
     /// The maximum number of places that a bucket of these levels borrows beyond its own slots.
     pub more: u32,
-    /// Places in the queue of a level; with 0 nothing is lent.
+    /// The number of places in the queue of a level; with 0 nothing is lent.
     pub queue: usize,
     /// The maximum of levels of a subtree that is contiguous in the memory; with 0 the layout is by level.
     pub subtree_levels: usize,

@@ -29,7 +29,7 @@ struct Slot {
 #[derive(Clone, Default)]
 struct Bucket {
     slots: Vec<Slot>,
-    /// Reads since it was written, and those after which it is written again.
+    /// The number of reads since it was written, and those after which it is written again.
     reads: u32,
     max_reads: u32,
 }
@@ -46,7 +46,7 @@ pub(super) struct LevelState {
     level: u32,
     /// Z.
     blocks: u32,
-    /// Places that a bucket owns, and slots that it is to have.
+    /// The number of places that a bucket owns, and slots that it is to have.
     own: u32,
     wanted: u32,
     buckets: Vec<Bucket>,

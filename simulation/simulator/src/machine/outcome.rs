@@ -18,7 +18,7 @@ pub enum RunError {
     Line {
         /// The line.
         line: u64,
-        /// Lines of the memory.
+        /// The number of lines of the memory.
         lines: u64,
     },
     /// The ORAM failed: with room in the stash it does not.
@@ -50,7 +50,7 @@ pub struct VisiblePath {
 /// The work of a run until it had fetched a number of misses.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
-    /// The misses of the trace, its warm-up apart.
+    /// The number of misses of the trace, without its warm-up.
     pub misses: u64,
     /// The cycle at which the last path before that ended.
     pub cycles: Cycle,

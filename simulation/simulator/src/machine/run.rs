@@ -51,7 +51,7 @@ pub(super) struct Run<'a, T, W> {
     early: Option<EarlyWriteBack>,
     /// The leaves of the next paths, in Fork Path.
     pub(super) labels: Option<LabelQueue<ForkWork>>,
-    /// Instructions that had been fetched when the last path began.
+    /// The number of instructions that had been fetched when the last path began.
     fetched: u64,
     /// The numbers of misses at which the next checkpoints are.
     next_checkpoints: &'a [u64],
@@ -323,8 +323,8 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         Ok(())
     }
 
-    /// Fills a turn that no request needs: with a step of an early write-back, with a step for a block that leaves the
-    /// small tree, or with a dummy.
+    /// Fills an unused turn with a step of an early write-back, a step for a block that leaves the small tree, or a
+    /// dummy.
     fn fill_turn(&mut self, start: Cycle, tree: Tree) -> Result<(), RunError> {
         if self.labels.is_some() {
             return self.forked_path(start);

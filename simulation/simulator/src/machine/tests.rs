@@ -1,5 +1,5 @@
-//! Tests of the machine: it answers every request under every option, its runs can be repeated, and its paths
-//! show the rate and the leaves, and nothing else.
+//! Tests of the machine. It answers every request under every option, and its runs can be repeated. Its paths show the
+//! rate and the leaves, and nothing else.
 
 mod fork;
 mod mutants;

@@ -29,30 +29,30 @@ pub enum Overlap {
 /// The options of Palermo.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PalermoConfiguration {
-    /// L, levels of the tree of the data: 10 to 25. The PosMaps' trees have three and six levels less.
+    /// L, the number of levels of the tree of the data: 10 to 25. The PosMaps' trees have three and six levels less.
     pub levels: u32,
     /// Levels on the trusted side, of each tree.
     pub top_levels: [u32; TREES],
-    /// Z, blocks of a bucket.
+    /// Z, the number of blocks of a bucket.
     pub blocks_per_bucket: u32,
-    /// S, reads of a bucket between two writes of it, and one more.
+    /// S, the number of reads of a bucket between two writes of it, and one more.
     pub reads: u32,
-    /// A, visits for each eviction.
+    /// A, the number of visits for each eviction.
     pub eviction_rate: u32,
     /// The place of the metadata.
     pub metadata: Headers,
     /// The steps that overlap.
     pub overlap: Overlap,
-    /// N, requests in flight, 1 to 64: of use if requests overlap.
+    /// N, the number of requests in flight, 1 to 64: of use if requests overlap.
     pub requests: usize,
     /// The memory.
     pub memory: Specification,
 }
 
 impl PalermoConfiguration {
-    /// The parameters of the authors' simulator, with a smaller tree: Z = 16, S = 27, A = 20, eight requests, and
-    /// DDR4-3200 with four channels and two ranks. It has 95 buckets of the data on the trusted side, and 11 and 5 of
-    /// the PosMaps: here as many whole levels as fit in.
+    /// The parameters of the authors' simulator, with a smaller tree: Z = 16, S = 27, A = 20, and eight requests. The
+    /// memory is DDR4-3200 with four channels and two ranks. That simulator has 95 buckets of the data on the trusted
+    /// side, and 11 and 5 of the PosMaps. Here that is as many whole levels as fit in.
     pub fn of_authors(levels: u32, overlap: Overlap) -> Self {
         PalermoConfiguration {
             levels,

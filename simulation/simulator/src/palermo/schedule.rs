@@ -21,9 +21,9 @@ pub struct VisibleStep {
     pub start: Cycle,
     /// The cycle in which its blocks are there.
     pub end: Cycle,
-    /// Blocks that it reads.
+    /// The number of blocks that it reads.
     pub reads: usize,
-    /// Blocks that it writes.
+    /// The number of blocks that it writes.
     pub writes: usize,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Schedule<W> {
     overlap: Overlap,
     max: usize,
     in_flight: VecDeque<Request>,
-    /// Requests that are finished.
+    /// The number of requests that are finished.
     finished: u64,
     observer: W,
 }

@@ -52,8 +52,8 @@ fn serve(
     (outcome, steps)
 }
 
-/// Returns whether all steps follow the rules. It applies these a second time, to what is visible alone: the cycle in
-/// which each step begins, the number of blocks, and the turn of the evictions.
+/// Returns whether all steps follow the rules. It applies these a second time, to what is visible alone. That is the
+/// cycle in which each step begins, the number of blocks, and when evictions come.
 fn is_followed(configuration: &PalermoConfiguration, steps: &[VisibleStep]) -> bool {
     let mut visits: BTreeMap<(u64, usize), Vec<&VisibleStep>> = BTreeMap::new();
     for step in steps {

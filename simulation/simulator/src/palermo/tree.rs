@@ -32,9 +32,9 @@ pub(crate) struct Visit {
     /// The path that is read.
     pub(crate) leaf: Leaf,
     pub(crate) steps: Vec<Step>,
-    /// Steps until the block is there.
+    /// The number of steps until the block is there.
     pub(crate) answers_after: usize,
-    /// Steps until the next request may visit the tree.
+    /// The number of steps until the next request may visit the tree.
     pub(crate) releases_after: usize,
 }
 

@@ -24,7 +24,7 @@ struct LevelPlace {
     size: u32,
     /// The level's depth below the roots of its subtrees.
     depth: u32,
-    /// Words of a subtree.
+    /// The number of words of a subtree.
     subtree_words: usize,
     /// The word of the first subtree's first bucket of this level.
     first: usize,

@@ -11,7 +11,7 @@ const LINE_WORDS: usize = LINE_BYTES / size_of::<u64>();
 #[derive(Debug)]
 pub(super) struct LineWords {
     words: Vec<u64>,
-    /// Words before the first line.
+    /// The number of words before the first line.
     skipped: usize,
 }
 

@@ -8,8 +8,8 @@ use ameles_core::types::{BlockId, Leaf, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
-/// Draws a tree: each block is as deep as there is room, and each bucket was read as often as accesses come on
-/// average since its last eviction. The first eviction of the schedule is the next.
+/// Draws a tree. Each block is as deep as there is room. Each bucket was read as often as accesses come on average
+/// since its last eviction. The first eviction of the schedule is the next.
 pub(super) fn draw(parameters: &RingParameters, is_full: bool, seed: u64) -> TreeParts {
     let (top, leaf_level) = (parameters.top.0, parameters.leaf_level.0);
     let mut sizes = vec![parameters.inner.slots; (leaf_level - top) as usize];
@@ -38,8 +38,8 @@ pub(super) fn draw(parameters: &RingParameters, is_full: bool, seed: u64) -> Tre
 }
 
 /// The evictions since a bucket had its last one, as a share of the 2^l after which it has the next. Before the first
-/// eviction of the schedule come those that would have been: the turn of a bucket is its place with the bits in
-/// reverse.
+/// eviction of the schedule come those that would have been. The position of a bucket in this order is its index with
+/// the bits in reverse.
 fn since_eviction(level: Level, index: u64) -> f64 {
     if level.0 == 0 {
         return 1.0;

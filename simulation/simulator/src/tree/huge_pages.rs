@@ -1,4 +1,4 @@
-//! Vectors of gigabytes on huge pages: a path reads a bucket of each level, and with pages of 4 KiB nearly each of
+//! Vectors of gigabytes on huge pages. A path reads a bucket of each level, and with pages of 4 KiB nearly each of
 //! these misses the TLB.
 
 /// Bytes below which a vector stays on ordinary pages: a huge page of x86-64.

@@ -28,7 +28,7 @@ struct StoreState {
 pub struct Observed {
     /// The path that was read last.
     pub path: Option<Leaf>,
-    /// Paths that were read.
+    /// The number of paths that were read.
     pub read: u32,
     /// The level on which the requested block was found.
     pub found: Option<Level>,
@@ -139,7 +139,7 @@ impl TreeStore {
 /// The numbers of the buckets that have blocks.
 #[derive(Clone, Copy, Debug)]
 struct BucketNumbers {
-    /// Buckets of the tree above the one with number 0.
+    /// The number of buckets of the tree above the one with number 0.
     above: u64,
     /// The first number that has none.
     end: u64,

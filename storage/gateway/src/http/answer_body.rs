@@ -38,7 +38,7 @@ impl LogLine {
         if is_whole {
             tracing::info!(%method, verb, status, request = %id, milliseconds, "answered");
         } else {
-            tracing::info!(%method, verb, status, request = %id, milliseconds, "broken off");
+            tracing::info!(%method, verb, status, request = %id, milliseconds, "response aborted");
         }
     }
 }
@@ -141,7 +141,7 @@ mod tests {
                 let mut remaining = answer(&["one", "two"], length);
                 assert!(Pin::new(&mut remaining).poll_frame(&mut context).is_ready());
             }
-            assert_eq!(log.text().matches("broken off method=GET").count(), 2, "{}", log.text());
+            assert_eq!(log.text().matches("response aborted method=GET").count(), 2, "{}", log.text());
             // After as many bytes as the head promises, the server does not request the end.
             let mut promised = answer(&["one", "two"], Some(6));
             for _ in 0..2 {

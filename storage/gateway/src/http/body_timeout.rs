@@ -30,7 +30,7 @@ impl RequestBody {
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     /// The client sent nothing, or less than the minimum rate.
-    #[error("the body did not come in time")]
+    #[error("the request body did not arrive in time")]
     TooLate,
     /// The body arrived, and no permit was free for its request.
     #[error(transparent)]

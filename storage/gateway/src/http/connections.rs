@@ -163,7 +163,7 @@ impl Connections {
         self.handles.iter().filter_map(Weak::upgrade).for_each(|handle| handle.end());
         let all_ended = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(grace, all_ended).await.is_err() {
-            tracing::warn!("running requests were aborted: their time to finish is over");
+            tracing::warn!("running requests were aborted: the shutdown timeout has expired");
         }
         self.tasks.shutdown().await;
     }

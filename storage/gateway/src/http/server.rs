@@ -51,8 +51,8 @@ pub struct Options {
 /// The limits on a client's use of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Concurrent connections. A new one beyond them ends the one that has been idle for longest, or waits if none is
-    /// idle.
+    /// The maximum number of concurrent connections. A new one beyond them ends the one that has been idle for longest,
+    /// or waits if none is idle.
     pub connections: usize,
     /// The time for the TLS handshake.
     pub handshake: Duration,

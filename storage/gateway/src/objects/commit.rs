@@ -56,7 +56,7 @@ impl Inner {
     async fn restore_rows(&self, failed_commit: &mut Option<FailedCommit>) -> Result<(), DeviceError> {
         if let Some(commit) = failed_commit {
             self.device.commit_rows(commit.old_rows.clone()).await?;
-            tracing::info!("the state of the catalogue's rows is known again");
+            tracing::info!("the catalogue is consistent again after a failed commit");
             *failed_commit = None;
         }
         Ok(())
@@ -131,7 +131,7 @@ impl Inner {
                 }
                 Err(DeviceError::Full | DeviceError::RowsFull) => {}
                 Err(failure) => {
-                    tracing::error!(error = %failure, "a commit of the catalogue failed; it is undone before the next");
+                    tracing::error!(error = %failure, "a catalogue commit failed: it is rolled back before the next one");
                     let replaced = changes.into_iter().flat_map(|planned| planned.changes).collect();
                     *failed_commit = Some(FailedCommit {
                         old_rows: std::mem::take(&mut group.old_rows),

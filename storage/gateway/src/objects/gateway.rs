@@ -85,7 +85,7 @@ pub struct Usage {
     pub containers: u64,
     /// The number of objects in all containers, old versions among them.
     pub objects: u64,
-    /// Multipart uploads neither completed nor aborted.
+    /// The number of multipart uploads neither completed nor aborted.
     pub uploads: u64,
     /// The number of bytes of all objects and parts, without padding.
     pub bytes: u64,

@@ -1,5 +1,5 @@
 //! Features of S3 buckets that buckets of this gateway never have. A read of such a feature returns S3's error for a
-//! bucket without it, and a removal succeeds. s3s refuses to set it with `NotImplemented`, as it does for every verb
+//! bucket without it, and a removal succeeds. s3s refuses to set it with `NotImplemented`. It does so for every verb
 //! that [`S3Api`](super::verbs::S3Api) leaves out.
 
 use super::refusal::not_found;

@@ -17,9 +17,7 @@ pub(super) fn slow_down(text: impl Into<Cow<'static, str>>) -> S3Error {
 pub(super) fn body_not_read(error: &(dyn std::error::Error + 'static)) -> Option<S3Error> {
     match find_cause(error)? {
         BodyError::Overloaded(_) => Some(slow_down(BUSY)),
-        BodyError::TooLate => {
-            Some(s3_error!(RequestTimeout, "The body did not come within the time allowed."))
-        }
+        BodyError::TooLate => Some(s3_error!(RequestTimeout, "The request body did not arrive in time.")),
         BodyError::Connection(_) => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Parts of a request's head that S3 knows and this gateway does not: each is refused by its name.
 //!
-//! It would do harm to ignore them. A `PUT` of `?renameObject` would put an empty object, a `DELETE` of `?acl` would
-//! delete the object, and a conditional copy would replace an object against its condition.
+//! It would do harm to ignore them. A `PUT` of `?renameObject` would put an empty object. A `DELETE` of `?acl` would
+//! delete the object. A conditional copy would replace an object against its condition.
 
 use super::checksums;
 use super::conversions::{self, owner_id};

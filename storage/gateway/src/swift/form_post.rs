@@ -27,7 +27,7 @@ const FIELDS_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_FIELDS: usize = 50;
 
 fn too_slow() -> Refusal {
-    Refusal::new(StatusCode::REQUEST_TIMEOUT, "FormPost: the fields took too long to come")
+    Refusal::new(StatusCode::REQUEST_TIMEOUT, "FormPost: the form fields did not arrive in time")
 }
 
 /// Returns whether a request is a form.

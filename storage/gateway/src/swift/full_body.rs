@@ -28,7 +28,7 @@ pub(super) async fn read_in_memory_share(gateway: &Gateway, body: Body, max: usi
 /// # Errors
 /// 413 for a longer body; 408 for a body that takes too long; the errors of reading the body.
 pub(super) async fn whole(body: Body, max: usize) -> Outcome<Bytes> {
-    let too_slow = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to come.");
+    let too_slow = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "The request body did not arrive in time.");
     tokio::time::timeout(TIMEOUT, read_without_timeout(body, max)).await.map_err(too_slow)?
 }
 

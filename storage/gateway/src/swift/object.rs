@@ -48,7 +48,8 @@ impl Swift {
         self.check(context.claim, &context.target.account, Some(context.container()), Action::Write)
     }
 
-    /// Serves `POST`: replaces the details of an object, except for its type if none is given.
+    /// Serves `POST`: replaces the metadata of an object. Keeps its tags, its grants, a static manifest, and its type
+    /// if none is given.
     async fn change(&self, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
         self.check_write(context)?;
         conditions::refuse_all(&context.head.headers)?;

@@ -1,4 +1,4 @@
-//! A checkpoint in the store sends the payloads that came since the last one, in places whose number is public, and a
+//! A checkpoint in the store sends the payloads that came since the last one, in places whose number is public. A
 //! restore finds every payload.
 
 use crate::promises::fixture::VaultFixture;

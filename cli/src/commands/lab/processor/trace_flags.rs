@@ -17,8 +17,8 @@ pub(super) struct TraceFlags {
     /// dramsim2, ramulator-cpu, ramulator-memory or ramulator-load-store
     #[arg(long, value_name = "NAME", requires = "trace")]
     pub(super) trace_format: Option<Format>,
-    /// Cores that share the last-level cache and the ORAM: copies of each program, or of the traces in turn
-    /// [default: 1, or one for each trace]
+    /// The number of cores that share the last-level cache and the ORAM. They run copies of each program, or the traces
+    /// in turn [default: 1, or one for each trace]
     #[arg(long, value_name = "NUMBER")]
     pub(super) cores: Option<usize>,
 }

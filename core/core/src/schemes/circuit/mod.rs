@@ -89,7 +89,7 @@ struct State<R> {
     random: R,
     stash: Stash,
     schedule: EvictionSchedule,
-    /// The held buckets and lists, which the holder of the turn takes.
+    /// The held buckets and lists. The holder of `exclusive` takes them.
     work: Work,
 }
 

@@ -11,7 +11,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 /// The parameters of a Circuit ORAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct CircuitParameters {
-    /// N, blocks that the user can address: 1 to 2^32 - 1, and no more than Z · 2^L: half of the tree.
+    /// N, the number of blocks that the user can address: 1 to 2^32 - 1, and no more than Z · 2^L: half of the tree.
     pub capacity: u64,
     /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
@@ -19,7 +19,7 @@ pub struct CircuitParameters {
     pub leaf_level: Level,
     /// The first level in untrusted memory: 0 to L. The blocks that belong above it wait on the trusted side.
     pub top: Level,
-    /// Z, blocks of a bucket: 2 to 64. The paper measures that 2 are enough.
+    /// Z, the number of blocks of a bucket: 2 to 64. The paper measures that 2 are enough.
     pub blocks_per_bucket: u32,
     /// The maximum number of accesses in one batch: 1 to 1024.
     pub max_batch: u32,

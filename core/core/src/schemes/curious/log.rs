@@ -98,7 +98,7 @@ impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
         Ok(())
     }
 
-    /// Notes what the accesses of a batch left in their blocks.
+    /// Records what the accesses of a batch left in their blocks.
     fn note(&self, batch: &[Access<'_>]) {
         let waiting = &mut *self.waiting.borrow_mut();
         for access in batch {

@@ -21,11 +21,11 @@ use rand_core::RngCore;
 /// The shape of a k-ary tree. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct TreeShape {
-    /// k, children of a node: 2 to 16.
+    /// k, the number of children of a node: 2 to 16.
     pub arity: u32,
     /// The number of levels, the root and the leaves among them: 1 to 16. At most 2^31 leaves.
     pub levels: u32,
-    /// Z, blocks of a bucket, and the most blocks of a put: 1 to 255.
+    /// Z, the number of blocks of a bucket, and the most blocks of a put: 1 to 255.
     pub blocks_per_bucket: u32,
     /// The maximum number of blocks in the tree: from 1 to the number that its buckets hold.
     pub capacity: u64,

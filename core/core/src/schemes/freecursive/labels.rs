@@ -72,7 +72,7 @@ impl Labels {
         }
     }
 
-    /// Notes that a block was taken out, or put in.
+    /// Records that a block was taken out, or put in.
     pub(super) fn set_taken_out(&mut self, block: BlockId, is_out: bool) {
         if let Labels::Counted(counted) = self {
             if is_out {

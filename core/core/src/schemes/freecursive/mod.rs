@@ -1,6 +1,6 @@
-//! Freecursive ORAM: Fletcher, Ren, Kwon, van Dijk, Devadas, "Freecursive ORAM: \[Nearly\] Free Recursion and
-//! Integrity Verification for Position-based Oblivious RAM", ASPLOS 2015, section 4: a PosMap look-aside buffer (PLB)
-//! and a unified tree. Options are the compressed PosMap (section 5) and PMMAC (section 6).
+//! Freecursive ORAM: a PosMap look-aside buffer (PLB) and a unified tree. (Fletcher, Ren, Kwon, van Dijk, Devadas,
+//! "Freecursive ORAM: \[Nearly\] Free Recursion and Integrity Verification for Position-based Oblivious RAM", ASPLOS
+//! 2015, section 4.) Options are the compressed PosMap (section 5) and PMMAC (section 6).
 //!
 //! ```text
 //! to access block a_0, where PosMap block a_i+1 holds the position of a_i, and the trusted side those of the last:
@@ -41,15 +41,15 @@
 //! ```
 //!
 //! The paper remaps a group at once, by X' paths; how many an access then shows depends on secrets. Here a group is
-//! remapped a straggler at a time. An access has **one turn**, with a path that a dummy stands in for. It belongs to a
-//! level of PosMap blocks that is drawn; if that group has no straggler, to the group of the lowest level.
-//! [`min_bits`](FreecursiveParameters::min_bits) are enough for all stragglers to have moved when IC is used up again,
-//! except with a probability below 2^-80 for each group remap. Should it happen, the others move at once, and count as
-//! [emergencies](Oram::emergencies). No block ever gets a counter twice.
+//! remapped a straggler at a time. An access has **one remap turn**: a path for a straggler, or a dummy. The turn
+//! belongs to a level of PosMap blocks that is drawn. If that group has no straggler, it belongs to the group of the
+//! lowest level. [`min_bits`](FreecursiveParameters::min_bits) are enough for all stragglers to have moved when IC is
+//! used up again, except with a probability below 2^-80 for each group remap. Should it happen, the others move at
+//! once, and count as [emergencies](Oram::emergencies). No block ever gets a counter twice.
 //!
 //! A caller that drives the lines calls [`remap_straggler`](FreecursiveOram::remap_straggler) before each line. Every
-//! group has its turn then, and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without turns, line 11 ends in
-//! [`OramError::Backlogged`].
+//! group has its remap turn then, and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without remap turns, line 11
+//! ends in [`OramError::Backlogged`].
 //!
 //! # Tags (PMMAC, section 6)
 //!
@@ -69,9 +69,9 @@
 //! block of interest. Nor is junk that fills the stash. Contents are not hidden. And the moment when it refuses tells a
 //! store that lies which block was of interest. A layer below that seals whole buckets prevents both.
 //!
-//! The bound is for q tags over payloads of ℓ blocks of AES. A forgery in v attempts succeeds with a probability of at
-//! most about 5·(ℓ + 1)·q²/2^128 + v/2^128, plus the advantage of telling AES from a random permutation. That is 2^-29
-//! after 2^47 accesses with 64 bytes. The paper's tags have 80 bits.
+//! The bound is for q tags over payloads of ℓ blocks of AES. Suppose that AES cannot be told from a random permutation.
+//! Then a forgery in v attempts succeeds with a probability of at most about 5·(ℓ + 1)·q²/2^128 + v/2^128. That is
+//! 2^-29 after 2^47 accesses with 64 bytes. The paper's tags have 80 bits.
 //!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses shows n·H paths one after the other, with H =
 //! [`paths_per_access`](FreecursiveParameters::paths_per_access). All pending steps of the tree are done before the
@@ -297,7 +297,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         &self.space
     }
 
-    /// The tree.
+    /// Returns the backend: the tree of blocks and PosMap blocks.
     pub fn tree(&self) -> &Backend<S, R> {
         &self.tree
     }

@@ -14,10 +14,10 @@ use crate::types::Level;
 /// The parameters of a Freecursive ORAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreecursiveParameters {
-    /// N, blocks that the user can address: at least 1.
+    /// N, the number of blocks that the user can address: at least 1.
     pub capacity: u64,
-    /// X, positions in a PosMap block: 2 to 2^20. If they are kept in it, each takes 4 bytes. X' counters take their
-    /// bits, and 8 bytes more.
+    /// X, the number of positions in a PosMap block: 2 to 2^20. If they are kept in it, each takes 4 bytes. X' counters
+    /// take their bits, and 8 bytes more.
     pub labels: u32,
     /// The maximum number of positions that the trusted side keeps in a table: at least 1. The number of levels of
     /// PosMap blocks follows from it.
@@ -181,7 +181,7 @@ pub enum FreecursiveParametersError {
     Capacity {
         /// The capacity of the tree.
         given: u64,
-        /// The blocks of the unified address space.
+        /// The number of blocks in the unified address space.
         needed: u64,
     },
     /// The sets of the look-aside buffer are not of equal size.
@@ -201,7 +201,7 @@ pub enum FreecursiveParametersError {
     Positions {
         /// The number of positions that were given.
         given: u64,
-        /// The blocks of the unified address space.
+        /// The number of blocks in the unified address space.
         needed: u64,
     },
     /// Counters are used up before a group is remapped.

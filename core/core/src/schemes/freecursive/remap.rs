@@ -7,12 +7,12 @@ use crate::store::Store;
 use crate::types::BlockId;
 use rand_core::{RngCore, SeedableRng};
 
-/// The level of PosMap blocks to which the turn of an access belongs. It is drawn, so that no sequence of accesses
-/// can keep a group from its turns.
+/// The level of PosMap blocks to which the remap turn of an access belongs. It is drawn, so that no sequence of
+/// accesses can keep a group from its turns.
 pub(super) struct RemapTurn(Option<u32>);
 
 impl RemapTurn {
-    /// Returns whether a group of this level may have the turn: its own level, or the lowest, which comes last.
+    /// Returns whether a group of this level may have the remap turn: its own level, or the lowest, which comes last.
     fn is_for(&self, level: u32) -> bool {
         self.0.is_some_and(|drawn| drawn == level || level == 1)
     }
@@ -51,7 +51,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Ok(!is_trusted)
     }
 
-    /// Draws the level to which the turn of an access belongs.
+    /// Draws the level to which the remap turn of an access belongs.
     pub(super) fn draw_turn(&self) -> RemapTurn {
         let State { random, labels, .. } = &mut *self.state.borrow_mut();
         let maps = self.space.maps();
@@ -59,8 +59,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         RemapTurn(has_turn.then(|| 1 + sampling::below(random, maps as usize) as u32))
     }
 
-    /// Gives the turn to the group that holds the counter of a block, if it is the turn of that group. Returns whether
-    /// it took a path.
+    /// Gives the remap turn to the group that holds the counter of a block, if the turn is that group's. Returns
+    /// whether it took a path.
     pub(super) async fn take_turn(
         &self,
         turn: &mut RemapTurn,

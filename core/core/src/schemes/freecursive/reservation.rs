@@ -20,7 +20,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// The block.
+    /// Returns the reserved block.
     pub fn block(&self) -> BlockId {
         self.block
     }

@@ -290,14 +290,14 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         self.check_tag(fits)
     }
 
-    /// Refuses a block whose tag does not fit, and everything after it.
+    /// Refuses a block whose tag does not match, and everything after it.
     fn check_tag(&self, fits: bool) -> Result<(), OramError<S::Error>> {
         if fits {
             return Ok(());
         }
         self.poison();
         Err(OramError::Contradiction(
-            "a block is not what was last written: its tag does not fit its counter",
+            "a block is not what was last written: its tag does not match its counter",
         ))
     }
 

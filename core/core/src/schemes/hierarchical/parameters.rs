@@ -11,15 +11,17 @@ use borsh::{BorshDeserialize, BorshSerialize};
 /// The parameters of a hierarchical ORAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct HierarchicalParameters {
-    /// N, blocks that the user can address: 1 to 2^32.
+    /// N, the number of blocks that the user can address: 1 to 2^32.
     pub capacity: u64,
     /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
-    /// S, slots of the buffer that is read whole, which are the accesses of an epoch: `max_batch` to 2^31.
+    /// S, the number of slots of the buffer that is read whole, which are the accesses of an epoch: `max_batch` to
+    /// 2^31.
     pub buffer: u32,
     /// The maximum number of blocks that are expected in a bucket of a full table: 1, as in the paper, to 2^16.
     pub load: u32,
-    /// c, blocks that are sorted at once: at least the slots of a bucket. The trusted side holds twice as many.
+    /// c, the number of blocks that are sorted at once: at least the slots of a bucket. The trusted side holds twice as
+    /// many.
     pub run_blocks: u32,
     /// The maximum number of accesses in one batch: 1 to 2^16.
     pub max_batch: u32,
@@ -32,7 +34,7 @@ pub struct HierarchicalParameters {
 pub struct LevelShape {
     /// The maximum number of blocks in the level.
     pub blocks: u64,
-    /// The buckets of the level's table, a power of two.
+    /// The number of buckets in the level's table, a power of two.
     pub buckets: u64,
     /// m, the number of slots of each bucket.
     pub slots: u32,
@@ -115,8 +117,8 @@ impl HierarchicalParameters {
         (epoch.trailing_zeros() as usize).min(self.levels().len() - 1)
     }
 
-    /// Returns the number of records from which a level is rebuilt: those of the buffer and of all smaller levels, and
-    /// for the last level its own too.
+    /// Returns the number of records from which a level is rebuilt: those of the buffer and of all smaller levels. For
+    /// the last level, its own are included.
     pub fn incoming(&self, level: usize) -> u64 {
         let comes_in = u64::from(self.buffer) << level;
         let is_last = comes_in >= self.capacity;
@@ -143,9 +145,9 @@ impl HierarchicalParameters {
         last.map_or(0, |level| level.list + level.blocks)
     }
 
-    /// The untrusted memory that the scheme needs, in plaintext bytes: the buffers, the table and the list of each
-    /// level, and the area in which a level is sorted. A bucket of a table is a bucket of the store. All but the tables
-    /// are in buckets of one slot.
+    /// The untrusted memory that the scheme needs, in plaintext bytes. It has the buffers, the table and the list of
+    /// each level, and the area in which a level is sorted. A bucket of a table is a bucket of the store. All but the
+    /// tables are in buckets of one slot.
     pub fn layout(&self) -> Layout {
         let slot_bytes = self.slot_bytes() as u32;
         let extent = |buckets, slots| Extent { buckets, slots, slot_bytes };

@@ -17,12 +17,12 @@
 //! It was built from the papers' ideas, from the parameters of the code that the thesis ran, and from its definition of
 //! oblivious scheduling. The semaphores of the original are not there: an operation waits for its partition only, which
 //! is public. A put carries out its rebuild as a whole, in parallel with those of other partitions; the original
-//! spreads it over later accesses. And Bindschaedler et al. (CCS 2015) followed the original: before a rebuild, they
-//! read only as many slots of a level as it holds blocks, if many were read already. They noted that this tells how
-//! many blocks there are. Here it is always the same number.
+//! spreads it over later accesses. And Bindschaedler et al. (CCS 2015) followed the original. Before a rebuild, if many
+//! slots of a level were read already, they read only as many as it holds blocks. They noted that this tells how many
+//! blocks there are. Here it is always the same number.
 //!
-//! **What the trace shows** (adversary `Full`): how many accesses there were. Partitions are uniform and independent;
-//! the slots that are read are uniform among the unread ones; which levels hold something follows from the number of
+//! **What the trace shows** (adversary `Full`): how many accesses there were. Partitions are uniform and independent.
+//! The slots that are read are uniform among the unread ones. Which levels hold something follows from the number of
 //! puts.
 //!
 //! **Costs**, l levels of a partition. An access: at most l slots read on line, in one round trip for a batch. A put:

@@ -55,7 +55,7 @@ impl ObliviStoreParameters {
     }
 
     /// The maximum number of blocks in buffers while the pending work of a largest batch is done. At worst, each put of
-    /// an access or of the sweep is in a partition of its own, and all of them rebuild the last level.
+    /// an access or of the sweep is in a separate partition, and all of them rebuild the last level.
     pub fn buffer_blocks(&self) -> u64 {
         let PartitionsParameters { partitions, max_batch, .. } = self.partitions;
         let swept = self.partitions.swept_after(max_batch.into()).max(1);

@@ -26,14 +26,14 @@
 //! exchange. Requests for one block take effect in the order of processors, as everywhere in this library. A PRAM lets
 //! all read before one of them writes. One trusted thread plays all processors.
 //!
-//! **What the trace shows** (adversary `Full`): every operation of the stores with the processor that asks, and the two
-//! ends and the length of every message. A round shows m requests, however many of them are dummies or for one block.
-//! Every round is the same, except for the paths x_p. Each of these was drawn at the last request for its block, or is
-//! drawn now. So they are uniform and independent, and with them who asks whom, and how many paths a processor reads.
-//! The trace does not show the new leaves: the length of the routing's messages does not depend on their contents.
-//! `step` reads the buckets of the next two paths of each subtree that are not held, and writes all held buckets. The
-//! trace shows two more things, which are counted as [emergencies](Oram::emergencies). A message of the routing that
-//! has no room for its blocks is followed by another one. The probability is below 2^-80 for each round
+//! **What the trace shows** (adversary `Full`): every operation of the stores with its processor, and sender, receiver
+//! and length of every message. A round shows m requests, however many of them are dummies or for one block. Every
+//! round is the same, except for the paths x_p. Each of these was drawn at the last request for its block, or is drawn
+//! now. So they are uniform and independent, and with them who asks whom, and how many paths a processor reads. The
+//! trace does not show the new leaves: the length of the routing's messages does not depend on their contents. `step`
+//! reads the buckets of the next two paths of each subtree that are not held, and writes all held buckets. The trace
+//! shows two more things, which are counted as [emergencies](Oram::emergencies). A message of the routing that has no
+//! room for its blocks is followed by another one. The probability is below 2^-80 for each round
 //! ([`routing_overflow_log2`]). A processor whose stash lacks room for a round evicts one path more.
 //!
 //! **The stash.** The blocks of all processors together come and go as in Circuit ORAM with batches of m. So Circuit
@@ -76,8 +76,8 @@ use routing::Butterfly;
 use steps::{PlaceInRun, Places, exchange, message, place, spread};
 use sub_oram::SubOram;
 
-/// An oblivious parallel RAM over a store for each processor, a network between them, and a position map and randomness
-/// that stand for those of all.
+/// An oblivious parallel RAM over a store for each processor, and a network between them. One position map and one
+/// randomness stand for those of all.
 ///
 /// A batch is a round: its n-th access is the request of the n-th processor. Processors without an access make no
 /// request.
@@ -221,7 +221,7 @@ where
         Ok(lookups)
     }
 
-    /// Lets the processor of each path read it and send the block, and notes at each place what came.
+    /// Lets the processor of each path read it and send the block, and records at each index what came.
     async fn fetch(
         &self,
         random: &mut R,
@@ -335,7 +335,7 @@ where
         Ok(())
     }
 
-    /// Puts the state back, and notes whether a processor lacks room.
+    /// Puts the state back, and records whether a processor lacks room.
     fn put_down(&self, state: State<R>) {
         let has_room = |part: &SubOram| part.has_room(&self.parameters);
         self.is_crowded.set(!state.parts.iter().all(has_room));

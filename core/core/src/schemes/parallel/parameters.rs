@@ -16,18 +16,19 @@ use borsh::{BorshDeserialize, BorshSerialize};
 /// The parameters of an oblivious parallel RAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct ParallelParameters {
-    /// N, blocks that the user can address: 1 to 2^32 - 1, and no more than Z · 2^L: half of the tree.
+    /// N, the number of blocks that the user can address: 1 to 2^32 - 1, and no more than Z · 2^L: half of the tree.
     pub capacity: u64,
     /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
-    /// m, processors: a power of two from 1 to 1024. A round serves a request of each, so that it is the longest batch.
+    /// m, the number of processors: a power of two from 1 to 1024. A round serves a request of each, so that it is the
+    /// longest batch.
     pub processors: u32,
     /// L, the level of the leaves of the whole tree: lg m to 31. Each processor has the leaves below one node of level
     /// lg m.
     pub leaf_level: Level,
     /// The first level in untrusted memory: lg m to L. The blocks that belong above it wait with the processors.
     pub top: Level,
-    /// Z, blocks of a bucket: 2 to 64.
+    /// Z, the number of blocks of a bucket: 2 to 64.
     pub blocks_per_bucket: u32,
     /// The hard bound of the stash of each processor in blocks, those that belong above `top` included: at least m.
     /// While the next round might exceed it, an eviction outside of the schedule comes first.
@@ -49,7 +50,7 @@ pub enum ParallelParametersError {
     /// A processor without its memory, or memory without a processor.
     #[error("{stores} stores were given for {processors} processors; give one for each")]
     Stores {
-        /// The stores that were given.
+        /// The number of given stores.
         stores: usize,
         /// m.
         processors: u32,

@@ -62,7 +62,7 @@ pub(super) fn leaf(record: &[u8]) -> Option<Leaf> {
     word(record, LEAF).checked_sub(1).map(Leaf)
 }
 
-/// Notes the block's new leaf.
+/// Records the block's new leaf.
 pub(super) fn set_leaf(record: &mut [u8], leaf: Leaf) {
     set_word(record, LEAF, leaf.0 + 1);
 }
@@ -72,7 +72,7 @@ pub(super) fn value(record: &[u8]) -> Option<&[u8]> {
     (word(record, HAS_PAYLOAD) != 0).then(|| &record[HEADER..])
 }
 
-/// Notes the block's contents.
+/// Records the block's contents.
 pub(super) fn set_value(record: &mut [u8], value: &[u8]) {
     set_word(record, HAS_PAYLOAD, 1);
     record[HEADER..].copy_from_slice(value);

@@ -21,16 +21,16 @@
 //! stash (see [`Stash`]).
 //!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, the buckets of n paths.
-//! These are independent and uniform for any requests: the path of a block is drawn when the block is accessed, and
+//! These are independent and uniform for any requests. The path of a block is drawn when the block is accessed, and
 //! shown only at its next access. A never-mapped block, a dummy access and a second request for a block of the batch
 //! show a fresh random path. Each bucket is read once, and held buckets are left out: the coincidence of buckets
 //! follows from the paths shown. `step` writes every held bucket back, in one operation; their number follows from the
 //! paths too. An access waits while a path in its own subtree (one of 2^top) is being written back. Those paths, and
 //! the times when the store completed them, were visible before. The number of blocks in the stash shows only in an
 //! emergency. While a largest batch might not fit below the hard bound, accesses wait, and `step` writes held paths
-//! back. If none is held, it makes a background eviction: it reads a path that is drawn for this only, and writes it
-//! back (Ren, Yu, Fletcher, van Dijk, Devadas, "Design Space Exploration and Optimization of Path Oblivious RAM in
-//! Secure Processors", ISCA 2013). The planned bound makes that rarer than 2^-80.
+//! back. If no path is held, it does a background eviction: it reads a random path and writes it back. (Ren, Yu,
+//! Fletcher, van Dijk, Devadas, "Design Space Exploration and Optimization of Path Oblivious RAM in Secure Processors",
+//! ISCA 2013.) The planned bound makes that rarer than 2^-80.
 //!
 //! **Costs** of a batch of n, with K = L + 1 - top buckets of Z blocks and their headers on each path. On-line: one
 //! position map look-up and one round trip of at most n·K slots. Off-line: one round trip of the same number of
@@ -105,7 +105,7 @@ struct State<R> {
     /// The paths that are being written back.
     in_flight: Vec<Leaf>,
     placement: Placement,
-    /// Write-backs that came early and background evictions, since it was built or brought back.
+    /// The number of write-backs that came early and background evictions, since it was built or brought back.
     emergencies: u64,
     spare_reading: Reading,
     spare_writing: Writing,
@@ -212,7 +212,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         &self.parameters
     }
 
-    /// The tree.
+    /// The shape of the tree: its levels, buckets and slots.
     pub(crate) fn geometry(&self) -> &Geometry {
         &self.tree
     }

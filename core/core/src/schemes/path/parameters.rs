@@ -11,8 +11,8 @@ use borsh::{BorshDeserialize, BorshSerialize};
 /// The parameters of a Path ORAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct PathParameters {
-    /// N, blocks that the user can address: at least 1, and at most Z · 2^L (half of the tree). In the smallest trees,
-    /// at most three quarters of the slots, which is less.
+    /// N, the number of blocks that the user can address: at least 1, and at most Z · 2^L (half of the tree). In the
+    /// smallest trees, at most three quarters of the slots, which is less.
     pub capacity: u64,
     /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
@@ -20,8 +20,8 @@ pub struct PathParameters {
     pub leaf_level: Level,
     /// The first level in untrusted memory: 0 to L. The blocks that belong above it wait on the trusted side.
     pub top: Level,
-    /// Z, blocks of a bucket: 3 to 64, and with 3 at most [`MAX_LEVELS_OF_THREE`] levels in untrusted memory. The
-    /// paper proves bounds for 5 and measures 4.
+    /// Z, the number of blocks of a bucket: 3 to 64, and with 3 at most [`MAX_LEVELS_OF_THREE`] levels in untrusted
+    /// memory. The paper proves bounds for 5 and measures 4.
     pub blocks_per_bucket: u32,
     /// The maximum number of accesses in one batch: 1 to 1024.
     pub max_batch: u32,
@@ -46,8 +46,8 @@ pub enum PathParametersError {
     OutOfRange(#[from] OutOfRange),
     /// No tree keeps the stash of such buckets bounded.
     #[error(
-        "buckets of {blocks_per_bucket} blocks fill the stash without end, however large the tree is: set \
-         blocks_per_bucket to 4 or more (3 at the least, with much trusted memory)"
+        "buckets of {blocks_per_bucket} blocks overflow the stash in a tree of any height: set blocks_per_bucket to 4 \
+         or more (or 3, with much trusted memory)"
     )]
     BucketsTooSmall {
         /// Z.
@@ -55,7 +55,8 @@ pub enum PathParametersError {
     },
     /// The upper buckets of so high a tree are too small.
     #[error(
-        "buckets of 3 blocks allow at most {MAX_LEVELS_OF_THREE} levels in untrusted memory, but there would be {levels}: give the tree top more trusted memory, or set blocks_per_bucket to 4 or more"
+        "buckets of 3 blocks allow at most {MAX_LEVELS_OF_THREE} levels in untrusted memory, not {levels}: give the tree \
+         top more trusted memory, or set blocks_per_bucket to 4 or more"
     )]
     TreeTooHigh {
         /// L + 1 - top.
@@ -66,7 +67,7 @@ pub enum PathParametersError {
         "there are bucket sizes for {given} levels, but {levels} levels in untrusted memory: give one size for each level"
     )]
     Levels {
-        /// The sizes that were given.
+        /// The number of given sizes.
         given: usize,
         /// L + 1 - top.
         levels: usize,
@@ -84,8 +85,8 @@ pub enum PathParametersError {
     },
     /// Even a lone batch could exceed the stash.
     #[error(
-        "a stash of {stash_bound} blocks cannot take the paths of a batch, up to {needed} blocks: raise stash_bound, \
-         or lower max_batch or the levels in untrusted memory"
+        "a stash of {stash_bound} blocks cannot take a batch's paths of up to {needed}: raise stash_bound, or lower \
+         max_batch or the levels in untrusted memory"
     )]
     StashTooSmall {
         /// The bound that was requested.
@@ -274,7 +275,7 @@ fn max_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
 #[cfg(test)]
 crate::testing::parameters::test_tree_parameters! { PathParameters, [19, 13, 10, 5, 1],
     ("blocks_per_bucket is 0", |p| p.blocks_per_bucket = 0),
-    ("buckets of 2 blocks fill the stash", |p| p.blocks_per_bucket = 2),
+    ("buckets of 2 blocks overflow the stash", |p| p.blocks_per_bucket = 2),
     ("a tree for 4096 blocks is too small for 4097", |p| p.capacity = 4097),
     ("a stash of 16 blocks cannot take", |p| p.stash_bound = 16),
 }

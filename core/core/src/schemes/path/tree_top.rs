@@ -148,7 +148,7 @@ impl TreeTop {
         Ok(())
     }
 
-    /// Reserves the place of the index that a block needs; `false` if its set is full. The block is put in a bucket
+    /// Reserves the room that a block needs in the index; `false` if its set is full. The block is put in a bucket
     /// then.
     pub(super) fn reserve(&mut self, block: BlockId) -> bool {
         self.sets.as_mut().is_none_or(|sets| sets.reserve(block))
@@ -159,7 +159,7 @@ impl TreeTop {
         self.sets.as_ref().map_or(0, |sets| sets.refusals)
     }
 
-    /// The entry of an empty bucket for its `nth` block, for which a place is reserved.
+    /// The entry of an empty bucket for its `nth` block, for which room in the index is reserved.
     pub(super) fn put(&mut self, bucket: Bucket, nth: usize, block: BlockId) -> &mut [u8] {
         let start = self.start(bucket) + nth * self.entry_bytes;
         if let Some(sets) = &mut self.sets {

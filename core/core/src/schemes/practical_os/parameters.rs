@@ -9,13 +9,14 @@ use borsh::{BorshDeserialize, BorshSerialize};
 /// The parameters of PracticalOS. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct PracticalOsParameters {
-    /// N, blocks that the user can address: 1 to 2^31.
+    /// N, the number of blocks that the user can address: 1 to 2^31.
     pub capacity: u64,
     /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
-    /// S, blocks of the cache, which are the accesses of an epoch: `max_batch` to 2^31; √N in the paper.
+    /// S, the number of blocks of the cache, which are the accesses of an epoch: `max_batch` to 2^31; √N in the paper.
     pub cache: u32,
-    /// c, blocks of a run that is sorted at once: 1 to 2^24. The trusted side holds two runs while it shuffles.
+    /// c, the number of blocks of a run that is sorted at once: 1 to 2^24. The trusted side holds two runs while it
+    /// shuffles.
     pub run_blocks: u32,
     /// The maximum number of accesses in one batch: 1 to 2^16.
     pub max_batch: u32,

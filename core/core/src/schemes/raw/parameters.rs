@@ -12,7 +12,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 /// The parameters of a RAW ORAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct RawParameters {
-    /// N, blocks that the user can address: 1 to 2^32 - 1, and no more than Z · 2^L: half of the tree.
+    /// N, the number of blocks that the user can address: 1 to 2^32 - 1, and no more than Z · 2^L: half of the tree.
     pub capacity: u64,
     /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
@@ -20,10 +20,10 @@ pub struct RawParameters {
     pub leaf_level: Level,
     /// The first level in untrusted memory: 0 to L. The blocks that belong above it wait on the trusted side.
     pub top: Level,
-    /// Z, blocks of a bucket: 2 to 64. The paper takes 5.
+    /// Z, the number of blocks of a bucket: 2 to 64. The paper takes 5.
     pub blocks_per_bucket: u32,
-    /// A, accesses for each eviction: 1 to 2Z - 1. The paper takes 5. A bucket above the leaves is asked to hold A/2
-    /// blocks on average, so with more than 2Z no stash is bounded.
+    /// A, the number of accesses for each eviction: 1 to 2Z - 1. The paper takes 5. A bucket above the leaves is asked
+    /// to hold A/2 blocks on average, so with more than 2Z no stash is bounded.
     pub eviction_rate: u32,
     /// The maximum number of accesses in one batch: 1 to 1024.
     pub max_batch: u32,

@@ -185,7 +185,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
     ) -> Result<Option<EvictedBlock>, OramError<S::Error>> {
         let State { random, tags, free } = &mut *self.state.borrow_mut();
         if tags.place(block).is_some() {
-            return Err(OramError::Contradiction("a block is put into the small tree that is there"));
+            return Err(OramError::Contradiction("the block is already in the small tree"));
         }
         let Some(number) = free.last().copied() else {
             return Err(OramError::Contradiction("too many blocks are on their way out of the small tree"));

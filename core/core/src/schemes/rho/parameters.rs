@@ -33,7 +33,7 @@ pub enum SmallTreeParametersError {
     Capacity {
         /// The capacity of the tree.
         capacity: u64,
-        /// The tags.
+        /// The number of tags.
         tags: u64,
     },
     /// The blocks of a filled store do not fit the tags.

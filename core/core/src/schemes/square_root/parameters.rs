@@ -9,14 +9,15 @@ use borsh::{BorshDeserialize, BorshSerialize};
 /// The parameters of a Square-Root ORAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct SquareRootParameters {
-    /// N, blocks that the user can address: at least 1.
+    /// N, the number of blocks that the user can address: at least 1.
     pub capacity: u64,
     /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
-    /// S, slots of the shelter, which are the accesses of an epoch: `max_batch` or more; √N in the paper. N + S is at
-    /// most 2^32.
+    /// S, the number of slots of the shelter, which are the accesses of an epoch: `max_batch` or more; √N in the paper.
+    /// N + S is at most 2^32.
     pub shelter: u32,
-    /// c, blocks of a run that is sorted at once: at least 1, as in the paper. The trusted side holds two runs.
+    /// c, the number of blocks of a run that is sorted at once: at least 1, as in the paper. The trusted side holds two
+    /// runs.
     pub run_blocks: u32,
     /// The maximum number of accesses in one batch: at least 1.
     pub max_batch: u32,
@@ -61,8 +62,8 @@ impl SquareRootParameters {
         HEADER_BYTES + self.block_bytes as usize
     }
 
-    /// The untrusted memory that the scheme needs, in plaintext bytes: the permuted memory, then the shelter and the
-    /// padding of the last run, in buckets of one slot.
+    /// The untrusted memory that the scheme needs, in plaintext bytes. It has the permuted memory, then the shelter and
+    /// the padding of the last run, in buckets of one slot.
     pub fn layout(&self) -> Layout {
         let slot_bytes = self.slot_bytes() as u32;
         let rest = self.runs() * u64::from(self.run_blocks) - self.permuted();

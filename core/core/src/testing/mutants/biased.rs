@@ -140,7 +140,7 @@ impl Memory {
         }
     }
 
-    /// Notes that a block has got this leaf.
+    /// Records that a block has got this leaf.
     fn note(&mut self, block: BlockId, leaf: u64) {
         let before = self.blocks.get(&block).copied();
         if let Some((old, ..)) = before {

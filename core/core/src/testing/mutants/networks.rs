@@ -3,7 +3,7 @@
 use crate::network::{Message, Network};
 use alloc::vec::Vec;
 
-/// A network whose messages end with the last of their contents that is not zero: they carry no padding.
+/// A network that cuts off the zero bytes at the end of each message.
 pub struct TrimsMessages<N>(pub N);
 
 impl<N: Network> Network for TrimsMessages<N> {

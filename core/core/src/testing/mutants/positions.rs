@@ -94,8 +94,8 @@ impl<P: PositionMap> PositionMap for RepeatsPaths<P> {
     }
 }
 
-/// A position map under a parallel ORAM that gives a block a leaf of the processor that requested it: its next request
-/// reads that processor's own part.
+/// A position map under a parallel ORAM that gives a block a leaf of the processor that requested it. So its next
+/// request reads that processor's own part.
 pub struct KeepsToOwnPart<P> {
     map: P,
     /// The number of leaves of a part, as a power of two.

@@ -16,8 +16,8 @@ use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// The observer of a Circuit ORAM with a flat position map, from its first access on; for a driver with one access and
-/// one step at a time.
+/// The observer of a Circuit ORAM with a flat position map, from its first access on. The driver must have one access
+/// and one step at a time.
 pub fn observer(parameters: &CircuitParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     let tree = Tree { leaf_level: parameters.leaf_level.0, top: parameters.top.0, first: 0 };
     match adversary {

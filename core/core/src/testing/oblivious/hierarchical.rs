@@ -187,7 +187,7 @@ impl HierarchicalObserver {
         self.rebuild = None;
     }
 
-    /// Notes the buckets that were read of a level: each a choice among all.
+    /// Records the buckets that were read of a level: each a choice among all.
     fn choose(&mut self, level: usize, read: &[Slot]) -> Result<(), String> {
         let LevelShape { buckets, slots, .. } = self.levels[level];
         let first = self.table(level, true);

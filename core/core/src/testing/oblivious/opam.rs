@@ -46,7 +46,7 @@ struct OpamObserver {
 }
 
 impl OpamObserver {
-    /// Notes leaf and choices of a path: one slot of each of its nodes, root side first.
+    /// Records leaf and choices of a path: one slot of each of its nodes, root side first.
     fn choices(&mut self, chosen: &[Bucket]) -> Result<(), String> {
         ensure(chosen.len() == self.leaf_level as usize + 1, || format!("{} slots of a path", chosen.len()))?;
         let first_leaf = (1u64 << self.leaf_level) - 1;

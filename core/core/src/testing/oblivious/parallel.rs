@@ -48,7 +48,7 @@ pub fn observer(parameters: &ParallelParameters, seed: u64) -> Box<dyn Observer>
 }
 
 /// The requests of a round in the order in which the processors request paths. They are in the order of blocks, one for
-/// each block. Every other processor makes a dummy.
+/// each block. Every other processor sends a dummy.
 pub fn in_order_of_places(round: &[Operation], processors: usize) -> Vec<Operation> {
     let block = |operation: &Operation| match operation {
         Operation::Read(block) | Operation::Write(block, _) => Some(*block),
@@ -74,7 +74,7 @@ enum Due {
     Messages(Vec<SentMessage>),
     /// A message from each processor to the one whose path it requests, unless that is itself.
     Requests,
-    /// A processor reads the paths that these places ask for.
+    /// A processor reads the paths of the requests with these indices.
     Reads(usize, Vec<usize>),
     /// A processor reads the buckets of two paths that it does not hold.
     Evicts(usize),
@@ -95,7 +95,7 @@ struct ParallelObserver {
     /// The level of the leaves of a subtree.
     leaf_level: u32,
     parts: Vec<Part>,
-    /// The works that have begun, in the order in which they have their turns, and what is due of each.
+    /// The started tasks in the order in which they run, each with what is due.
     works: VecDeque<(Work, VecDeque<Due>)>,
     /// True if the first of them has shown something.
     has_begun: bool,
@@ -103,7 +103,7 @@ struct ParallelObserver {
     empty_batch: bool,
     /// The number of operations that the stores and the network have not ended.
     waiting: usize,
-    /// True if evictions are due; true if they will be when all works have ended.
+    /// True if evictions are due; true if they will be when all tasks have ended.
     is_eviction_due: bool,
     will_be_due: bool,
     rounds: usize,
@@ -185,7 +185,7 @@ impl ParallelObserver {
         Ok(())
     }
 
-    /// Checks the reading of the paths that some places ask for, and notes their leaves.
+    /// Checks the reads of the paths of some requests, and records their leaves.
     fn read(&mut self, owner: usize, places: &[usize], entry: &TraceEntry) -> Result<(), String> {
         let TraceEntry::Read(slots) = entry else { return Err(format!("a round wrote: {entry:?}")) };
         let Part { paths, held } = &mut self.parts[owner];

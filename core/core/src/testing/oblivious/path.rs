@@ -331,7 +331,7 @@ fn longest_rise(places: &[usize]) -> usize {
     longest.into_iter().max().unwrap_or(0)
 }
 
-/// The trees of a recursion: an access goes through them from the smallest to the largest, and a step is for the
+/// The trees of a recursion. An access goes through them from the smallest to the largest, and a step is for the
 /// largest that holds paths.
 struct RecursiveObserver {
     levels: Vec<FullObserver>,

@@ -51,11 +51,11 @@ struct Memory {
     max_batch: u32,
     /// True if the shelter follows the permuted memory in the store.
     sheltered_in_store: bool,
-    /// The runs of a rebuild.
+    /// The number of runs of a rebuild.
     runs: u64,
-    /// The blocks of a run.
+    /// The number of blocks of a run.
     run_blocks: u32,
-    /// The sorts of the runs.
+    /// The number of sorts of the runs.
     sorts: u32,
 }
 
@@ -89,7 +89,7 @@ struct PermutedObserver {
     memory: Memory,
     adversary: Adversary,
     random: ChaCha8Rng,
-    /// The operations that are due, in order, each of a work.
+    /// The due operations in order, each with its task.
     due: VecDeque<(Work, Due)>,
     /// The places of permuted memory that were not read in this epoch.
     unread: Vec<u64>,
@@ -141,7 +141,7 @@ impl PermutedObserver {
         self.earlier = mem::take(&mut self.epoch);
     }
 
-    /// Notes places that were read: each a choice among those that were not.
+    /// Records places that were read: each a choice among those that were not.
     fn choose(&mut self, places: &[Slot]) -> Result<(), String> {
         for slot in places {
             let rank = self.unread.iter().position(|place| Slot::only(Bucket(*place)) == *slot);

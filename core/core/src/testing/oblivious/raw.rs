@@ -14,8 +14,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The observer of a RAW ORAM with a flat position map, from its first access on; for a driver with one access and one
-/// step at a time.
+/// The observer of a RAW ORAM with a flat position map, from its first access on. The driver must have one access and
+/// one step at a time.
 pub fn observer(parameters: &RawParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     let (leaf_level, top) = (parameters.leaf_level.0, parameters.top.0);
     let headers = (2 << leaf_level) - (1 << top);

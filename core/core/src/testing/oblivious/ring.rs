@@ -85,7 +85,7 @@ struct FullObserver {
     on_line: VecDeque<OnLine>,
     ended: u64,
     off_line: Vec<OffLine>,
-    /// The number of rounds of evictions' reads so far.
+    /// The number of groups of evictions' reads so far.
     rounds: u64,
     observations: Observations,
 }

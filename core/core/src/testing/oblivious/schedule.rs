@@ -11,9 +11,9 @@ use alloc::vec::Vec;
 /// The schedule that says which slots change, and when.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// N, slots of the main area: buckets `0..N`.
+    /// N, the number of slots of the main area: buckets `0..N`.
     pub main: u64,
-    /// M, slots of the holding area: buckets `N..N + M`.
+    /// M, the number of slots of the holding area: buckets `N..N + M`.
     pub holding: u64,
     /// The number of writes (and dummies) of each batch.
     pub writes: Vec<usize>,
@@ -45,7 +45,7 @@ struct ScheduleObserver {
     batches: usize,
     /// The number of writes that were requested.
     requested: u64,
-    /// Writes all of whose slots have changed.
+    /// The number of writes all of whose slots have changed.
     changed: u64,
     /// The bucket that changes next.
     next: u64,
@@ -58,7 +58,7 @@ struct ScheduleObserver {
 }
 
 impl ScheduleObserver {
-    /// Notes that the slot that was due has changed.
+    /// Records that the slot that was due has changed.
     fn step(&mut self) {
         let schedule = &self.schedule;
         if self.next >= schedule.main {

@@ -65,8 +65,8 @@ fn alone(run_set: &RunSet) -> Vec<(String, Vec<u64>)> {
     reasons.chain(levels).chain([(String::from("steps between slots of one bucket"), steps)]).collect()
 }
 
-/// The counts of slots together with another slot. This is another slot of the same access or eviction, the slot on the
-/// same level in the access before, or the slot in the block's access before.
+/// The counts of slots together with another slot. This is another slot of the same access or eviction. Or it is the
+/// previous access's slot on the same level, or the slot in the block's previous access.
 fn jointly(run_set: &RunSet) -> Vec<(String, Vec<u64>)> {
     let mut counted = Vec::new();
     for (whose, is_access) in [("access", true), ("eviction", false)] {
@@ -111,7 +111,7 @@ fn groups(picks: &[Pick]) -> impl Iterator<Item = &[Pick]> {
     picks.chunk_by(|one, other| one.access == other.access && one.level < other.level)
 }
 
-/// Counts of slots, with a row of the table for each leaf, coarsely: the leaf of the same access, and that of the
+/// Counts of slots against leaves, coarsely: two tables for the leaf of the same access, and two for that of the
 /// block's next one. The rows go by the leaf's highest bits, which say where the path begins, and by its lowest. The
 /// slots are still uniform and independent, given all leaves.
 fn against_leaves(run_set: &RunSet, leaves: u64) -> [(&'static str, Vec<Vec<u64>>); 4] {

@@ -27,7 +27,7 @@ pub const TAMPERINGS: [(&str, Tampering); 4] = [
     ("a block lies beyond the capacity or the tree", |bucket, entry| {
         bucket.chunks_exact_mut(entry).filter(real).for_each(|entry| entry[8] += 64);
     }),
-    ("a block stands off its path", |bucket, entry| {
+    ("a block is not on its path", |bucket, entry| {
         bucket.chunks_exact_mut(entry).filter(real).for_each(|entry| entry[8] ^= 63);
     }),
     ("a block is not where the position map has it", |bucket, _| bucket.fill(0)),

@@ -15,7 +15,7 @@ use ameles_core::types::{BlockId, Bucket};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-/// A tree for `capacity` blocks of the user with two levels of PosMap blocks at most, and this many levels of its top
+/// A tree for `capacity` blocks of the user, with at most two levels of PosMap blocks. This many levels of its top are
 /// on the trusted side.
 pub(super) fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> FreecursiveParameters {
     let (labels, trusted_positions) = (3, 2 + capacity / 9);

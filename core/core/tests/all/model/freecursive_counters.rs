@@ -147,8 +147,8 @@ fn a_group_remap_out_of_turn_is_counted() {
     assert!(oram.emergencies() > 0);
 }
 
-/// Half of the tree's buckets of four blocks of 64 bytes full: 16 positions of 4 bytes, or 32 counters of 14 bits, in
-/// a PosMap block.
+/// Half of the tree's buckets of four blocks of 64 bytes full. A PosMap block has 16 positions of 4 bytes, or 32
+/// counters of 14 bits.
 #[test]
 fn a_compressed_posmap_has_a_level_less_or_a_smaller_table() {
     let space = |level: u32, has_counters: bool, kilobytes: u64| {

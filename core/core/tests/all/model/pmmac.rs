@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// Header, payload and tag.
 const ENTRY: usize = 16 + 13 + 16;
-const FORGED: &str = "a block is not what was last written: its tag does not fit its counter";
+const FORGED: &str = "a block is not what was last written: its tag does not match its counter";
 const MISSING: &str = "a block is not where the position map has it";
 
 type Subject<'a> = FreecursiveOram<&'a TraceStore, ChaCha8Rng>;

@@ -327,8 +327,8 @@ pub(crate) fn assert_rebuilds<O: Oram<Error = TraceStoreError>>(oram: &O, store:
     assert_eq!(oram.pending_steps(), 0);
 }
 
-/// Runs a schedule as a driver does: at most one access and one step are in flight, and no access begins
-/// while `step` must run first. Then lets everything finish, and compares every block with the array.
+/// Runs a schedule as a driver does. At most one access and one step are in flight, and no access begins while `step`
+/// must run first. Then lets everything finish, and compares every block with the array.
 pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Action]) {
     let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
     let (accessing, stepping) = (Cell::new(false), Cell::new(false));

@@ -378,7 +378,7 @@ fn a_front_end_that_shows_how_many_paths_it_saves_is_caught() {
     }
 }
 
-/// The options of IR-ORAM and of its Baseline: dummies cannot hide that a path belongs to a block that did not stay in
+/// The options of IR-ORAM and of its Baseline. Dummies cannot hide that a path belongs to a block that did not stay in
 /// the tree top.
 #[test]
 fn a_tree_top_that_answers_without_a_path_is_caught_although_dummies_stand_in_for_the_paths() {

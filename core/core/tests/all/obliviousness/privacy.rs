@@ -20,8 +20,8 @@ fn parameters(epsilon: f64) -> RootParameters {
     RootParameters::for_epsilon(lone_path(8, 1, 4), Level(2), epsilon)
 }
 
-/// Requests two blocks twice, since the leaf that a first access shows is not the leaf of a block; then for one of
-/// them, then for both.
+/// Requests two blocks twice, since the leaf that a first access shows is not the leaf of a block. Then requests one of
+/// them, then both.
 fn script(asks_for: Operation) -> Vec<Vec<Operation>> {
     let [one, other] = [1, 2].map(|block| Operation::Read(BlockId(block)));
     let both = || [one, other];

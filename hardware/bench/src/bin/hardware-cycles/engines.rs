@@ -1,5 +1,5 @@
-//! Figure 6: memory bandwidth and encryption bandwidth of a bucket, counted in simulation and compared with the
-//! model, and the engines of AES that this needs.
+//! Figure 6: memory bandwidth and encryption bandwidth of a bucket, counted in simulation and compared with the model.
+//! It also has the AES engines that this needs.
 
 use super::measure::{Length, Means, means, random_reads, run};
 use ameles_hardware_bench::{BucketCost, Configuration, DesignBuilder, Scheme};

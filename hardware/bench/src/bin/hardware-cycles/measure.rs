@@ -1,4 +1,4 @@
-//! Runs whose means are reported: back to back, each request as soon as the controller accepts it, or alone, each
+//! Runs whose means are reported. Requests come back to back, as soon as the controller accepts them, or alone, each
 //! after the answer of the previous one.
 
 use ameles_core::types::BlockId;

@@ -52,7 +52,7 @@ impl Backoff {
         Backoff { length: Duration::ZERO }
     }
 
-    /// Notes that the processor was lost after so much time of work. Returns the length of the backoff.
+    /// Records that the processor was lost after so much time of work. Returns the length of the backoff.
     pub(super) fn on_processor_lost(&mut self, worked: Duration) -> Duration {
         let again = worked < PROVEN_AFTER * self.length;
         self.length = if again { (2 * self.length).min(MAX_BACKOFF) } else { MIN_BACKOFF };

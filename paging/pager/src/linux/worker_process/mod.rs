@@ -40,8 +40,8 @@ const PARENT_CHECK: Duration = Duration::from_millis(50);
 const AWAKE: u32 = 0;
 /// The state of a worker that sleeps, and must be woken when a job is submitted.
 const ASLEEP: u32 = 1;
-/// The state of a worker that sleeps, and is not woken for jobs: it has lost its processor, or has left too many jobs
-/// to the caller.
+/// The state of a worker that sleeps and is not woken for jobs. It has lost its processor, or has left too many jobs to
+/// the caller.
 const BACKED_OFF: u32 = 2;
 
 /// Limits of a waiting caller's polls of one job. After the first it runs a job itself, because the process has lost
@@ -52,8 +52,8 @@ const POLLS_BEFORE_YIELD: u32 = 1 << 10;
 const POLLS_BEFORE_DOUBT: u32 = 1 << 16;
 
 /// The warning of a limit on locked memory that is too low. The limit counts all addresses of the process.
-const UNLOCKED: &str = "the second process may not lock its memory (ulimit -l): pages that it opens may come into swap, in \
-                        the clear";
+const UNLOCKED: &str = "the second process may not lock its memory (ulimit -l): pages that it opens may be swapped out \
+                        in the clear";
 
 /// The program's handle on the process.
 pub(crate) struct WorkerProcess {

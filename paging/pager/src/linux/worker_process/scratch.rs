@@ -22,8 +22,8 @@ impl Scratch {
         &mut self.bytes[..PAGE_BYTES]
     }
 
-    /// Notes the job whose sealed page is here. A side that ends before this has copied nothing of it to shared memory.
-    /// A side that ends afterwards may have copied all of it, a part or nothing.
+    /// Records the job whose sealed page is here. A side that ends before this has copied nothing of it to shared
+    /// memory. A side that ends afterwards may have copied all of it, a part or nothing.
     pub(super) fn mark_sealed(&self, ticket: Ticket) {
         self.sealed.store(ticket, Ordering::Release);
         fence(Ordering::Release);

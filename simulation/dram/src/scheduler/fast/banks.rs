@@ -99,8 +99,8 @@ pub(super) struct Banks {
     groups: Vec<Group>,
     banks_a_rank: usize,
     groups_a_rank: usize,
-    /// The cycles from which on rank, bank group and data bus let each command pass, by [`gate`]; nothing but
-    /// the bank itself holds up a precharge.
+    /// The cycles from which on rank, bank group and data bus let each command pass, by [`gate`]. Only the bank itself
+    /// delays a precharge.
     pub(super) gates: [u64; GATES],
 }
 

@@ -169,8 +169,8 @@ impl Queue {
         self.update(nth_bank, bank);
     }
 
-    /// Takes out the oldest request for the open row of a bank; returns it and the number of the next one, if any, else
-    /// the greatest number. [`Queue::update`] must follow.
+    /// Takes out the oldest request for the open row of a bank. Returns it and the number of the next one, or else the
+    /// greatest number. [`Queue::update`] must follow.
     #[inline]
     pub(super) fn take_hit(&mut self, nth_bank: usize) -> (Request, u64) {
         let list = &mut self.lists[nth_bank % BANKS];

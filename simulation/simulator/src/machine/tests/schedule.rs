@@ -32,7 +32,7 @@ pub(super) fn is_followed(configuration: &Configuration, observed: &[VisiblePath
 /// The count of accesses and evictions.
 struct Evictions {
     rate: u32,
-    /// Accesses since the last eviction.
+    /// The number of accesses since the last eviction.
     accesses: u32,
     evictions: u64,
 }

@@ -20,7 +20,7 @@ pub enum NameError {
     Byte(usize),
 }
 
-/// Accepts ASCII letters and digits, `-`, `_`, `.`, `@`: none of them has a meaning in a path, a list of rights (`:`,
+/// Accepts ASCII letters and digits, `-`, `_`, `.`, `@`. None of them has a meaning in a path, a list of rights (`:`,
 /// `,`, `*`) or a header. The first one must be a letter or a digit, so that no name looks like `.r` or a flag.
 fn check(text: &str) -> Result<(), NameError> {
     if text.is_empty() || text.len() > MAX_NAME_BYTES {

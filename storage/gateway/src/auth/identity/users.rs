@@ -182,8 +182,8 @@ impl Users {
     }
 
     /// Returns account and name of a user. The client may give the account separately (`account`), with the name
-    /// (`account:user`), or not at all; then only one account may have a user of this name. If the account is unclear,
-    /// both names are empty.
+    /// (`account:user`), or not at all. If it gives none, only one account may have a user of this name. If the account
+    /// is unclear, both names are empty.
     pub fn full_name(&self, account: Option<&str>, name: &str) -> (String, String) {
         if let Some(account) = account {
             return (account.to_owned(), name.to_owned());

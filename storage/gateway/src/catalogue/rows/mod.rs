@@ -131,7 +131,7 @@ impl Catalogue {
             };
             let key = key.as_ref().ok_or_else(|| corrupt("has a key that cannot be read"))?;
             if index == 0 && *key != RowKey::Format {
-                return Err(corrupt("stands where the format's row should be"));
+                return Err(corrupt("is in the place of the format row"));
             }
             match key {
                 RowKey::Format => loader.check_format(value, &corrupt)?,
@@ -149,7 +149,7 @@ impl Catalogue {
                 row: count,
                 rows: count,
                 kind: "the last one",
-                why: "is not followed by the objects that some bytes belong to",
+                why: "leaves fragments that belong to no object",
             }),
         }
     }

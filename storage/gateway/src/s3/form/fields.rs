@@ -71,7 +71,7 @@ where
     E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
 {
     let read = tokio::time::timeout(FIELDS_TIMEOUT, read_without_timeout(body, boundary)).await;
-    read.unwrap_or_else(|_| Err(s3_error!(RequestTimeout, "The fields of the form took too long to come.")))
+    read.unwrap_or_else(|_| Err(s3_error!(RequestTimeout, "The form fields did not arrive in time.")))
 }
 
 async fn read_without_timeout<E>(

@@ -76,8 +76,8 @@ impl Payload {
     /// Returns the decoded body. `signed` is the request's signature of version 4, if it has one.
     ///
     /// # Errors
-    /// `NotImplemented` for chunks of a request without a version 4 signature; `InvalidRequest` and
-    /// `MissingContentLength` for chunks without their headers; `XAmzContentSHA256Mismatch` for an empty body that
+    /// `NotImplemented` for chunks of a request without a version 4 signature. `InvalidRequest` and
+    /// `MissingContentLength` for chunks without their headers. `XAmzContentSHA256Mismatch` for an empty body that
     /// should not be empty.
     pub(in crate::s3) fn body(
         self,
@@ -124,7 +124,7 @@ fn decoded_bytes(headers: &HeaderMap, has_trailer: bool) -> S3Result<u64> {
     let bytes =
         headers.get("x-amz-decoded-content-length").and_then(|bytes| bytes.to_str().ok()?.parse().ok());
     bytes.ok_or_else(|| {
-        s3_error!(MissingContentLength, "x-amz-decoded-content-length is not there, or no number.")
+        s3_error!(MissingContentLength, "x-amz-decoded-content-length is missing or not a number.")
     })
 }
 

@@ -7,7 +7,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 use s3s::{S3Error, s3_error};
 use std::borrow::Cow;
 
-/// The minimum number of bytes of a long document for each of its elements, texts and comments, so that its tree in
+/// The minimum number of bytes of a long document for each of its elements, texts and comments. With it, its tree in
 /// memory stays within [`TREE`]. Documents of clients have ten and more.
 const BYTES_PER_NODE: usize = 8;
 /// The number of elements, texts and comments that any document may have.

@@ -32,7 +32,7 @@ impl Swift {
     /// Returns the content of an object. Reads the lists of static large objects.
     ///
     /// # Errors
-    /// 409 if a segment of a static large object has changed, or if there are too many pieces; 401 or 403 if the
+    /// 409 if a segment of a static large object has changed, or if there are too many pieces. 401 or 403 if the
     /// principal may not read a segment.
     pub(in crate::swift) async fn content(
         &self,

@@ -44,8 +44,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The behaviour of the device for a while: how long it holds the next commits, whether they fail, and whether the test
-/// checks the state that a kill would leave.
+/// The behaviour of the device for a while. It says how long it holds the next commits, whether they fail, and whether
+/// the test checks the state that a kill would leave.
 type CommitBehavior = (u8, Option<bool>, bool);
 
 /// The history so far.

@@ -52,8 +52,8 @@ fn fraction(rng: &mut TestRng) -> f64 {
     rng.below(1 << 30) as f64 / f64::from(1 << 30)
 }
 
-/// Returns the altered slot for a place of a bucket: of the slots that were not read yet, the slot at this fraction of
-/// their number.
+/// Returns the altered slot for an index in a bucket. Of the slots that were not read yet, it is the one at this
+/// fraction of their number.
 fn show(of_bucket: &mut Shown, place: &Place, slots: u32, at: f64) -> u32 {
     let unread: Vec<u32> = (0..slots).filter(|slot| of_bucket.values().all(|shown| shown != slot)).collect();
     let new = unread.get((at * unread.len() as f64) as usize).copied().unwrap_or(place.slot.index);

@@ -76,8 +76,8 @@ fn lose_last_record(disk: &FragileDisk) {
     drop((table, database));
     disk.unplug();
     let Some(mark) = mark else { return };
-    // After the name of a file, which is empty here: the last group that is not needed, a position, and the last group
-    // whose other changes the database holds.
+    // After the name of a file, which is empty here, come three numbers. They are the last group that is not needed, a
+    // position, and the last group whose other changes the database holds.
     let held = number(&mark, 4).max(number(&mark, 20));
     if let Some(last) = disk.last_group_of_journal().filter(|last| *last > held) {
         disk.remove_groups_of_journal(last);

@@ -22,9 +22,9 @@ pub struct Case {
     /// The number of the case: no two cases of a pool use the same seeds.
     pub nth: u64,
     pub ring: RingParameters,
-    /// The lifecycles under each workload.
+    /// The number of lifecycles under each workload.
     pub lives: u64,
-    /// The openings of each that are killed.
+    /// The number of openings of each that are killed.
     pub deaths: usize,
     /// The number of batches after which the client no longer waits until the vault is quiet.
     pub quiet: usize,

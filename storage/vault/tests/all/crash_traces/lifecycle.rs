@@ -213,7 +213,7 @@ impl VaultUnderTest {
         vault.close().await.map(drop)
     }
 
-    /// The calls of a batch, and their expected answers. From now on the array holds the written bytes: a batch that
+    /// The calls of a batch, and their expected answers. From now on the array holds the written bytes. A batch that
     /// has begun is in the journal, whether or not the vault survives to acknowledge it.
     fn prepare(&mut self, batch: &[Operation]) -> (Vec<Call>, Vec<Option<Vec<u8>>>) {
         let mut prepared: (Vec<Call>, Vec<Option<Vec<u8>>>) = Default::default();

@@ -4,9 +4,9 @@
 //! written over and over, or all blocks are read in a scan. Four things are tested in the traces:
 //!
 //! 1. **Shape.** Where no early reshuffle can happen, everything but leaves and slots is fixed. This is kind, time and
-//!    step of each request, the number of slots of each level, the versions written and deleted, names and sizes of
-//!    objects. Lifecycles with the same public facts must have the same shape, for any requests and random numbers. No
-//!    false alarms.
+//!    step of each request, and the number of slots of each level. It is also the versions written and deleted, and
+//!    names and sizes of objects. Lifecycles with the same public facts must have the same shape, for any requests and
+//!    random numbers. No false alarms.
 //! 2. **Repetition.** A recovery repeats all reads since the last checkpoint, and nothing before it. They are the same
 //!    slots of the same versions in the same order. No false alarms.
 //! 3. **Choices.** With repetitions removed, leaves and slots are given to the core's obliviousness tests. These

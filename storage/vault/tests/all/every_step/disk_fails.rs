@@ -1,5 +1,5 @@
-//! A trusted disk that accepts no more writes, because it is full or read-only: from every change of a lifecycle on, or
-//! from every eighth in a usual run. Without a reserve that ends the vault; with one it does not.
+//! A trusted disk that accepts no more writes, because it is full or read-only. This begins at every change of a
+//! lifecycle, or at every eighth in a usual run. Without a reserve that ends the vault; with one it does not.
 
 use super::machine::{Machine, OpeningEnd, access, commit, runtime};
 use super::model::{Model, ModelEvents};

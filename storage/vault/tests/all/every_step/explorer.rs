@@ -46,7 +46,7 @@ pub struct Summary {
     pub again: usize,
     /// The number of crashes in the middle of a write to the journal.
     pub torn: usize,
-    /// Restores from a store alone.
+    /// The number of restores from a store alone.
     pub restored: usize,
 }
 

@@ -7,8 +7,8 @@
 //! vault must open, have everything that was acknowledged, and leave only needed objects in the store. From each store
 //! alone, the state of the last receipt must be restorable.
 //!
-//! If `AMELES_SIM_SEEDS` is above the usual number, all steps of a lifecycle are tested, and there is one lifecycle
-//! more for each five times that number.
+//! If `AMELES_SIM_SEEDS` is above the usual number, all steps of a lifecycle are tested. There is one more lifecycle
+//! for each five times that number.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
 mod database;

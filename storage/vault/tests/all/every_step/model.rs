@@ -1,5 +1,5 @@
-//! The model of a lifecycle. It records requests and acknowledgements, each with its place in the log of effects, so
-//! that it can be rebuilt for any point of the log.
+//! The model of a lifecycle. It records requests and acknowledgements, each with its position in the log of effects. So
+//! it can be rebuilt for any point of the log.
 
 use crate::simulation::registers::{Registers, Tick};
 use crate::simulation::rows::RowsModel;

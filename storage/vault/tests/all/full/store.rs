@@ -1,4 +1,4 @@
-//! The store is full: writes are refused, reads continue until an eviction must come first, superseded versions are
+//! The store is full. Writes are refused, and reads continue until an eviction must come first. Superseded versions are
 //! removed, and everything continues when there is room again.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 

@@ -1,4 +1,4 @@
-//! The clients' knowledge: the names, and what each holds. Blocks are used as the gateway uses them: only a block
+//! The clients' knowledge: the names, and what each holds. Blocks are used as the gateway uses them. Only a block
 //! without a name is written, and it gets its name when its write is acknowledged.
 
 use crate::support::rng::TestRng;
@@ -20,7 +20,7 @@ pub struct NameModel {
     sent: BTreeMap<u8, Option<NamedBlock>>,
     free: BTreeSet<u64>,
     contents: u64,
-    /// Puts and deletes that were acknowledged, and reads that were compared.
+    /// The number of puts and deletes that were acknowledged, and reads that were compared.
     pub changed: u64,
     pub read: u64,
 }

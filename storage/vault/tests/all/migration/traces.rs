@@ -166,7 +166,7 @@ fn by_turns(serving: Serving, mix: Mix, seed: u64) -> [Seen; 2] {
 fn both_stores_see_the_same_requests_at_the_same_times_whatever_is_asked() {
     let expected = by_turns(Serving::Sound, Mix::Reads, 1);
     let calls: u64 = (0..STEPS).map(|step| 1 + step % 3).sum();
-    // An access for each block to fill the old vault, one to copy it to the new one, and one for each call of the
+    // An access for each block fills the old vault, one copies it to the new one, and one comes for each call of the
     // client.
     assert_eq!(expected.each_ref().map(|seen| seen.1), [BLOCKS + calls + BLOCKS; 2]);
     for (nth, mix) in MIXES.into_iter().enumerate() {

@@ -1,10 +1,10 @@
 //! Does a paced vault show what is asked of it, by what it sends or by when?
 //!
-//! A small vault runs under mixes of requests that could hardly differ more: nothing at all, a flood, one block written
-//! over and over, an occasional request. Each of them must show the same kind, size and **time** of every request, in
-//! virtual time, to the nanosecond; with kills in between, too. With a quick store, which finishes a turn before the
-//! next one, levels are compared as well. With a slow one an access leaves out buckets that are in flight, and which
-//! those are follows from leaves: there, levels are left out. Leaves and slots are tested with the schemes.
+//! A small vault runs under very different mixes of requests: nothing at all, a flood, one block written over and over,
+//! an occasional request. Each of them must show the same kind, size and **time** of every request, in virtual time, to
+//! the nanosecond; with kills in between, too. With a quick store, which finishes a turn before the next one, levels
+//! are compared as well. With a slow one an access leaves out buckets that are in flight, and which those are follows
+//! from leaves: there, levels are left out. Leaves and slots are tested with the schemes.
 //!
 //! No false alarms: everything that is compared is fixed. Deliberately broken pacers must be caught.
 

@@ -1,5 +1,5 @@
 //! Payloads beyond the last slot that any checkpoint names: a checkpoint wrote them there, and was cut off before it
-//! was durable. They are sealed with the old key, and later checkpoints may not reach that far: those made while
+//! was durable. They are sealed with the old key, and later checkpoints may not reach that far. Those made while
 //! another was being uploaded had fewer slots to reuse.
 
 use super::completion::{assert_nothing_is_left_of, sealed_on};

@@ -1,4 +1,4 @@
-//! A vault whose master key is changed in place: only the new key opens it, and in the end the old one opens nothing
+//! A vault whose master key is changed in place. Only the new key opens it, and in the end the old one opens nothing
 //! that is left.
 
 mod beyond_last_slot;

@@ -76,7 +76,7 @@ impl RowsModel {
         found
     }
 
-    /// Checks the table when it is first read after the vault was opened: a commit that failed before has had its
+    /// Checks the table when it is first read after the vault was opened. A commit that failed before has had its
     /// effect by now, or never will.
     ///
     /// # Panics

@@ -12,13 +12,13 @@ counts! {
         pub openings_cut_off: u64,
         /// The number of kills and power losses.
         pub crashes: u64,
-        /// Power failures in the middle of a change of the disk.
+        /// The number of power failures in the middle of a change of the disk.
         pub power_failures: u64,
         /// The number of openings that ended because the store could not be reached.
         pub unavailable: u64,
         /// The number of openings that ended because the disk was full.
         pub disk_full: u64,
-        /// Clean closes.
+        /// The number of clean closes.
         pub closed: u64,
         /// The number of writes that were acknowledged.
         pub acknowledged: u64,

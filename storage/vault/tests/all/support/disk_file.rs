@@ -75,8 +75,8 @@ impl FileState {
 }
 
 impl Change {
-    /// The ways in which a crash can tear a write, at each boundary of its sectors: the sectors before it are written,
-    /// or only those after it. Empty if the write has one sector, or changes nothing.
+    /// The ways in which a crash can tear a write, at each boundary of its sectors. Only the sectors before it are
+    /// written, or only those after it. Empty if the write has one sector, or changes nothing.
     pub fn torn(&self) -> Vec<Change> {
         let Change::Write(at, data) = self else { return Vec::new() };
         let cuts = (SECTOR..data.len()).step_by(SECTOR).filter(|_| data.iter().any(|byte| *byte != 0));

@@ -1,4 +1,4 @@
-//! Vaults with stash and tree top on the trusted disk: local reads reveal nothing, memory stays small, and every
+//! Vaults with stash and tree top on the trusted disk. Local reads reveal nothing, memory stays small, and every
 //! payload that the disk gives is authenticated.
 
 mod local_reads;

@@ -59,7 +59,7 @@ counts! {
     /// The counts of what became of the second gateways.
     struct Summary {
         turns: u64,
-        /// The cases in which the second gateway continued.
+        /// The number of cases in which the second gateway continued.
         second_serves: u64,
         /// The cases in which the first gateway continued, and the second one was displaced when it opened.
         first_serves: u64,

@@ -54,7 +54,7 @@ impl Partitions {
         (unfilled.unwrap_or(self.rooms.len() - 1), unfilled.unwrap_or(self.rooms.len()))
     }
 
-    /// Notes that an unread slot of a level was read. Which of them is a choice.
+    /// Records that an unread slot of a level was read. Which of them is a choice.
     fn read(
         &mut self,
         at: usize,

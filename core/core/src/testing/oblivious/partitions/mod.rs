@@ -110,7 +110,7 @@ struct FullObserver<K> {
     parameters: PartitionsParameters,
     random: ChaCha8Rng,
     states: Vec<PartitionState>,
-    /// The partitions at which each work waits for the store, in the order asked.
+    /// The partitions at which each task waits for the store, in the order of the requests.
     waiting_for_store: BTreeMap<usize, Vec<usize>>,
     access: Option<OnLine>,
     /// The steps in flight, the oldest first: only that one works.
@@ -126,7 +126,7 @@ struct FullObserver<K> {
     observations: Observations,
 }
 
-/// A number for each work.
+/// A number for each task.
 fn number(work: Work) -> usize {
     match work {
         Work::Access => 0,

@@ -1,7 +1,8 @@
 //! The counts of many judgements of one scheme added up, so that a small bias shows in all of them together.
 //!
-//! Each draw is counted for each class that it is in: by the access that showed it, by the access that drew it, by the
-//! sequence of requests. A family of tables has one test over all classes and cells, corrected for their number.
+//! Each draw is counted for each class that it is in. The classes are by the access that showed it, by the access that
+//! drew it, and by the sequence of requests. A family of tables has one test over all classes and cells, corrected for
+//! their number.
 
 mod classes;
 mod eviction_rate;
