@@ -233,6 +233,7 @@ impl TranscriptWriter {
         let silent = if slices > 1 { slices } else { 0 };
         let due = (self.counted * slices / u64::from(self.ring.eviction_rate)).min(silent);
         while (self.steps_begun as u64) < due {
+            self.access_is_served();
             let number = self.step_begins(Phase::Written);
             self.steps.pop();
             self.emit(Event::Ends(Work::Step(number)));
@@ -330,6 +331,7 @@ impl TranscriptWriter {
         if let Some(step) = self.steps.iter_mut().find(|step| step.number == number) {
             (step.phase, step.buckets) = (Phase::Writing, buckets.clone());
         }
+        self.access_is_served();
         self.emit(Event::StoreRequest(Work::Step(number), TraceEntry::Write(buckets)));
         Ok(Role::Step(number))
     }
@@ -338,6 +340,13 @@ impl TranscriptWriter {
         if self.access == Some(Access::Reading) {
             self.access = Some(Access::HasRead);
             self.emit(Event::StoreAnswer(Work::Access, 0));
+        }
+    }
+
+    /// Ends an access that has its reads: an eviction fills its buckets after it. Its caller is answered later.
+    fn access_is_served(&mut self) {
+        if self.access != Some(Access::Reading) {
+            self.access_ends();
         }
     }
 

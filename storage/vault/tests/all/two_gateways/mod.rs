@@ -289,7 +289,7 @@ fn of_two_live_gateways_one_goes_on_and_loses_nothing_however_they_come_between_
     assert!(broken.is_empty(), "{} of {seeds} seeds break a promise:\n{}", broken.len(), broken.join("\n"));
     println!("{seeds} seeds: {all:?} in {:?}", began.elapsed());
     assert!(all.second_serves > seeds / 4 && all.first_serves > seeds / 20, "{all:?}");
-    assert!(all.none_serves <= seeds / 100, "{all:?}");
+    assert!(all.none_serves <= 1 + seeds / 100, "{all:?}");
 }
 
 /// Searches for a seed with which a flaw breaks a promise in this way.
