@@ -54,6 +54,12 @@ pub fn sealed_bytes(text_bytes: usize) -> usize {
     HEADER_BYTES + text_bytes + TAG_BYTES * text_bytes.div_ceil(CHUNK_BYTES).max(1)
 }
 
+/// Returns the number of bytes of the text of a blob that has `sealed_bytes`.
+pub fn text_bytes(sealed_bytes: usize) -> usize {
+    let chunks = sealed_bytes.saturating_sub(HEADER_BYTES);
+    chunks.saturating_sub(TAG_BYTES * chunks.div_ceil(CHUNK_BYTES + TAG_BYTES).max(1))
+}
+
 /// Seals `text` under a purpose and a name.
 ///
 /// `salt` is drawn for this blob only: it makes the key fresh.

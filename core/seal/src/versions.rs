@@ -129,6 +129,14 @@ impl TrustedVersions {
         &self.table[bucket.0 as usize]
     }
 
+    /// Appends consecutive words of all buckets.
+    ///
+    /// # Panics
+    /// If the table ends before the range.
+    pub fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
+        into.extend_from_slice(&self.table.as_flattened()[words.start as usize..words.end as usize]);
+    }
+
     /// Appends consecutive words of all buckets as of the snapshot. Ranges follow one another from the first word to
     /// the last.
     pub(crate) fn copy_held_words(&mut self, words: Range<u64>, into: &mut Vec<u32>) {

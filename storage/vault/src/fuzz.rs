@@ -10,6 +10,7 @@ use crate::trusted::header::{VaultHeader, VaultParameters};
 use crate::trusted::journal::tests::read_any_file;
 use crate::trusted::payload_pieces::payloads_in;
 use crate::trusted::sent_payloads::SentPayloads;
+use crate::trusted::sent_state::SentState;
 use crate::trusted::shipped_piece_name::parse_piece_name;
 use crate::trusted::shipped_state::{Manifest, ShippedStateReader};
 use crate::trusted::stash_directory::StashDirectory;
@@ -62,6 +63,7 @@ fn fuzz_state_written_bit_by_bit() {
         let _ = borsh::from_slice::<Summary>(bytes);
         let _ = borsh::from_slice::<Manifest>(bytes);
         let _ = borsh::from_slice::<SentPayloads>(bytes);
+        let _ = borsh::from_slice::<SentState>(bytes);
         let _ = payloads_in(bytes, 6);
         if let Ok(delta) = borsh::from_slice::<Delta>(bytes) {
             let _ = delta.apply(&mut WordTables::zeros(&[5, 0, 30]), 4, |piece| piece % 2 == 0);
@@ -69,9 +71,15 @@ fn fuzz_state_written_bit_by_bit() {
         let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
         let _ = StashDirectory::of(&words, Vec::new());
         let mut reader = ShippedStateReader::new(WordTables::zeros(&[2, 1]));
-        if bytes.chunks(40).try_for_each(|piece| reader.take(piece)).is_some() {
-            let _ = reader.finish();
+        // The same bytes as two parts, so that the second one may continue the first one.
+        for _ in 0..2 {
+            if bytes.chunks(40).try_for_each(|piece| reader.take(piece)).is_none()
+                || reader.end_part(&|key| [key.len() as u8; 32]).is_none()
+            {
+                return;
+            }
         }
+        let _ = reader.finish();
     });
 }
 

@@ -248,6 +248,44 @@ impl SchemeParameters {
         Some(others + ring.max_held_blocks() + u64::from(ring.eviction_rate))
     }
 
+    /// The number of buckets that this many accesses rewrite at most, with evictions that were pending before. Early
+    /// reshuffles come by chance: eight deviations are a bound in practice.
+    pub(crate) fn max_rewritten(&self, accesses: u64) -> u64 {
+        let rewritten = match self {
+            SchemeParameters::Ring(ring) => {
+                let path = ring.geometry().levels().count() as f64;
+                let mean = accesses as f64 * ring.traffic().buckets_written;
+                (mean + 8.0 * mean.sqrt() + 4.0 * path).ceil() as u64
+            }
+            SchemeParameters::Path(path) => {
+                let accesses = accesses.saturating_add(2 * u64::from(path.max_batch));
+                accesses.saturating_mul(path.path_buckets() as u64)
+            }
+            SchemeParameters::Trivial(_) => u64::MAX,
+        };
+        rewritten.min(self.layout().buckets())
+    }
+
+    /// The maximum number of bytes of a [delta](crate::trusted::delta) of words after this many accesses, in which this
+    /// many buckets were rewritten.
+    pub(crate) fn max_delta_bytes(&self, accesses: u64, rewritten: u64) -> u64 {
+        /// A run of one word, and of the version of a bucket.
+        const WORD: u64 = 16;
+        const VERSION: u64 = 24;
+        let (words, slots) = match self {
+            // The position; a slot of each bucket on the path; and a slot that a bucket in flight had for the block,
+            // before and after it was filled.
+            SchemeParameters::Ring(ring) => {
+                (3 + ring.geometry().levels().count() as u64, ring.largest_bucket())
+            }
+            SchemeParameters::Path(_) => (1, 0),
+            SchemeParameters::Trivial(_) => (0, 0),
+        };
+        // A bucket has a run of its slots, and a bit among those of other buckets.
+        let bucket = 12 + 4 * u64::from(slots) + WORD + VERSION;
+        4 + accesses.saturating_mul(words * WORD).saturating_add(rewritten.saturating_mul(bucket))
+    }
+
     /// Returns the number of bytes of position map and metadata in a checkpoint.
     pub(crate) fn map_bytes(&self) -> u64 {
         4 * self.capacity()

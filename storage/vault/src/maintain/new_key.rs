@@ -26,6 +26,7 @@ use crate::trusted::payload_reader::PayloadReader;
 use crate::trusted::rows::{Rows, seal_row};
 use crate::trusted::seal_context::SealContext;
 use crate::trusted::sent_payloads::{SENT_NOTE, SentPayloads};
+use crate::trusted::sent_state::{STATE_NOTE, SentState};
 use crate::trusted::state::Resealed;
 use ameles_seal::epoch::Epoch;
 use ameles_seal::key_ring::{EarlierKey, KeyRing};
@@ -145,21 +146,21 @@ fn reseal_disk(
     let scheme = State::resume(scheme, with, new_side, (&writer.directory, payload_reader.as_ref()))?;
     // The same state, as the next checkpoint: the journal continues from it.
     head.number += 1;
-    let info = CheckpointInfo { head, since: 0, rewritten: Vec::new(), garbage: &garbage };
+    let info = CheckpointInfo { head, since: 0, rewritten: Vec::new(), garbage: &garbage, in_store: None };
     let journal = seal_journal(&records, &header, &new.master, entropy, head.sequence)?;
     let seal = SealContext { header: &header, master: &new.master, entropy: &mut *entropy };
     let state =
         writer.build_checkpoint(&TrustedState { scheme: &*scheme, versions: &versions }, info, seal)?;
 
-    // Every payload has another tag now, so the next checkpoint sends all of them. Until then the store's checkpoint
-    // needs the pieces that it names.
-    let sent = SentPayloads::load(disk, &header, old)?.without_payloads();
-    let sent = SealContext { header: &header, master: &new.master, entropy: &mut *entropy }
-        .seal(&sent, SENT_NOTE)?;
+    // The next checkpoint sends everything. Until then the store's checkpoint needs the pieces that it names.
+    let payloads = SentPayloads::load(disk, &header, old)?.without_payloads();
+    let parts = SentState::load(disk, &header, old)?.outdated();
+    let mut seal = SealContext { header: &header, master: &new.master, entropy: &mut *entropy };
+    let notes = [(SENT_NOTE, seal.seal(&payloads, SENT_NOTE)?), (STATE_NOTE, seal.seal(&parts, STATE_NOTE)?)];
 
     let ring = KeyRing::new(new.master, Some(EarlierKey { key: old.clone(), last_epoch: until }));
     let encoded = header.encode(&ring, entropy.salt(), entropy.salt());
     let mut metas = Vec::from(header_exchange::begin_exchange(disk, encoded)?);
-    metas.push((SENT_NOTE, sent));
+    metas.extend(notes);
     Ok(Resealed { state, journal, rows, unlogged, metas })
 }

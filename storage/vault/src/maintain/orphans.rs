@@ -23,7 +23,7 @@ use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::{JournalPlace, VaultHeader};
 use crate::trusted::position::Position;
 use crate::trusted::seal_context::context;
-use crate::trusted::sent_payloads::SentPayloads;
+use crate::trusted::sent_state::SentCheckpoint;
 use crate::trusted::shipped_piece_name::parse_piece_name;
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_core::types::Version;
@@ -156,9 +156,9 @@ pub async fn find_orphans<U: VaultStore>(
         found.classify_newer(&newer_check, newer).await?;
     }
     let kept_from: Position = read_note(disk, FIRST_NEEDED_NOTE)?;
-    let payloads = SentPayloads::load(disk, &found.vault, ring.newest())?.names();
+    let pieces = SentCheckpoint::load(disk, &found.vault, ring.newest())?.names();
     for blob in store.list("").await? {
-        if payloads.contains(&blob.name) {
+        if pieces.contains(&blob.name) {
             found.in_use.add(blob.size.0);
         } else {
             found.classify_blob(blob.name, blob.size.0, &shipping, kept_from);

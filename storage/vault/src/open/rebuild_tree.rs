@@ -116,7 +116,7 @@ async fn write_filled_state<U: VaultStore, L: Untrusted>(
         resumed.ok_or_else(|| VaultError::Damaged("a tree that was filled contradicts itself".into()))?;
     let ShippedPoint { number, accesses, .. } = point;
     let head = CheckpointHead { number, sequence: 0, accesses, seed };
-    let info = CheckpointInfo { head, since: 0, rewritten: Vec::new(), garbage: &[] };
+    let info = CheckpointInfo { head, since: 0, rewritten: Vec::new(), garbage: &[], in_store: None };
     let mut writer = CheckpointWriter::with_payloads(stash.into_directory());
     let change = writer.build_checkpoint(&TrustedState { scheme: &*scheme, versions }, info, seal)?;
     setup.disk.commit_state(header.parameters.block(), &change)

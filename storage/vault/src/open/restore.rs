@@ -36,6 +36,7 @@ use crate::trusted::position::Position;
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::rows::Rows;
 use crate::trusted::sent_payloads::SENT_NOTE;
+use crate::trusted::sent_state::STATE_NOTE;
 use crate::trusted::shipped_state::ShippedPoint;
 use crate::vault::Vault;
 use ameles_core::store::Untrusted;
@@ -255,7 +256,7 @@ fn record_receipt(
     let note =
         borsh::to_vec(&(known, history)).map_err(|error| VaultError::Damaged(ErrorReason::of(error)))?;
     // An interrupted restore may have noted what it had sent.
-    disk.set_metas(&[(SHIPPED_NOTE, note), (SENT_NOTE, Vec::new())])
+    disk.set_metas(&[(SHIPPED_NOTE, note), (SENT_NOTE, Vec::new()), (STATE_NOTE, Vec::new())])
 }
 
 /// Returns whether the store holds no checkpoint because none was shipped yet. Then the journal in the store holds

@@ -14,9 +14,10 @@ use crate::trusted::header::VaultHeader;
 use crate::trusted::payload_pieces::payloads_in;
 use crate::trusted::position::Position;
 use crate::trusted::row::Row;
+use crate::trusted::rows::row_hash;
 use crate::trusted::seal_context::{SealContext, context};
 use crate::trusted::sent_payloads::PayloadSet;
-use crate::trusted::shipped_piece_name::piece_name;
+use crate::trusted::sent_state::StatePart;
 use crate::trusted::shipped_state::{
     MAX_SEALED_BYTES, Manifest, ShippedPoint, ShippedState, ShippedStateReader,
 };
@@ -118,7 +119,7 @@ pub(crate) async fn fetch_checkpoint<U: VaultStore>(
         })?;
     let (manifest, from) = Manifest::decode(&text).ok_or_else(|| not_a_checkpoint(&name))?;
     let mut fetcher = PieceFetcher { store, header, ring, came: sealed.len() as u64 };
-    let state = fetcher.fetch_state((epoch, number), &manifest.pieces).await?;
+    let state = fetcher.fetch_state(&manifest.parts).await?;
     let mut seal = SealContext { header, master: ring.newest(), entropy };
     let stash = fetcher.fetch_stash(&manifest.sets, (&state.order, scratch), &mut seal).await?;
     let came = (fetcher.came, began.elapsed());
@@ -170,17 +171,19 @@ impl<U: VaultStore> PieceFetcher<'_, U> {
         })
     }
 
-    /// Fetches the pieces of the stream one by one.
-    async fn fetch_state(
-        &mut self,
-        (epoch, number): (u32, u64),
-        pieces: &[[u8; 32]],
-    ) -> Result<ShippedState, VaultError> {
+    /// Fetches the parts, the oldest first, and their pieces one by one.
+    async fn fetch_state(&mut self, parts: &[StatePart]) -> Result<ShippedState, VaultError> {
         let mut reader = ShippedStateReader::new(WordTables::zeros(&self.header.parameters.word_tables()));
-        for (piece, expected) in (0..).zip(pieces) {
-            let name = piece_name(epoch, number, piece);
-            let text = self.fetch(&name, epoch, *expected).await?;
-            reader.take(&text).ok_or_else(|| not_a_checkpoint(&name))?;
+        for part in parts {
+            for (name, expected) in part.names() {
+                let text = self.fetch(&name, part.epoch, expected).await?;
+                reader.take(&text).ok_or_else(|| not_a_checkpoint(&name))?;
+            }
+            let key = self.ring.key_of_epoch(part.epoch);
+            let point = reader.end_part(&|row| row_hash(key, self.header.vault, row));
+            if point.is_none_or(|point| (point.epoch, point.number) != (part.epoch, part.number)) {
+                return Err(contradicts());
+            }
         }
         reader.finish().ok_or_else(contradicts)
     }

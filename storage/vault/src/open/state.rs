@@ -4,6 +4,7 @@ use crate::engine::deferred_store::DeferredStore;
 use crate::engine::scheme::{Scheme, SchemeParameters, Seed};
 use crate::error::VaultError;
 use crate::error_reason::ErrorReason;
+use crate::trusted::changed_words::ChangedWords;
 use crate::trusted::checkpoint::Garbage;
 use crate::trusted::checkpoint_writer::{
     CheckpointWriter, PIECE_WORDS, SUMMARY, delta_name, garbage_name, piece_name,
@@ -13,6 +14,7 @@ use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::payload_reader::PayloadReader;
 use crate::trusted::seal_context::context;
+use crate::trusted::sent_state::SentState;
 use crate::trusted::slots::StashSlot;
 use crate::trusted::stash_directory::{ENTRY_WORDS, Entry, PayloadOpener, StashDirectory};
 use crate::trusted::state_tables::StateTable;
@@ -27,6 +29,7 @@ use ameles_seal::master_key::MasterKey;
 use ameles_seal::versions::TrustedVersions;
 use borsh::BorshDeserialize;
 use std::iter::Peekable;
+use std::ops::Range;
 use std::rc::Rc;
 use std::vec::IntoIter;
 
@@ -159,19 +162,22 @@ impl Reader<'_> {
         sizes.push(ENTRY_WORDS.saturating_mul(summary.slots).min(ENTRY_WORDS << 32));
         let mut tables = WordTables::zeros(&sizes);
         let pieces = self.read_pieces(&summary, &mut tables)?;
-        self.apply_deltas(&summary, &pieces, &mut tables)?;
+        let sent = SentState::load(self.disk, self.header, self.master)?;
+        let changed = self.apply_deltas((&summary, sent.number), &pieces, &mut tables)?;
 
         let contradicts = |why: &str| VaultError::Damaged(format!("its checkpoint: {why}").into());
         let directory = StashDirectory::of(&tables.take_last(), summary.keys);
         let directory = directory.ok_or_else(|| contradicts("its stash contradicts itself"))?;
         let versions =
             TrustedVersions::from_parts(summary.versions, &tables.take_last()).map_err(contradicts)?;
+        let mut writer = CheckpointWriter::of(directory, pieces, summary.next_piece);
+        writer.unsent = changed;
         Ok(State {
             head: summary.head,
             scheme: PersistedScheme { tables: tables.into_inner(), rest: summary.rest },
             versions,
             garbage: self.read_garbage()?,
-            writer: CheckpointWriter::of(directory, pieces, summary.next_piece),
+            writer,
         })
     }
 
@@ -192,26 +198,38 @@ impl Reader<'_> {
         Ok(of)
     }
 
+    /// Applies the deltas. Returns the words that have changed since the checkpoint `sent`, or since a later one.
     fn apply_deltas(
         &self,
-        summary: &Summary,
+        (summary, sent): (&Summary, u64),
         pieces: &[u64],
         tables: &mut WordTables,
-    ) -> Result<(), VaultError> {
-        let mut next = summary.oldest + 1;
+    ) -> Result<ChangedWords, VaultError> {
+        let words: u64 = self.header.parameters.words();
+        let (mut next, mut changed) = (None, ChangedWords::since(summary.head.number));
         self.disk.read_table(StateTable::Deltas, |number, sealed| {
             let damaged =
                 |what: &str| VaultError::Damaged(format!("delta {number} of its state {what}").into());
-            if number != next {
-                return Err(VaultError::Damaged(format!("delta {next} of its state is missing").into()));
+            // Older deltas may be there as well, because the store lacks their words.
+            let expected = next.unwrap_or(number.min(summary.oldest + 1));
+            if number != expected {
+                return Err(VaultError::Damaged(format!("delta {expected} of its state is missing").into()));
             }
-            next += 1;
+            if next.is_none() {
+                changed.since = sent.max(number.saturating_sub(1));
+            }
+            next = Some(number + 1);
             let delta: Delta = self.open(sealed, &delta_name(number))?;
+            if number > sent {
+                let below = |run: Range<u64>| run.start.min(words)..run.end.min(words);
+                delta.ranges().for_each(|run| changed.insert(below(run)));
+            }
             let is_older = |piece: u64| pieces.get(piece as usize).is_none_or(|of| *of < number);
             if delta.apply(tables, PIECE_WORDS, is_older) { Ok(()) } else { Err(damaged("does not fit")) }
         })?;
+        let next = next.unwrap_or(summary.oldest + 1);
         if next == summary.head.number + 1 {
-            return Ok(());
+            return Ok(changed);
         }
         Err(VaultError::Damaged(format!("delta {next} of its state is missing").into()))
     }

@@ -149,7 +149,7 @@ impl ExpectedObjects {
             let name = blob_name(shipped.0, shipped.1);
             match read(store, &name, self.max).await? {
                 Read::Bytes(held) if digest(&held) == self.shipped.digest => {
-                    for (name, expected) in self.manifest(&name, &held).names(shipped) {
+                    for (name, expected) in self.manifest(&name, &held).names() {
                         match read(store, &name, MAX_SEALED_BYTES).await? {
                             Read::Bytes(held) if digest(&held) == expected => {}
                             Read::Nothing => faults.push(format!("{name} was removed")),

@@ -53,7 +53,7 @@ use crate::trusted::checkpoint::{Garbage, Receipt};
 use crate::trusted::checkpoint_writer::CheckpointWriter;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::rows::Rows;
-use crate::trusted::sent_payloads::SentPayloads;
+use crate::trusted::sent_state::SentCheckpoint;
 use ameles_core::store::BucketVersion;
 use ameles_seal::epoch::Epoch;
 use check_queue::CheckQueue;
@@ -159,7 +159,7 @@ impl<U: VaultStore> Session<U> {
         // A restore seals everything with the newest key anyway.
         let change = engine.sealed.with_versions(|versions| KeyChange::of(&identity.ring(), versions));
         let change = change.filter(|_| shipping != Shipping::HeldBack);
-        let sent = SentPayloads::load(&disk, &identity.header, &identity.master)?;
+        let sent = SentCheckpoint::load(&disk, &identity.header, &identity.master)?;
         let mut checkpoints =
             Checkpoints::load((&disk, sent), writer, (number, engine.accesses()), (shipping, ship_every))?;
         checkpoints.set_max_unshipped(identity.header.parameters.latest_checkpoint(), opening.records > 0);

@@ -3,9 +3,10 @@
 //!
 //! A checkpoint writes a **delta**, which is the changed words; the **payloads** of blocks that have come into the
 //! stash, each to its own slot; and a few **pieces**, which are ranges of current words. The pieces cycle through all
-//! words. A delta is deleted once every piece is newer. So a checkpoint costs as much as was changed, and an opening
-//! reads each word about twice.
+//! words. A delta is deleted once every piece is newer, and the checkpoint in the store as well. So a checkpoint costs as
+//! much as was changed, an opening reads each word about twice, and knows which words the store lacks.
 
+use super::changed_words::ChangedWords;
 use super::delta::Delta;
 use super::slots::StashSlot;
 use super::stash_directory::{ENTRY_WORDS, SlotChanges, StashDirectory};
@@ -30,6 +31,9 @@ const PIECE_BYTES_PER_ACCESS: u64 = 128;
 /// Builds the checkpoints of a trusted disk.
 pub(crate) struct CheckpointWriter {
     pub(crate) directory: StashDirectory,
+    /// The words that changed since the last upload began, or since the checkpoint in the store. If an upload fails, the
+    /// session ends.
+    pub(crate) unsent: ChangedWords,
     /// The oldest checkpoint that the words of each piece may come from.
     pieces: Vec<u64>,
     next_piece: u64,
@@ -55,6 +59,8 @@ pub(crate) struct CheckpointInfo<'a> {
     /// The buckets whose versions have changed since the last checkpoint.
     pub(crate) rewritten: Vec<Bucket>,
     pub(crate) garbage: &'a [Garbage],
+    /// The checkpoint in the store, if the deltas after it are needed to know which words it lacks.
+    pub(crate) in_store: Option<u64>,
 }
 
 /// The sealed changes of a checkpoint on the disk. The slots are written first, and the rest in one transaction.
@@ -129,7 +135,8 @@ impl CheckpointWriter {
 
     /// The writer for a disk that holds a state. `pieces` is the checkpoint of each piece.
     pub(crate) fn of(directory: StashDirectory, pieces: Vec<u64>, next_piece: u64) -> Self {
-        CheckpointWriter { directory, pieces, next_piece, due: 0, is_new: false, has_payloads: false }
+        let unsent = ChangedWords::default();
+        CheckpointWriter { directory, unsent, pieces, next_piece, due: 0, is_new: false, has_payloads: false }
     }
 
     /// The number of pieces of the state.
@@ -144,7 +151,7 @@ impl CheckpointWriter {
         info: CheckpointInfo<'_>,
         mut seal: SealContext<'_>,
     ) -> Result<CheckpointWrite, VaultError> {
-        let CheckpointInfo { head, since, rewritten, garbage } = info;
+        let CheckpointInfo { head, since, rewritten, garbage, in_store } = info;
         let number = head.number;
         let tables = seal.header.parameters.scheme.words();
         let changes = state.scheme.take_changes().expect("nothing is in flight at a checkpoint");
@@ -160,9 +167,11 @@ impl CheckpointWriter {
         }
         let with_payload = &mut |block, look: &mut dyn FnMut(&[u8])| state.scheme.with_payload(block, look);
         let SlotChanges { writes, entries } = self.directory.apply_changes(stash, &mut seal, with_payload)?;
-        let delta = match is_whole {
-            true => Delta::default(),
-            false => self.delta(state, tables, (words, rewritten, entries)),
+        let delta = if is_whole {
+            self.unsent = ChangedWords::since(number);
+            Delta::default()
+        } else {
+            self.delta(state, tables, (words, rewritten, entries))
         };
         let turn = if is_whole { u64::MAX } else { self.turn(number, since) };
         let pieces = self.write_pieces(state, (number, tables), turn, &mut seal)?;
@@ -185,7 +194,7 @@ impl CheckpointWriter {
             summary: seal.seal(&summary, SUMMARY)?,
             delta: seal.seal(&delta, &delta_name(number))?,
             pieces,
-            oldest,
+            oldest: in_store.filter(|_| !is_whole).map_or(oldest, |number| oldest.min(number)),
             garbage: match fresh.is_empty() {
                 true => None,
                 false => Some(seal.seal(&fresh, &garbage_name(number - 1))?),
@@ -209,7 +218,7 @@ impl CheckpointWriter {
     /// The changed words of the scheme, the versions and the slots, with their current values. The first `versions`
     /// words are those of the scheme.
     fn delta(
-        &self,
+        &mut self,
         state: &TrustedState<'_>,
         versions: u64,
         (words, mut rewritten, entries): (Vec<u64>, Vec<Bucket>, BTreeSet<StashSlot>),
@@ -225,6 +234,7 @@ impl CheckpointWriter {
         for bucket in rewritten {
             delta.push(versions + TrustedVersions::WORDS * bucket.0, state.versions.words(bucket));
         }
+        delta.ranges().for_each(|words| self.unsent.insert(words));
         let slots = versions + TrustedVersions::WORDS * state.versions.buckets();
         for slot in entries {
             buffer.clear();
@@ -261,7 +271,13 @@ impl CheckpointWriter {
     }
 
     /// Appends a range of words of the whole state. The first `tables` words are those of the scheme.
-    fn copy_words(&self, state: &TrustedState<'_>, tables: u64, words: Range<u64>, into: &mut Vec<u32>) {
+    pub(crate) fn copy_words(
+        &self,
+        state: &TrustedState<'_>,
+        tables: u64,
+        words: Range<u64>,
+        into: &mut Vec<u32>,
+    ) {
         state.scheme.copy_words(words.clone(), into);
         let each = TrustedVersions::WORDS;
         let slots = tables + each * state.versions.buckets();

@@ -1,11 +1,12 @@
 //! The tables of the database besides the trusted state, and the changes of their entries.
 
+use super::changed_rows;
 use super::chunks::{self, ChunksTable};
 use super::commit_group::Change;
 use super::journal::{ChangesForDatabase, JournalMark};
 use super::row::{Row, RowChange};
 use super::unlogged_table;
-use redb::{ReadTransaction, ReadableTable, TableDefinition, WriteTransaction};
+use redb::{ReadTransaction, TableDefinition, WriteTransaction};
 use std::io::{Error, ErrorKind};
 
 pub(super) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
@@ -29,23 +30,15 @@ pub(super) fn read_mark(transaction: &ReadTransaction) -> Result<Option<JournalM
         .map_err(|_| Error::new(ErrorKind::InvalidData, "the mark of its journal is damaged").into())
 }
 
-/// Reads all rows, in the order of their keys.
-pub(super) fn read_rows(transaction: &ReadTransaction) -> Result<Vec<Row>, redb::Error> {
-    let mut rows = Vec::new();
-    for entry in transaction.open_table(ROWS)?.iter()? {
-        let (key, value) = entry?;
-        rows.push(Row::new(key.value().to_vec(), value.value().to_vec()));
-    }
-    Ok(rows)
-}
-
-/// Makes the changes of the journal that the database does not hold, and sets the mark.
+/// Makes the changes of the journal that the database does not hold, and sets the mark. Changes of rows are noted under
+/// `row_mark`.
 pub(super) fn take_over(
     transaction: &WriteTransaction,
     journal: &ChangesForDatabase,
+    row_mark: u64,
 ) -> Result<(), redb::Error> {
     let ChangesForDatabase { changes, applied, records, mark } = journal;
-    changes.after(*applied).try_for_each(|change| apply_change(transaction, change))?;
+    changes.after(*applied).try_for_each(|change| apply_change(transaction, change, row_mark))?;
     append(transaction, records)?;
     set_mark(transaction, mark)
 }
@@ -56,13 +49,17 @@ pub(super) fn set_mark(transaction: &WriteTransaction, mark: &JournalMark) -> Re
     set_metas(transaction, &[(MARK, mark)])
 }
 
-/// Makes a change.
-pub(super) fn apply_change(transaction: &WriteTransaction, change: &Change) -> Result<(), redb::Error> {
+/// Makes a change. Rows that change are noted under `row_mark`.
+pub(super) fn apply_change(
+    transaction: &WriteTransaction,
+    change: &Change,
+    row_mark: u64,
+) -> Result<(), redb::Error> {
     match change {
         Change::Records(records) => append(transaction, records),
-        Change::Rows(changes) => put_rows(transaction, changes),
+        Change::Rows(changes) => put_rows(transaction, changes, row_mark),
         Change::RowsWithCommit { changes, commit, logged } => {
-            put_rows(transaction, changes)?;
+            put_rows(transaction, changes, row_mark)?;
             unlogged_table::update(transaction, commit.as_slice(), *logged)
         }
         Change::RecordsWithNote { records, name, note, logged } => {
@@ -90,7 +87,8 @@ pub(super) fn append(transaction: &WriteTransaction, records: &[(u64, Vec<u8>)])
     chunks::insert_values(&mut transaction.open_table(JOURNAL)?, records)
 }
 
-fn put_rows(transaction: &WriteTransaction, changes: &[RowChange]) -> Result<(), redb::Error> {
+fn put_rows(transaction: &WriteTransaction, changes: &[RowChange], row_mark: u64) -> Result<(), redb::Error> {
+    changed_rows::note(transaction, row_mark, changes)?;
     let mut rows = transaction.open_table(ROWS)?;
     for RowChange { key, value } in changes {
         match value {
@@ -101,8 +99,9 @@ fn put_rows(transaction: &WriteTransaction, changes: &[RowChange]) -> Result<(),
     Ok(())
 }
 
-/// Replaces all rows.
+/// Replaces all rows, under other hashes. The next checkpoint in the store sends all of them.
 pub(super) fn replace_rows(transaction: &WriteTransaction, rows: &[Row]) -> Result<(), redb::Error> {
+    changed_rows::clear(transaction)?;
     transaction.delete_table(ROWS)?;
     let mut table = transaction.open_table(ROWS)?;
     for Row { key, value } in rows {

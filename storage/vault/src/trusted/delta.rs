@@ -2,6 +2,7 @@
 
 use super::word_tables::WordTables;
 use borsh::{BorshDeserialize, BorshSerialize};
+use std::ops::Range;
 
 /// Neighbouring words with their new values.
 #[derive(Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -25,6 +26,17 @@ impl Delta {
             }
             _ => self.runs.push(Run { first, words: words.to_vec() }),
         }
+    }
+
+    /// The words of each run.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.runs.iter().map(|run| run.first..run.first.saturating_add(run.words.len() as u64))
+    }
+
+    /// Applies the delta. Returns `false` if it contains a word outside of the tables.
+    #[must_use]
+    pub(crate) fn apply_all(&self, tables: &mut WordTables) -> bool {
+        self.runs.iter().all(|run| tables.set(run.first, &run.words))
     }
 
     /// Applies the delta to the words of pieces for which `is_older` holds. Returns `false` if it contains a word

@@ -7,6 +7,7 @@
 //! | `words`, `deltas`, `garbage`, `summary` | the trusted state, sealed by the [checkpoint writer](super::checkpoint_writer) |
 //! | `journal` | records since, sealed, by sequence number, in chunks, if they were moved out of the journal's file |
 //! | `rows` | the gateway's rows, sealed, by a keyed hash of their key |
+//! | `changed-rows` | the hashes of the [rows that the store lacks](super::changed_rows) |
 //! | `unlogged` | changes of rows that the journal in the store may not hold yet, [sealed](super::unlogged_table) |
 //!
 //! Records of the session and changes of rows go to the journal. A checkpoint drops the records, and makes the changes
@@ -16,6 +17,7 @@
 
 use crate::error::VaultError;
 use crate::error_reason::ErrorReason;
+use crate::trusted::changed_rows;
 use crate::trusted::checked_database;
 use crate::trusted::chunks;
 use crate::trusted::commit_group::{Change, CommitGroup, QueuedChange};
@@ -35,6 +37,7 @@ use std::fs::OpenOptions;
 use std::future::poll_fn;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
@@ -52,7 +55,9 @@ pub struct TrustedDisk {
     journal: Arc<JournalFile>,
     group: Arc<CommitGroup>,
     /// The lock of the caller that changes the database.
-    writes: Arc<Mutex<()>>,
+    pub(super) writes: Arc<Mutex<()>>,
+    /// The mark under which rows are noted that change now. Changed under that lock.
+    pub(super) row_mark: Arc<AtomicU64>,
     first_failure: FirstFailure,
     reserve: Arc<DiskReserve>,
     /// True if long work runs on another thread. Backends that the caller provides may not leave this thread.
@@ -163,6 +168,7 @@ impl TrustedDisk {
             journal: Arc::new(journal),
             group: Arc::default(),
             writes: Arc::default(),
+            row_mark: Arc::default(),
             first_failure,
             reserve,
             has_own_thread,
@@ -175,6 +181,7 @@ impl TrustedDisk {
             transaction.open_table(META)?;
             transaction.open_table(JOURNAL)?;
             transaction.open_table(ROWS)?;
+            changed_rows::create(transaction)?;
             for part in StateTable::ALL {
                 transaction.open_table(part.table())?;
             }
@@ -243,7 +250,9 @@ impl TrustedDisk {
         let _turn = self.writes.lock().expect("no thread panics while it holds this lock");
         let waiting = self.journal.for_database(then)?;
         let result = checked_database::begin_write(&self.database).and_then(|transaction| {
-            waiting.iter().try_for_each(|waiting| database_changes::take_over(&transaction, waiting))?;
+            let row_mark = self.row_mark.load(Ordering::Relaxed);
+            let take_over = |waiting| database_changes::take_over(&transaction, waiting, row_mark);
+            waiting.iter().try_for_each(take_over)?;
             work(&transaction)?;
             Ok(transaction.commit()?)
         });
@@ -328,7 +337,10 @@ impl TrustedDisk {
             if !group.is_empty() {
                 self.journal.append(std::mem::take(&mut group))?;
             }
-            self.with_write(|transaction| database_changes::apply_change(transaction, &change))?;
+            self.with_write(|transaction| {
+                let row_mark = self.row_mark.load(Ordering::Relaxed);
+                database_changes::apply_change(transaction, &change, row_mark)
+            })?;
         }
         if group.is_empty() { Ok(()) } else { self.journal.append(group) }
     }
@@ -339,6 +351,9 @@ impl TrustedDisk {
         self.with_read(|transaction| {
             let is_new = transaction.list_tables()?.next().is_none();
             mark = if is_new { None } else { database_changes::read_mark(transaction)? };
+            let sent =
+                if is_new { None } else { database_changes::read_meta(transaction, changed_rows::SENT)? };
+            self.row_mark.store(changed_rows::read_mark(transaction, sent)?, Ordering::Relaxed);
             Ok(())
         })?;
         mark.map_or(Ok(()), |mark| self.journal.open(mark))

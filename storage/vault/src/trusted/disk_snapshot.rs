@@ -1,6 +1,7 @@
 //! A snapshot of the trusted disk: that of the database, with the changes that only the journal holds.
 
-use super::database_changes::{read_mark, read_meta, read_rows};
+use super::changed_rows;
+use super::database_changes::{ROWS, read_mark, read_meta};
 use super::failure::FirstFailure;
 use super::journal::WaitingChanges;
 use super::row::Row;
@@ -8,6 +9,8 @@ use super::unlogged_commits::CommitId;
 use super::unlogged_table;
 use crate::error::VaultError;
 use redb::ReadTransaction;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// A snapshot of the disk. Later changes do not affect it.
 pub(crate) struct DiskSnapshot {
@@ -18,9 +21,80 @@ pub(crate) struct DiskSnapshot {
 }
 
 impl DiskSnapshot {
-    /// All rows: the hash of each key, and the sealed row.
+    /// All rows: the hash of each key, and the sealed row. Sorted by hash.
     pub(crate) fn rows(&self) -> Result<Vec<Row>, VaultError> {
-        self.read(|at, applied| Ok(self.waiting.change_rows(applied, read_rows(at)?)))
+        let mut rows = Vec::new();
+        self.visit_rows(&[], |hash, sealed| {
+            rows.push(Row::new(hash.to_vec(), sealed.to_vec()));
+            ControlFlow::Continue(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Visits the rows from a hash on, in the order of the hashes, until `each` breaks.
+    pub(super) fn visit_rows(
+        &self,
+        from: &[u8],
+        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), VaultError> {
+        self.read(|at, applied| {
+            let changed = self.waiting.changed_rows(applied);
+            let mut waiting = changed.range(from..).peekable();
+            for entry in at.open_table(ROWS)?.range(from..)? {
+                let (key, value) = entry?;
+                let hash = key.value();
+                while let Some((before, put)) = waiting.next_if(|(waiting, _)| **waiting < hash) {
+                    if put.is_some_and(|put| each(before, put).is_break()) {
+                        return Ok(());
+                    }
+                }
+                let put = match waiting.next_if(|(waiting, _)| **waiting == hash) {
+                    Some((_, put)) => *put,
+                    None => Some(value.value()),
+                };
+                if put.is_some_and(|put| each(hash, put).is_break()) {
+                    return Ok(());
+                }
+            }
+            for (hash, put) in waiting {
+                if put.is_some_and(|put| each(hash, put).is_break()) {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The hashes of the rows that were changed after a mark, each with its last mark. Those of changes that the
+    /// database does not have yet come with the highest.
+    pub(super) fn changed_rows(&self, mark: u64) -> Result<BTreeMap<Vec<u8>, u64>, VaultError> {
+        self.read(|at, applied| {
+            let mut changed = changed_rows::read_after(at, mark)?;
+            let waiting = self.waiting.changed_rows(applied);
+            changed.extend(waiting.into_keys().map(|hash| (hash.to_vec(), u64::MAX)));
+            Ok(changed)
+        })
+    }
+
+    /// Visits rows with these hashes in their order, and `None` for each that does not exist, until `each` breaks.
+    pub(super) fn visit_rows_of<'a>(
+        &self,
+        hashes: impl Iterator<Item = &'a [u8]>,
+        mut each: impl FnMut(&[u8], Option<&[u8]>) -> ControlFlow<()>,
+    ) -> Result<(), VaultError> {
+        self.read(|at, applied| {
+            let (changed, table) = (self.waiting.changed_rows(applied), at.open_table(ROWS)?);
+            for hash in hashes {
+                let flow = match changed.get(hash) {
+                    Some(put) => each(hash, *put),
+                    None => each(hash, table.get(hash)?.as_ref().map(|sealed| sealed.value())),
+                };
+                if flow.is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        })
     }
 
     /// The value of this name.

@@ -64,7 +64,7 @@ pub struct VaultParameters {
     pub checkpoint_every: u64,
     /// The number of checkpoints on the trusted disk for each one that is shipped to the store.
     pub ship_every: u64,
-    /// The number of bytes reserved for the gateway's rows in every shipped checkpoint.
+    /// The maximum number of bytes of the gateway's rows. The sizes of shipped checkpoints follow from it.
     pub rows_bytes: u64,
     /// True if every batch is padded with dummy accesses to the maximum size, so that its length does not show.
     pub pad_batches: bool,
@@ -100,8 +100,7 @@ struct Outer {
 
 impl VaultParameters {
     /// The default parameters for a scheme. A checkpoint is made on the trusted disk every 256 accesses, or more often
-    /// in a small vault, whose old versions would outweigh it. Checkpoints are shipped every 64 MiB of blocks, or so
-    /// seldom that what a checkpoint has besides payloads adds a quarter of a block to each access.
+    /// in a small vault, whose old versions would outweigh it. Checkpoints are shipped every 64 MiB of blocks.
     pub fn with_defaults(scheme: SchemeParameters) -> Self {
         let payload = scheme.capacity() * u64::from(scheme.block_bytes());
         let checkpoint_every = (scheme.capacity() / 4).clamp(64, 256);
@@ -190,15 +189,17 @@ impl VaultParameters {
     }
 
     /// The maximum memory for checkpoints besides the trusted memory. For the disk: the sealed payloads of one
-    /// checkpoint. For an upload: the rows, one piece in three forms, the words that change meanwhile, at most a fifth
-    /// of all, and two lists of the payloads in the store.
+    /// checkpoint. For an upload: its rows, once more while they are put together, one piece in three forms, the words
+    /// that it sends, or that change meanwhile, at most a fifth of all, and two lists of the payloads in the store.
     pub fn checkpoint_memory(&self) -> u64 {
         /// The bytes of a payload in such a list.
         const SENT: u64 = 64;
         let words = 4 * self.word_tables().iter().sum::<u64>();
         let payloads = 2 * self.latest_checkpoint() * u64::from(self.scheme.block_bytes());
         let sent = 2 * SENT * self.scheme.stash_bound();
-        payloads + words + sent + self.rows_bytes + 3 * PIECE_BYTES as u64
+        let share = self.rows_share(self.recovery_point());
+        let rows = if share.is_whole() { 0 } else { 2 * share.bytes() };
+        payloads + words + sent + rows + 3 * PIECE_BYTES as u64
     }
 
     /// The maximum trusted memory in the long run: position map, metadata, versions, stash with tree top. Each step of

@@ -1,5 +1,7 @@
 //! The trusted side of a vault at rest: its disk, and the contents of the disk.
 
+mod changed_rows;
+pub(crate) mod changed_words;
 mod checked_database;
 pub(crate) mod checkpoint;
 pub(crate) mod checkpoint_bytes;
@@ -27,8 +29,10 @@ pub(crate) mod position;
 pub(crate) mod reseal;
 pub(crate) mod row;
 pub(crate) mod rows;
+pub(crate) mod rows_part;
 pub(crate) mod seal_context;
 pub(crate) mod sent_payloads;
+pub(crate) mod sent_state;
 pub(crate) mod shipped_piece_name;
 pub(crate) mod shipped_sizes;
 pub(crate) mod shipped_state;
@@ -38,6 +42,7 @@ pub(crate) mod stash_directory;
 pub(crate) mod state;
 pub(crate) mod state_tables;
 pub(crate) mod summary;
+pub(crate) mod table_shares;
 pub(crate) mod unlogged_commits;
 mod unlogged_table;
 pub(crate) mod word_tables;

@@ -1,7 +1,7 @@
 //! Rows: a small durable table next to the blocks, for callers that give names to blocks.
 //!
 //! Rows are on the trusted disk. Reading and changing them shows the store nothing, unless the journal is in the store.
-//! Every shipped checkpoint holds them in a reserved space of fixed size. On the disk each row is sealed, under a keyed
+//! Checkpoints in the store hold them in parts of public sizes. On the disk each row is sealed, under a keyed
 //! hash of its key.
 
 use crate::error::VaultError;
@@ -46,12 +46,13 @@ struct RowSizes {
 
 /// A snapshot of the rows. Later changes do not affect it.
 pub(crate) struct RowsSnapshot {
-    rows: Arc<Rows>,
-    disk: DiskSnapshot,
+    pub(super) rows: Arc<Rows>,
+    pub(super) disk: DiskSnapshot,
 }
 
 impl RowsSnapshot {
-    /// Loads all rows of the snapshot, sorted by key. They may take gigabytes.
+    /// Loads all rows of the snapshot, sorted by key.
+    #[cfg(test)]
     pub(crate) fn load(self) -> Result<Vec<Row>, VaultError> {
         self.rows.load_from(&self.disk)
     }
@@ -69,7 +70,7 @@ impl Rows {
         let of: BTreeMap<_, _> = rows
             .load()?
             .iter()
-            .map(|row| (hash(&rows.master, vault, &row.key), size(&row.key, &row.value)))
+            .map(|row| (row_hash(&rows.master, vault, &row.key), size(&row.key, &row.value)))
             .collect();
         let total = of.values().sum();
         rows.used.store(total, Ordering::Relaxed);
@@ -129,15 +130,19 @@ impl Rows {
     }
 
     fn load_from(&self, disk: &DiskSnapshot) -> Result<Vec<Row>, VaultError> {
-        let damaged = |_| VaultError::Damaged("a row does not open: the trusted folder was changed".into());
         let open = |Row { key: hash, value: sealed }: Row| {
-            let text = blob::open(&self.master, Purpose::ROWS, &name(self.vault, &hash), &sealed)
-                .map_err(damaged)?;
+            let text = self.open_text(&hash, &sealed)?;
             borsh::from_slice::<Row>(&text).map_err(|error| VaultError::Damaged(ErrorReason::of(error)))
         };
         let mut rows = disk.rows()?.into_iter().map(open).collect::<Result<Vec<Row>, _>>()?;
         rows.sort_unstable();
         Ok(rows)
+    }
+
+    /// Opens a row with this hash of its key. Returns the row as a checkpoint stores it.
+    pub(super) fn open_text(&self, hash: &[u8], sealed: &[u8]) -> Result<Vec<u8>, VaultError> {
+        let damaged = |_| VaultError::Damaged("a row does not open: the trusted folder was changed".into());
+        blob::open(&self.master, Purpose::ROWS, &name(self.vault, hash), sealed).map_err(damaged)
     }
 
     /// Applies all changes or none; durable on the disk when this returns. A later change of a key overrides an earlier
@@ -184,7 +189,7 @@ impl Rows {
         let mut changed: BTreeMap<[u8; 32], u64> = BTreeMap::new();
         let mut sealed: Vec<RowChange> = Vec::with_capacity(changes.len());
         for RowChange { key, value } in changes {
-            let hash = hash(&self.master, self.vault, &key);
+            let hash = row_hash(&self.master, self.vault, &key);
             changed.insert(hash, value.as_ref().map_or(0, |value| size(&key, value)));
             let row = value.map(|value| seal(&self.master, self.vault, (&hash, &Row { key, value }), salt()));
             sealed.push(RowChange { key: Bytes::copy_from_slice(&hash), value: row.map(Bytes::from) });
@@ -234,7 +239,7 @@ impl Rows {
 
 /// Seals a row as the disk stores it, under the hash of its key.
 pub(crate) fn seal_row(master: &MasterKey, vault: VaultId, row: &Row, salt: Salt) -> Row {
-    let hash = hash(master, vault, &row.key);
+    let hash = row_hash(master, vault, &row.key);
     Row::new(hash.to_vec(), seal(master, vault, (&hash, row), salt))
 }
 
@@ -252,7 +257,8 @@ fn commit_name(vault: VaultId, id: CommitId) -> Vec<u8> {
     name(vault, &id.to_le_bytes())
 }
 
-fn hash(master: &MasterKey, vault: VaultId, key: &[u8]) -> [u8; 32] {
+/// The hash of a row's key.
+pub(crate) fn row_hash(master: &MasterKey, vault: VaultId, key: &[u8]) -> [u8; 32] {
     *derive(master, Purpose::ROWS, &Salt([0; 32]), &[vault.0.as_slice(), key].concat())
 }
 

@@ -2,9 +2,14 @@
 //! number of accesses.
 
 use super::header::{JournalPlace, PIECE_BYTES, VaultParameters};
+use super::shipped_state::PartRoom;
+use super::table_shares::TableShare;
 
-/// The bytes of blocks between two shipped checkpoints, if the rest of a checkpoint is small.
+/// The bytes of blocks between two shipped checkpoints.
 const SHIP_EVERY_BYTES: u64 = 64 << 20;
+/// The room for the head of a state part. The rest of the state is small and of fixed size: parameters, epochs,
+/// receipts.
+const HEAD_BYTES: u64 = 64 << 10;
 
 /// The objects of a shipped checkpoint and their plaintext, but for the manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,41 +25,69 @@ pub struct ShippedSize {
 impl VaultParameters {
     /// The number of checkpoints on the trusted disk for each shipped one. With the journal on the trusted disk, a lost
     /// machine loses what came after the shipped one. With the journal in the store it loses nothing, and a checkpoint
-    /// that sends the whole stash adds a quarter of a block to each access.
+    /// that sends everything adds a quarter of a block to each access.
     pub(super) fn planned_ship_every(&self) -> u64 {
         let block = u64::from(self.scheme.block_bytes()).max(1);
         let seldom = 4 * self.shipped_bytes().div_ceil(block);
         let accesses = match self.journal {
-            JournalPlace::Disk => {
-                (SHIP_EVERY_BYTES / block).max(4 * self.state_bytes().div_ceil(block)).min(seldom)
-            }
+            JournalPlace::Disk => (SHIP_EVERY_BYTES / block).min(seldom),
             JournalPlace::Store => seldom,
         };
         accesses.div_ceil(self.checkpoint_every).max(1)
     }
 
-    /// The number of plaintext bytes of a shipped state without payloads. They follow from the parameters alone.
-    pub(crate) fn state_bytes(&self) -> u64 {
-        // The rest is small and of fixed size: parameters, epochs, receipts.
-        self.scheme.map_bytes() + 4 * self.scheme.stash_bound() + self.rows_bytes + (64 << 10)
+    /// The room in a state part with these shares of words and rows.
+    pub(crate) fn part_room(&self, words: TableShare, rows: TableShare) -> PartRoom {
+        let order = 4 * self.scheme.stash_bound();
+        PartRoom { head: HEAD_BYTES, words: words.bytes(), order, rows: rows.bytes() }
     }
 
-    /// Returns the maximum number of plaintext bytes of a shipped checkpoint: that of one that sends the whole stash.
+    /// The number of plaintext bytes of the state part of a checkpoint this many accesses after the last one.
+    fn part_bytes(&self, accesses: u64) -> u64 {
+        self.part_room(self.words_share(accesses), self.rows_share(accesses)).bytes()
+    }
+
+    /// The number of plaintext bytes of a state part with all words and rows. They follow from the parameters alone.
+    pub(crate) fn state_bytes(&self) -> u64 {
+        HEAD_BYTES + 4 * self.words() + 4 * self.scheme.stash_bound() + self.rows_bytes
+    }
+
+    /// Returns the maximum number of plaintext bytes of a shipped checkpoint: that of one that sends everything.
     pub fn shipped_bytes(&self) -> u64 {
         self.state_bytes() + self.scheme.stash_bound() * self.place_bytes()
     }
 
     /// Returns the size of a checkpoint that is shipped this many accesses after the last one.
     pub fn shipped_size(&self, accesses: u64) -> ShippedSize {
+        self.size_with(accesses, self.part_bytes(accesses))
+    }
+
+    /// Does the same for a checkpoint that sends all rows, because more have changed than there is room for.
+    pub fn shipped_size_with_all_rows(&self, accesses: u64) -> ShippedSize {
+        let rows = self.rows_share(accesses).whole();
+        self.size_with(accesses, self.part_room(self.words_share(accesses), rows).bytes())
+    }
+
+    fn size_with(&self, accesses: u64, part_bytes: u64) -> ShippedSize {
         let places = self.payload_places(accesses);
-        let of_state = self.state_bytes().div_ceil(PIECE_BYTES as u64);
+        let of_state = part_bytes.div_ceil(PIECE_BYTES as u64);
         let of_payloads = places.all.div_ceil(self.places_in_piece());
         let sets = self.scheme.stash_bound().div_ceil(places.again.max(1)).max(1);
+        let kept = self.kept_parts(accesses);
         ShippedSize {
             pieces: of_state + of_payloads,
-            bytes: self.state_bytes() + places.all * self.place_bytes(),
-            manifest: 8 + 32 * of_state + sets * (32 + 32 * of_payloads),
+            bytes: part_bytes + places.all * self.place_bytes(),
+            manifest: 8 + kept * (16 + 32 * of_state) + sets * (32 + 32 * of_payloads),
         }
+    }
+
+    /// The maximum number of state parts that the store keeps for a checkpoint, with this number of accesses between
+    /// them: those of two turns.
+    fn kept_parts(&self, accesses: u64) -> u64 {
+        let (words, rows) = (self.words_share(accesses), self.rows_share(accesses));
+        let turns = [words, rows].map(|share| share.all.div_ceil(share.turn.max(1)));
+        let turn = turns.into_iter().max().unwrap_or(1).max(1);
+        if turn == 1 { 1 } else { 2 * turn }
     }
 
     /// Returns the number of accesses between two shipped checkpoints. A lost machine loses at most these, those during
@@ -64,8 +97,9 @@ impl VaultParameters {
     }
 
     /// The maximum number of bytes in the store: buckets, the versions of them that a restore or a recovery may need,
-    /// two checkpoints, the payloads that earlier ones have sent, and the journal if it is there, with batches of one
-    /// access. It counts expected evictions; chance changes it by a few per cent.
+    /// two checkpoints, the parts and payloads that earlier ones have sent, and the journal if it is there, with batches
+    /// of one access. It counts expected evictions; chance changes it by a few per cent. Parts are smallest, and so
+    /// needed for longest, if few accesses come between checkpoints.
     pub fn stored_bytes(&self) -> u64 {
         let buckets = self.layout().bytes().0;
         let block = f64::from(self.scheme.block_bytes());
@@ -78,7 +112,10 @@ impl VaultParameters {
             JournalPlace::Store => 2 * self.recovery_point() * self.journal_object_bytes(1),
         };
         let payloads = self.kept_places() * self.place_bytes();
-        let checkpoints = 2 * self.shipped_size(self.recovery_point()).bytes + payloads;
+        let parts =
+            [0, self.recovery_point()].map(|accesses| self.kept_parts(accesses) * self.part_bytes(accesses));
+        let parts = parts.into_iter().max().unwrap_or_default();
+        let checkpoints = 2 * self.shipped_size(self.recovery_point()).bytes + parts + payloads;
         buckets + for_restore + for_recovery + checkpoints + journal
     }
 }
@@ -97,26 +134,33 @@ mod tests {
     }
 
     #[test]
-    #[allow(clippy::print_stdout, reason = "these are the figures of decision 0068")]
+    #[allow(clippy::print_stdout, reason = "these are the figures of decisions 0068 and 0070")]
     fn a_checkpoint_sends_little_of_a_large_stash() {
         for gib in [1, 8, 100] {
             let parameters = default_vault(gib);
             let (whole, point) = (parameters.shipped_bytes(), parameters.recovery_point());
             let (first, later) = (parameters.shipped_size(16), parameters.shipped_size(point));
             let block = u64::from(parameters.scheme.block_bytes());
-            let an_access = later.bytes as f64 / (point * block) as f64;
+            let blocks_an_access = |bytes: u64| bytes as f64 / (point * block) as f64;
+            let (all, state) =
+                (blocks_an_access(later.bytes), blocks_an_access(parameters.part_bytes(point)));
             println!(
-                "{gib} GiB: whole {} MiB, after 16 accesses {} MiB; one every {point} accesses, {} MiB of blocks, sends {} MiB: \
-                 {an_access:.2} blocks an access; at rest {} GiB",
+                "{gib} GiB: whole {} MiB, without payloads {} MiB; after 16 accesses {} MiB, without payloads {} KiB; one every \
+                 {point} accesses, {} MiB of blocks, sends {} MiB, without payloads {} KiB: {all:.2} blocks an access, without \
+                 payloads {state:.3}; parts at rest {} MiB, all at rest {} GiB",
                 whole >> 20,
+                parameters.state_bytes() >> 20,
                 first.bytes >> 20,
+                parameters.part_bytes(16) >> 10,
                 (point * block) >> 20,
                 later.bytes >> 20,
+                parameters.part_bytes(point) >> 10,
+                (parameters.kept_parts(point) * parameters.part_bytes(point)) >> 20,
                 parameters.stored_bytes() >> 30
             );
             assert!(gib == 1 || 5 * first.bytes < whole, "{first:?} of {whole}");
-            assert!(point * block < gib << 25 | 128 << 20, "{point} accesses");
-            assert!(an_access < 2.75, "{an_access} blocks");
+            assert_eq!(point * block, SHIP_EVERY_BYTES);
+            assert!(state < 0.2 && all < 2.75, "{all} blocks, {state} without payloads");
             let logged = parameters.with_journal(JournalPlace::Store);
             let later = logged.shipped_size(logged.recovery_point());
             assert!(later.bytes <= whole && later.bytes < (logged.recovery_point() * block) / 3);

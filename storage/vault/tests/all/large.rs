@@ -6,8 +6,12 @@ use crate::support::shipped_contents::{self, ShippedContents};
 use crate::support::{header, setup};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::{BlockId, Version};
+use ameles_seal::master_key::MasterKey;
 use ameles_store::VersionedMemory;
-use ameles_vault::{Call, SchemeParameters, TrustedDisk, Vault, VaultError, VaultHeader, VaultParameters};
+use ameles_vault::{
+    Call, NewKey, SchemeParameters, Setup, TrustedDisk, Vault, VaultError, VaultHeader, VaultParameters,
+    change_key,
+};
 use std::path::Path;
 
 const BATCH: u32 = 16;
@@ -100,14 +104,25 @@ async fn a_checkpoint_of_several_pieces_is_of_one_moment_though_accesses_go_on_w
     let folder = tempfile::tempdir().unwrap();
     let disk = TrustedDisk::open(&folder.path().join("vault.redb")).unwrap();
     Vault::create(&mut setup(&disk, store.clone(), 1), &header).await.unwrap();
-    let (vault, running) = Vault::start(setup(&disk, store.clone(), 2)).await.unwrap();
     let mut rng = TestRng::of(3);
     let mut some =
         || (0..BATCH).map(|_| Call::Write(BlockId(rng.below(1 << 22)), Vec::new().into())).collect();
+    let (vault, running) = Vault::start(setup(&disk, store.clone(), 2)).await.unwrap();
     let using = async {
         for _ in 0..64 {
             vault.access(some()).await.unwrap();
         }
+        vault.close().await.unwrap();
+    };
+    futures::join!(using, running);
+    drop(vault);
+    // After a change of the key a checkpoint sends all words.
+    let key = || MasterKey::take(&mut [9; 32]);
+    let new = NewKey { master: key(), passphrase: None };
+    change_key(setup(&disk, store.clone(), 4), new).await.unwrap();
+    let opening = Setup { master: key(), ..setup(&disk, store.clone(), 5) };
+    let (vault, running) = Vault::start(opening).await.unwrap();
+    let using = async {
         let shipping = vault.checkpoint();
         futures::pin_mut!(shipping);
         loop {
@@ -129,7 +144,8 @@ async fn a_checkpoint_of_several_pieces_is_of_one_moment_though_accesses_go_on_w
         () = running => panic!("{:?}", vault.failure()),
         receipt = using => receipt,
     };
-    let shipped = ShippedContents::open(&header, &shipped_contents::name(&receipt), &store).await;
+    let name = shipped_contents::name(&receipt);
+    let shipped = ShippedContents::open_with(&header, &name, &store, &key()).await;
     assert!(shipped.pieces.len() > 3, "{} pieces", shipped.pieces.len());
     assert!(vault.status().accesses > shipped.head.accesses + 64, "accesses went on meanwhile");
     let (versions, needed) = (&shipped.head.versions, &shipped.needed);

@@ -10,7 +10,7 @@ use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint, truncate_history};
 use crate::trusted::checkpoint_bytes::CheckpointBytes;
 use crate::trusted::checkpoint_writer::CheckpointWriter;
 use crate::trusted::disk::TrustedDisk;
-use crate::trusted::sent_payloads::SentPayloads;
+use crate::trusted::sent_state::SentCheckpoint;
 use ameles_seal::versions::VaultId;
 
 /// The number of the last checkpoint whose upload has started. It may be in the store even if the sender crashed before
@@ -84,15 +84,15 @@ pub(super) struct Checkpoints {
     /// request.
     receipts: Vec<(u64, Reply<Receipt>)>,
     bytes: CheckpointBytes,
-    /// The payloads that the checkpoint in the store names.
-    pub(super) sent: SentPayloads,
+    /// The contents of the checkpoint in the store, and of those before it that it needs.
+    pub(super) sent: SentCheckpoint,
 }
 
 impl Checkpoints {
     /// Loads the state at the start of an opening: a checkpoint on the trusted disk. The next checkpoint is requested
     /// at once.
     pub(super) fn load(
-        (disk, sent): (&TrustedDisk, SentPayloads),
+        (disk, sent): (&TrustedDisk, SentCheckpoint),
         writer: CheckpointWriter,
         (number, accesses): (u64, u64),
         (shipping, ship_every): (Shipping, u64),
@@ -196,7 +196,7 @@ impl Checkpoints {
     }
 
     /// Records that a checkpoint has reached the store.
-    pub(super) fn on_shipped(&mut self, shipped: ShippedCheckpoint, sent: SentPayloads) {
+    pub(super) fn on_shipped(&mut self, shipped: ShippedCheckpoint, sent: SentCheckpoint) {
         (self.shipped, self.sent) = (shipped, sent);
         self.is_unclear = false;
         self.in_store = self.uploading;

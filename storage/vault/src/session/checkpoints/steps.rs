@@ -98,6 +98,7 @@ impl<U: VaultStore> Session<U> {
             since: checkpoints.since(accesses),
             rewritten: engine.take_rewritten(),
             garbage: self.garbage.versions(),
+            in_store: checkpoints.sent.state.words_needed_after(&identity.header.parameters, accesses),
         };
         let seal = SealContext { header: &identity.header, master: &identity.master, entropy };
         engine.sealed.with_versions(|versions| {

@@ -48,7 +48,7 @@ impl GarbageCollector {
         self.log_objects = before;
     }
 
-    /// Records that the checkpoints before this one are no longer needed, but for the payloads that it names.
+    /// Records that the checkpoints before this one are no longer needed, but for the pieces that it names.
     pub(super) fn add_checkpoints_before(&mut self, shipped: ShippedCheckpoint) {
         self.checkpoints = Some((shipped.epoch, shipped.number));
     }

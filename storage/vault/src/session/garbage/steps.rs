@@ -69,8 +69,8 @@ impl<U: VaultStore> Session<U> {
                     next_instant(instants).await;
                     Untrusted::delete(store.untrusted(), &unneeded).await?;
                 }
-                if let Some((newest, payloads)) = checkpoints {
-                    delete_checkpoints(store.untrusted(), (newest, &payloads), instants).await?;
+                if let Some((newest, kept)) = checkpoints {
+                    delete_checkpoints(store.untrusted(), (newest, &kept), instants).await?;
                 }
                 match log_objects {
                     Some(before) => delete_objects(store.untrusted(), before, instants).await,
@@ -86,14 +86,14 @@ impl<U: VaultStore> Session<U> {
 /// Deletes the checkpoints before this one, and the pieces that no checkpoint names any more.
 async fn delete_checkpoints<B: Blobs>(
     blobs: &B,
-    (newest, payloads): ((u32, u64), &BTreeSet<String>),
+    (newest, kept): ((u32, u64), &BTreeSet<String>),
     instants: Option<Instants>,
 ) -> Result<(), VaultError> {
     let is_older = |order: Option<(u32, u64)>| order.is_some_and(|order| order < newest);
     for (prefix, order) in [(CHECKPOINTS, parse_blob_name as fn(&str) -> _), (PIECES, parse_piece_name)] {
         next_instant(instants).await;
         for older in blobs.list(prefix).await? {
-            if is_older(order(&older.name)) && !payloads.contains(&older.name) {
+            if is_older(order(&older.name)) && !kept.contains(&older.name) {
                 next_instant(instants).await;
                 blobs.remove(&older.name).await?;
             }

@@ -1,10 +1,11 @@
-//! The upload of a checkpoint to the store, piece by piece: words and rows, and the payloads that the store lacks.
+//! The upload of a checkpoint to the store, piece by piece: the words, rows and payloads that the store lacks, and some
+//! that it was sent longest ago.
 //!
-//! An upload takes a while. It keeps the state of its checkpoint. The rows are in memory. The blocks of the stash are
-//! in their slots, which are not overwritten meanwhile. Words that change before they are sent are kept. Pieces are
-//! built and sealed on another thread, while accesses and checkpoints on the trusted disk continue. The manifest is
-//! sent last. It turns the pieces into a checkpoint. Only when the trusted disk has noted that are the pieces of older
-//! checkpoints removed: until then the next checkpoint may build on them.
+//! An upload takes a while. It keeps the state of its checkpoint. Its rows and words are in memory, or are read from
+//! snapshots if it sends all of them. The blocks of the stash are in their slots, which are not overwritten meanwhile.
+//! Pieces are built and sealed on another thread, while accesses and checkpoints on the trusted disk continue. The
+//! manifest is sent last. It turns the pieces into a checkpoint. Only when the trusted disk has noted that are the pieces
+//! of older checkpoints removed: until then the next checkpoint may build on them.
 
 mod steps;
 
@@ -14,7 +15,7 @@ use crate::trusted::header::VaultHeader;
 use crate::trusted::payload_pieces::PayloadPieceWriter;
 use crate::trusted::position::Position;
 use crate::trusted::seal_context::context;
-use crate::trusted::sent_payloads::SentPayloads;
+use crate::trusted::sent_state::SentCheckpoint;
 use crate::trusted::shipped_piece_name::piece_name;
 use crate::trusted::shipped_state::{Manifest, ShippedStateWriter};
 use ameles_seal::blob;
@@ -26,10 +27,8 @@ use tokio::time::Instant;
 pub(super) struct CheckpointUpload {
     writer: ShippedStateWriter,
     payloads: PayloadPieceWriter,
-    /// The pieces of the stream that were sealed.
-    pieces: Vec<[u8; 32]>,
-    /// The payloads in the store when the checkpoint is there.
-    sent: SentPayloads,
+    /// The contents of the store when the checkpoint is there.
+    sent: SentCheckpoint,
     /// The first object of the journal in the store that the state does not hold, if there is such a journal.
     from: Option<Position>,
     /// The next object, sealed.
@@ -52,7 +51,7 @@ enum Object {
 pub(super) struct UploadedCheckpoint {
     shipped: ShippedCheckpoint,
     from: Option<Position>,
-    sent: SentPayloads,
+    sent: SentCheckpoint,
 }
 
 impl CheckpointUpload {
@@ -66,19 +65,21 @@ impl CheckpointUpload {
             let sealed = seal(Purpose::CHECKPOINT, &piece_name(self.epoch, self.number, piece), text);
             (digest(&sealed), Object::Piece(piece, sealed))
         };
-        let of_payloads = self.sent.newest_mut().expect("a shipment has a set of its own");
-        let piece = (self.pieces.len() + of_payloads.pieces.len()) as u64;
-        self.next = if let Some(text) = self.writer.next_piece() {
+        let SentCheckpoint { payloads, state } = &mut self.sent;
+        let of_state = state.newest_mut().expect("a shipment has a part of its own");
+        let of_payloads = payloads.newest_mut().expect("a shipment has a set of its own");
+        let piece = (of_state.pieces.len() + of_payloads.pieces.len()) as u64;
+        self.next = if let Some(text) = self.writer.next_piece()? {
             let (digest, object) = seal_piece(piece, &text);
-            self.pieces.push(digest);
+            of_state.pieces.push(digest);
             object
         } else if let Some(text) = self.payloads.next_piece()? {
             let (digest, object) = seal_piece(piece, &text);
-            of_payloads.first = self.pieces.len() as u64;
+            of_payloads.first = of_state.pieces.len() as u64;
             of_payloads.pieces.push(digest);
             object
         } else {
-            let manifest = Manifest { pieces: self.pieces.clone(), sets: self.sent.sets.clone() };
+            let manifest = Manifest { parts: state.parts.clone(), sets: payloads.sets.clone() };
             let text = manifest.encode(self.from);
             Object::Manifest(seal(Purpose::MANIFEST, &blob_name(self.epoch, self.number), &text))
         };

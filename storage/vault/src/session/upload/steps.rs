@@ -5,18 +5,22 @@ use crate::engine::Engine;
 use crate::error::VaultError;
 use crate::log::FIRST_NEEDED_NOTE;
 use crate::session::Session;
-use crate::session::checkpoints::ATTEMPTED_NOTE;
+use crate::session::checkpoints::{ATTEMPTED_NOTE, Checkpoints};
 use crate::session::event::Event;
 use crate::session::key_change::KeyChange;
 use crate::session::pace::{LocalWork, next_instant};
 use crate::session::status::UploadFigures;
 use crate::store::{SHIPPED_NOTE, VaultStore};
+use crate::trusted::changed_words::ChangedWords;
 use crate::trusted::checkpoint::{ShippedCheckpoint, blob_name, digest};
+use crate::trusted::delta::Delta;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::payload_pieces::PayloadPieceWriter;
+use crate::trusted::rows_part::{RowBytes, RowsPart};
 use crate::trusted::seal_context::SealContext;
 use crate::trusted::sent_payloads::{NextCheckpoint, SENT_NOTE, Shipment};
+use crate::trusted::sent_state::{STATE_NOTE, SentCheckpoint, StatePlan};
 use crate::trusted::shipped_piece_name::piece_name;
 use crate::trusted::shipped_state::{
     PIECE_WORDS, ShippedPoint, ShippedStateHeader, ShippedStateParts, ShippedStateWriter,
@@ -32,44 +36,58 @@ impl<U: VaultStore> Session<U> {
     /// Starts to upload the current state, which is that of the newest checkpoint. Nothing is in flight.
     pub(in crate::session) fn start_upload(&mut self, began: Instant) -> Result<(), VaultError> {
         let number = self.checkpoints.number;
+        // The snapshot has every row that was noted under this mark.
+        let row_mark = self.disk.next_row_mark();
         let rows = self.rows.snapshot()?;
         let Session { engine, identity, checkpoints, figures, .. } = self;
         let (header, epoch) = (&identity.header, identity.epoch);
-        engine.scheme.hold_words();
-        engine.sealed.hold_versions();
+        let keeps_from = self.garbage.change.as_ref().map_or(0, KeyChange::keeps_from);
+        let next = NextCheckpoint { epoch, number, accesses: engine.accesses(), keeps_from };
+        let mut plan = checkpoints.sent.state.plan(&header.parameters, next);
+        let (delta, words) = copy_unsent_words(engine, header, checkpoints, &mut plan);
         let head = ShippedStateHeader {
             point: ShippedPoint { number, epoch, accesses: engine.accesses() },
             rest: engine.scheme.rest(),
             versions: engine.sealed.with_versions(TrustedVersions::head),
             history: checkpoints.history.clone(),
+            delta: 0,
+            words: (0, 0),
             stash: 0,
-            rows: 0,
+            rows: RowBytes::default(),
         };
-        let words = header.parameters.word_tables().iter().sum::<u64>();
-        let words = (words, copy_held_state_words(engine, header, 0..words.min(PIECE_WORDS)));
         let from = self.journal.log_position(header, epoch);
         let newest = (head.versions.newest_epoch(), head.versions.counter());
-        let keeps_from = self.garbage.change.as_ref().map_or(0, KeyChange::keeps_from);
-        let next = NextCheckpoint { epoch, number, accesses: engine.accesses(), keeps_from };
         let directory = &mut checkpoints.writer.directory;
         let opener = PayloadOpener::new(header, &identity.master, &directory.keys())?;
         let order = directory.stash_order();
-        let Shipment { places, entries, then: sent } =
-            checkpoints.sent.plan(&header.parameters, directory.entries(), next);
+        let Shipment { places, entries, then: payloads } =
+            checkpoints.sent.payloads.plan(&header.parameters, directory.entries(), next);
         directory.pin();
         checkpoints.on_upload_started();
-        let of = header.parameters.state_bytes() + places * header.parameters.place_bytes();
+        let of_state = header.parameters.part_room(plan.words, plan.rows).bytes();
+        let of = of_state + places * header.parameters.place_bytes();
         figures.upload = Some(UploadFigures { sent: 0, of });
         figures.upload_began = Some(began);
         let (disk, parameters) = (self.disk.clone(), header.parameters.clone());
         let load = move || {
-            let rows = rows.load()?;
-            let writer = ShippedStateWriter::new(ShippedStateParts { head, words, order, rows }, &parameters);
+            let rows = RowsPart::read(rows, &mut plan)?;
+            let (room, cursor) = (parameters.part_room(plan.words, plan.rows), rows.cursor);
+            let writer = ShippedStateWriter::new(ShippedStateParts { head, delta, words, order, rows }, room);
+            let state = plan.into_sent(&parameters, row_mark, cursor);
+            let sent = SentCheckpoint { payloads, state };
             let payloads = PayloadPieceWriter::new((places, entries), (opener, disk), &parameters);
-            let (pieces, next) = (Vec::new(), Object::Manifest(Vec::new()));
-            let upload =
-                CheckpointUpload { writer, payloads, pieces, sent, from, next, number, epoch, newest, began };
-            Ok(Box::new(upload))
+            let next = Object::Manifest(Vec::new());
+            Ok(Box::new(CheckpointUpload {
+                writer,
+                payloads,
+                sent,
+                from,
+                next,
+                number,
+                epoch,
+                newest,
+                began,
+            }))
         };
         self.spawn_seal(load);
         Ok(())
@@ -148,7 +166,9 @@ impl<U: VaultStore> Session<U> {
         let UploadedCheckpoint { shipped, from, sent } = *uploaded;
         let Session { identity, entropy, .. } = &mut *self;
         let mut seal = SealContext { header: &identity.header, master: &identity.master, entropy };
-        let sealed = seal.seal(&sent, SENT_NOTE)?;
+        let payloads = seal.seal(&sent.payloads, SENT_NOTE)?;
+        let state = seal.seal(&sent.state, STATE_NOTE)?;
+        let rows = (sent.state.rows_mark, sent.state.rows_needed_after(&self.identity.header.parameters));
         self.checkpoints.on_shipped(shipped, sent);
         self.figures.upload = None;
         self.figures.shipped_at = self.figures.upload_began;
@@ -163,7 +183,7 @@ impl<U: VaultStore> Session<U> {
                     &borsh::to_vec(&from).expect("a write to memory does not fail"),
                 )?;
             }
-            disk.set_metas(&[(SHIPPED_NOTE, &note), (SENT_NOTE, &sealed)])
+            disk.note_sent(&[(SHIPPED_NOTE, &note), (SENT_NOTE, &payloads), (STATE_NOTE, &state)], rows)
         };
         self.dispatcher.run_on_disk(&self.disk, noting).await?;
         self.garbage.add_log_objects(from);
@@ -173,6 +193,58 @@ impl<U: VaultStore> Session<U> {
         self.collect_garbage();
         Ok(())
     }
+}
+
+/// Copies the words that the plan sends: the encoded delta, and the words in turn, or the first of them if all are sent.
+/// Nothing is in flight. If it is not known which words changed, or more buckets were rewritten than the plan has room
+/// for, plans to send all words. Both are public.
+fn copy_unsent_words<U: VaultStore>(
+    engine: &Engine<U>,
+    header: &VaultHeader,
+    checkpoints: &mut Checkpoints,
+    plan: &mut StatePlan,
+) -> (Vec<u8>, (Range<u64>, Vec<u32>)) {
+    let (number, sent) = (checkpoints.number, checkpoints.sent.state.number);
+    let changed = std::mem::replace(&mut checkpoints.writer.unsent, ChangedWords::since(number));
+    let (words, tables) = (header.parameters.words(), header.parameters.scheme.words());
+    if !plan.words.is_whole() {
+        let (mut delta, mut copied, mut rewritten) = (Delta::default(), Vec::new(), 0);
+        for run in changed.runs(words) {
+            copied.clear();
+            copy_state_words(engine, header, run.clone(), &mut copied);
+            delta.push(run.start, &copied);
+            rewritten += (run.end.max(tables) - run.start.max(tables)) / TrustedVersions::WORDS;
+        }
+        let delta = borsh::to_vec(&delta).expect("a write to memory does not fail");
+        let has_room = rewritten <= header.parameters.scheme.max_rewritten(plan.since);
+        debug_assert!(
+            !has_room || delta.len() as u64 <= plan.words.changes,
+            "more words than accesses change"
+        );
+        if changed.since <= sent && has_room && delta.len() as u64 <= plan.words.changes {
+            let turn = plan.words_in_turn();
+            let mut in_turn = Vec::new();
+            copy_state_words(engine, header, turn.clone(), &mut in_turn);
+            return (delta, (turn, in_turn));
+        }
+        plan.words = plan.words.whole();
+    }
+    engine.scheme.hold_words();
+    engine.sealed.hold_versions();
+    (Vec::new(), (0..words, copy_held_state_words(engine, header, 0..words.min(PIECE_WORDS))))
+}
+
+/// Copies words of the scheme, and of the versions after them.
+fn copy_state_words<U: VaultStore>(
+    engine: &Engine<U>,
+    header: &VaultHeader,
+    words: Range<u64>,
+    into: &mut Vec<u32>,
+) {
+    let tables = header.parameters.scheme.words();
+    engine.scheme.copy_words(words.clone(), into);
+    let versions = words.start.max(tables) - tables..words.end.max(tables) - tables;
+    engine.sealed.with_versions(|table| table.copy_words(versions, into));
 }
 
 /// Copies words of the scheme, and of the versions after them, as they were when the upload started.

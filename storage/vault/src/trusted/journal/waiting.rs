@@ -2,9 +2,8 @@
 //! makes them, and readers of the database see them before that.
 
 use crate::trusted::commit_group::Change;
-use crate::trusted::row::{Row, RowChange};
+use crate::trusted::row::RowChange;
 use crate::trusted::unlogged_commits::CommitId;
-use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -47,19 +46,17 @@ impl WaitingChanges {
         notes.last()
     }
 
-    /// The rows of the database, with the changes after this group.
-    pub(in crate::trusted) fn change_rows(&self, group: u64, rows: Vec<Row>) -> Vec<Row> {
-        let mut changed: BTreeMap<&Bytes, Option<&Bytes>> = BTreeMap::new();
+    /// The changes of rows after this group, by the hashes of their keys: the last sealed row of each, or `None`.
+    pub(in crate::trusted) fn changed_rows(&self, group: u64) -> BTreeMap<&[u8], Option<&[u8]>> {
+        let mut changed = BTreeMap::new();
         for change in self.after(group) {
             let rows = match change {
                 Change::Rows(rows) | Change::RowsWithCommit { changes: rows, .. } => &rows[..],
                 Change::Records(_) | Change::RecordsWithNote { .. } => &[],
             };
-            changed.extend(rows.iter().map(|RowChange { key, value }| (key, value.as_ref())));
+            changed.extend(rows.iter().map(|RowChange { key, value }| (&**key, value.as_deref())));
         }
-        let kept = rows.into_iter().filter(|row| !changed.contains_key(&row.key));
-        let put = changed.iter().filter_map(|(key, value)| Some(Row::new((*key).clone(), (*value)?.clone())));
-        kept.chain(put).collect()
+        changed
     }
 
     /// The commits of the database that the journal in the store may not hold, with the changes after this group.

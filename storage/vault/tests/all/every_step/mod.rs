@@ -52,13 +52,18 @@ fn with_top_on_disk(header: &VaultHeader) -> VaultHeader {
     VaultHeader { parameters, ..header.clone() }
 }
 
-/// A vault under Ring ORAM.
+/// A vault under Ring ORAM. With a top it also has so much room for rows that its checkpoints in the store send only some
+/// of it.
 pub fn ring(with_top: bool) -> VaultHeader {
     let top = Level(u32::from(with_top));
     let ring =
         RingParameters { capacity: CAPACITY, leaf_level: Level(2), top, max_batch: BATCH, ..small_ring(6) };
     assert_eq!((ring.validate(), ring.block_bytes), (Ok(()), BLOCK_BYTES));
-    around(SchemeParameters::Ring(ring))
+    let mut header = around(SchemeParameters::Ring(ring));
+    if with_top {
+        header.parameters.rows_bytes = 64 << 10;
+    }
+    header
 }
 
 /// A vault under Ring ORAM whose evictions have a slice for each of their two buckets.

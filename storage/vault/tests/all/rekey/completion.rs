@@ -81,6 +81,10 @@ pub fn sealed_on(owner: &Owner) -> BTreeSet<Vec<u8>> {
                     values.extend([key.value().to_vec(), value.value().to_vec()]);
                 }
             }
+            "changed-rows" => {
+                let table = reading.open_table(TableDefinition::<(u64, &[u8]), ()>::new(name)).unwrap();
+                values.extend(table.iter().unwrap().map(|entry| entry.unwrap().0.value().1.to_vec()));
+            }
             "state" => {
                 let table = reading.open_table(TableDefinition::<u64, &[u8]>::new(name)).unwrap();
                 values.extend(table.iter().unwrap().map(|entry| entry.unwrap().1.value().to_vec()));

@@ -67,7 +67,8 @@ impl Scenario {
         let parameters = VaultParameters {
             checkpoint_every: rng.within(8..=64),
             ship_every: rng.within(1..=3),
-            rows_bytes: 1024,
+            // With much room, checkpoints in the store send changed rows, and otherwise all of them.
+            rows_bytes: rng.one_of(&[1024, 256 << 10]),
             pad_batches: rng.percent(25),
             journal: if rng.percent(25) { JournalPlace::Store } else { JournalPlace::Disk },
             ..VaultParameters::with_defaults(scheme)

@@ -5,16 +5,16 @@ use ameles_core::store::BucketVersion;
 use ameles_core::types::Bucket;
 use ameles_core::types::Version;
 use ameles_seal::blob;
-use ameles_seal::derive::Purpose;
+use ameles_seal::derive::{Purpose, Salt, derive};
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::versions::VersionsHead;
 use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::{Receipt, Row, SchemeParameters, VaultHeader};
 use borsh::BorshDeserialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The beginning of a shipped checkpoint's stream, defined here a second time.
-#[derive(BorshDeserialize)]
+/// The beginning of a state part's stream, defined here a second time.
+#[derive(Debug, BorshDeserialize)]
 pub struct Head {
     pub number: u64,
     pub epoch: u32,
@@ -22,8 +22,22 @@ pub struct Head {
     pub rest: Vec<u8>,
     pub versions: VersionsHead,
     pub history: Vec<(u64, [u8; 32])>,
+    /// The bytes of the changed words.
+    pub delta: u64,
+    /// The first word in turn, and their number.
+    pub turn: (u64, u64),
     pub stash: u64,
-    pub rows: u64,
+    pub rows: RowBytes,
+}
+
+/// The numbers of bytes of the rows of a part, defined here a second time.
+#[derive(Clone, Copy, Debug, BorshDeserialize)]
+pub struct RowBytes {
+    pub is_whole: bool,
+    pub put: u64,
+    pub removed: u64,
+    pub continued: u64,
+    pub turn: u64,
 }
 
 /// A shipped checkpoint.
@@ -42,6 +56,14 @@ pub struct ShippedContents {
     pub sent: Vec<usize>,
     /// The places for payloads that this checkpoint has sent, without the seal.
     pub places: usize,
+}
+
+/// The words and rows that a checkpoint has sent, defined here a second time.
+#[derive(BorshDeserialize)]
+struct StatePart {
+    epoch: u32,
+    number: u64,
+    pieces: Vec<[u8; 32]>,
 }
 
 /// The payloads that a checkpoint has sent, defined here a second time.
@@ -93,15 +115,20 @@ impl ShippedContents {
         };
         let text = open(Purpose::MANIFEST, name, &get(name).await?);
         // With a journal in the store, the place of an object comes after them.
-        let (digests, sets): (Vec<[u8; 32]>, Vec<PayloadSet>) =
+        let (parts, sets): (Vec<StatePart>, Vec<PayloadSet>) =
             BorshDeserialize::deserialize(&mut &text[..]).expect("a manifest decodes");
-        let (mut stream, mut pieces, mut sent) = (Vec::new(), Vec::new(), Vec::new());
-        for nth in 0..digests.len() {
-            let piece = format!("{}-{nth:08x}", name.replace("checkpoint/", "piece/"));
-            let sealed = get(&piece).await?;
-            sent.push(sealed.len());
-            stream.extend(open(Purpose::CHECKPOINT, &piece, &sealed));
-            pieces.push(piece);
+        let (mut merged, mut pieces, mut sent) = (MergedState::of(header, key), Vec::new(), Vec::new());
+        for StatePart { epoch, number, pieces: digests } in parts {
+            let mut stream = Vec::new();
+            sent.clear();
+            for nth in 0..digests.len() {
+                let piece = format!("piece/{epoch:08x}-{number:016x}-{nth:08x}");
+                let sealed = get(&piece).await?;
+                sent.push(sealed.len());
+                stream.extend(open(Purpose::CHECKPOINT, &piece, &sealed));
+                pieces.push(piece);
+            }
+            merged.take(&stream);
         }
         let place = 4 + header.parameters.scheme.block_bytes() as usize;
         let (mut payloads, mut places) = (BTreeSet::new(), 0);
@@ -123,30 +150,88 @@ impl ShippedContents {
                 pieces.push(piece);
             }
         }
-        let mut rest = &stream[..];
-        let head = Head::deserialize(&mut rest).expect("the head decodes");
-        let mut words = |count: u64| {
-            let (words, behind) = rest.split_at(4 * count as usize);
-            rest = behind;
-            words.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect::<Vec<u32>>()
-        };
-        let buckets = header.parameters.layout().buckets();
-        let scheme = words(scheme_words(&header.parameters.scheme));
-        let versions = words(3 * buckets);
+        let MergedState { words, rows, last, .. } = merged;
+        let (head, stash) = last.expect("the checkpoint itself has sent a part");
+        let (scheme, versions) = words.split_at(scheme_words(&header.parameters.scheme) as usize);
         let needed = (0..).map(Bucket).zip(versions.as_chunks().0).filter_map(|(bucket, version)| {
             let [epoch, high, low] = *version;
             let version = Version { epoch, counter: u64::from(high) << 32 | u64::from(low) };
             (!version.is_never()).then_some(BucketVersion { bucket, version })
         });
         let needed = needed.collect();
-        let stash = words(head.stash);
         assert!(stash.iter().all(|block| payloads.contains(&(block + 1))), "a payload is in no piece");
-        let mut rows = &rest[..head.rows as usize];
-        let mut found = Vec::new();
-        while !rows.is_empty() {
-            found.push(Row::deserialize(&mut rows).expect("a row decodes"));
+        let mut rows: Vec<Row> = rows.into_values().collect();
+        rows.sort_unstable();
+        Some(ShippedContents { head, words: scheme.to_vec(), stash, rows, needed, pieces, sent, places })
+    }
+}
+
+/// The state parts of a checkpoint, put together.
+struct MergedState<'a> {
+    header: &'a VaultHeader,
+    key: &'a MasterKey,
+    words: Vec<u32>,
+    rows: BTreeMap<[u8; 32], Row>,
+    begun: Vec<u8>,
+    last: Option<(Head, Vec<u32>)>,
+}
+
+impl<'a> MergedState<'a> {
+    fn of(header: &'a VaultHeader, key: &'a MasterKey) -> Self {
+        let words = scheme_words(&header.parameters.scheme) + 3 * header.parameters.layout().buckets();
+        let (words, rows, begun) = (vec![0; words as usize], BTreeMap::new(), Vec::new());
+        MergedState { header, key, words, rows, begun, last: None }
+    }
+
+    fn put(&mut self, row: Row) {
+        let name = [&self.header.vault.0[..], &row.key[..]].concat();
+        self.rows.insert(*derive(self.key, Purpose::ROWS, &Salt([0; 32]), &name), row);
+    }
+
+    fn take(&mut self, stream: &[u8]) {
+        let mut rest = stream;
+        let head = Head::deserialize(&mut rest).expect("the head decodes");
+        let mut take = |bytes: u64| {
+            let (taken, behind) = rest.split_at(bytes as usize);
+            rest = behind;
+            taken
+        };
+        let mut delta = take(head.delta);
+        if !delta.is_empty() {
+            let runs: Vec<(u64, Vec<u32>)> =
+                BorshDeserialize::deserialize(&mut delta).expect("runs of words");
+            for (first, words) in runs {
+                self.words[first as usize..][..words.len()].copy_from_slice(&words);
+            }
         }
-        Some(ShippedContents { head, words: scheme, stash, rows: found, needed, pieces, sent, places })
+        let words_of = |bytes: &[u8]| -> Vec<u32> {
+            bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
+        };
+        let turn = words_of(take(4 * head.turn.1));
+        self.words[head.turn.0 as usize..][..turn.len()].copy_from_slice(&turn);
+        let stash = words_of(take(4 * head.stash));
+        let RowBytes { is_whole, put, removed, continued, turn } = head.rows;
+        let (mut put, removed, turn) = (take(put), take(32 * removed), take(turn));
+        assert!(rest.iter().all(|byte| *byte == 0), "the padding is zeros");
+        if is_whole {
+            self.rows.clear();
+        }
+        while !put.is_empty() {
+            self.put(Row::deserialize(&mut put).expect("a row decodes"));
+        }
+        removed.as_chunks().0.iter().for_each(|hash| drop(self.rows.remove(hash)));
+        if continued == 0 {
+            self.begun.clear();
+        }
+        let stream = [std::mem::take(&mut self.begun), turn.to_vec()].concat();
+        let mut rest = &stream[..];
+        let mut at = rest;
+        while let Ok(row) = Row::deserialize(&mut at) {
+            self.put(row);
+            rest = at;
+        }
+        self.begun = rest.to_vec();
+        self.last = Some((head, stash));
     }
 }
 
