@@ -3,7 +3,7 @@
 use super::*;
 use crate::virtual_time::ServerTime;
 use ameles_store::{BitsPerSecond, LinkSpeed, PriceTable};
-use ameles_vault::{SchemeParameters, VaultParameters};
+use ameles_vault::{JournalPlace, SchemeParameters, VaultParameters};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ fn work() -> Work {
             down: BitsPerSecond::mega(100),
         },
         server: ServerTime::default(),
+        journal: JournalPlace::Disk,
         prices: PriceTable::shipped().get("s3-standard").unwrap().clone(),
         trusted: TRUSTED,
         block_bytes: vec![64 << 10, 1 << 20],
@@ -154,4 +155,25 @@ fn the_line_to_type_names_a_vault_of_the_capacity() {
     assert!(flags.starts_with("--capacity 16GiB --block-size "), "{flags}");
     assert!(flags.contains(" --scheme ring --tree-top "), "{flags}");
     assert!(plan.tables(3).lines().count() > 6);
+}
+
+#[test]
+fn a_journal_in_the_store_is_in_the_bill_and_nothing_is_lost_with_the_machine() {
+    let of = |journal| plan(&Work { journal, block_bytes: vec![64 << 10], ..work() }, Order::Bill);
+    let (disk, store) = (of(JournalPlace::Disk), of(JournalPlace::Store));
+    let bill = |plan: &Plan| plan.best_vault().unwrap().1.figures;
+    let (less, more) = (bill(&disk), bill(&store));
+    // An object for each batch: those of 16 blocks, and what is left.
+    let batches = work().sizes.mean(|size| size.div_ceil(16 * (64 << 10)) as f64);
+    let objects = more.month.puts - less.month.puts;
+    let expected = batches * (work().reads + work().writes);
+    assert!((objects / expected - 1.0).abs() < 1e-9, "{objects} of {expected}");
+    assert!(more.bill.requests > less.bill.requests && more.month.up > less.month.up);
+    assert!(more.time >= less.time);
+    let lost = |plan: &Plan| {
+        let tables = plan.tables(1);
+        let row = tables.lines().find(|line| line.contains("| yes ")).unwrap().to_owned();
+        row.rsplit('|').nth(1).unwrap().trim().to_owned()
+    };
+    assert_eq!((lost(&disk).as_str(), lost(&store).as_str()), ("64 MiB or 5 min", "nothing"));
 }

@@ -50,7 +50,7 @@ async fn recover<U: VaultStore>(
     shipping: Shipping,
     began: Instant,
 ) -> Result<RecoveredState<U>, VaultError> {
-    let Setup { disk, store, master, mut entropy, workers, pace, host } = setup;
+    let Setup { disk, store, master, mut entropy, workers, pace, ship_after, host } = setup;
     let asked = Instant::now();
     let ClaimedEpoch { epoch, inventory, lease_term, log } =
         fence(&disk, &store, &persisted, &mut entropy, &host).await?;
@@ -116,6 +116,7 @@ async fn recover<U: VaultStore>(
         orphans,
         finished,
         shipping,
+        ship_after,
         pacer: pace.map(|pace| Pacer::new(pace, began, Instant::now())),
         log,
     })

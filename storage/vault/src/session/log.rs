@@ -8,6 +8,7 @@
 use super::command::Reply;
 use super::identity::Identity;
 use super::pace::{Instants, next_instant};
+use super::status::LogFigures;
 use crate::engine::record::Call;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
@@ -19,6 +20,7 @@ use crate::trusted::rows::Rows;
 use crate::trusted::unlogged_commits::CommitId;
 use ameles_store::Blobs;
 use std::sync::Arc;
+use tokio::time::Instant;
 
 /// The journal in the store.
 pub(crate) struct Log {
@@ -27,8 +29,8 @@ pub(crate) struct Log {
     next: Position,
     /// The object of the current batch, until the batch's record is durable.
     object: Option<(Position, Vec<u8>)>,
-    /// True while the last batch's object is not known to be in the store.
-    is_pending: bool,
+    /// The accesses of the last batch, and its start, while its object is not known to be in the store.
+    pending: Option<(u64, Instant)>,
     /// The last commit of rows that the objects hold, the pending one included.
     taken: CommitId,
     waiting: Vec<(CommitId, Reply<()>)>,
@@ -37,7 +39,7 @@ pub(crate) struct Log {
 impl Log {
     /// The journal of an opening. `next` is the position after the objects that the opening has already written.
     pub(crate) fn begin(rows: Arc<Rows>, next: Position) -> Self {
-        Log { rows, next, object: None, is_pending: false, taken: 0, waiting: Vec::new() }
+        Log { rows, next, object: None, pending: None, taken: 0, waiting: Vec::new() }
     }
 
     /// The position of the next object.
@@ -47,7 +49,12 @@ impl Log {
 
     /// Returns whether the last object is not known to be in the store.
     pub(super) fn is_pending(&self) -> bool {
-        self.is_pending
+        self.pending.is_some()
+    }
+
+    /// What the store lacks.
+    pub(super) fn figures(&self) -> LogFigures {
+        self.pending.map_or_else(LogFigures::default, |(lag, began)| LogFigures { lag, since: Some(began) })
     }
 
     /// Returns whether a change of rows waits for an object.
@@ -83,7 +90,8 @@ impl Log {
         let (at, keys) = (self.next, (&identity.header, &identity.master));
         let sealed = seal(keys, at, &object, entropy.salt())?;
         self.object = Some((at, sealed));
-        (self.next, self.taken, self.is_pending) = (at.next(), taken, true);
+        (self.next, self.taken) = (at.next(), taken);
+        self.pending = Some((batch.len() as u64, Instant::now()));
         Ok(())
     }
 
@@ -104,7 +112,7 @@ impl Log {
 
     /// Records that the object is in the store, and answers the callers that waited for it.
     pub(super) fn on_logged(&mut self) {
-        self.is_pending = false;
+        self.pending = None;
         if let Some(mut unlogged) = self.rows.unlogged() {
             unlogged.mark_logged(self.taken);
         }
