@@ -47,7 +47,8 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
         &settings.serve,
     );
     let status = Status::default();
-    Report::now(&summary, &status, &Usage::default(), &Continued::default(), None).write_or_warn(&settings.data);
+    Report::now(&summary, &status, &Usage::default(), &Continued::default(), None)
+        .write_or_warn(&settings.data);
     print_line!("A new vault\n{}", summary.render());
     let key = match &settings.key {
         KeySettings::File(file) => format!("its key, {}", file.display()),

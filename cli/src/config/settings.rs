@@ -8,8 +8,8 @@ use super::key::KeyConfig;
 use super::limits;
 use super::names::{
     A, ADMIN, BLOCK_SIZE, CAPACITY, ENDPOINT, EVICTION_SLICE, KEY_ENV, KEY_FILE, LISTEN, MAX_BATCH, Name,
-    OBJECTIVE, PACE, REGION, REQUESTS, S, SHIP_AFTER, STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP, TREE_TOP_ON,
-    Z,
+    OBJECTIVE, PACE, REGION, REQUESTS, S, SHIP_AFTER, STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP,
+    TREE_TOP_ON, Z,
 };
 use super::options::{ServeConfig, StoreConfig, TlsConfig, VaultConfig};
 use super::origins::Origins;

@@ -2,7 +2,9 @@
 
 use crate::config::names::{BLOCK_SIZE, CAPACITY};
 use crate::config::size::Size;
-use crate::config::{Config, Journal, Scheme, SchemeSettings, Settings, SettingsError, TreeTopOn, VaultConfig};
+use crate::config::{
+    Config, Journal, Scheme, SchemeSettings, Settings, SettingsError, TreeTopOn, VaultConfig,
+};
 use crate::vault::parameters::{scheme_of, vault_parameters};
 use ameles_vault::{JournalPlace, TreeTopPlace, VaultParameters};
 

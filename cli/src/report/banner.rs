@@ -298,10 +298,7 @@ pub fn page(link: &str, reader: Reader<'_>) -> String {
 /// Returns how to use S3, with the keys of the first user who has keys.
 fn s3(endpoint: &str, at: &Addresses<'_>, users: &[User], reader: Reader<'_>) -> String {
     let Some(key) = users.iter().find_map(|user| user.keys.first()) else {
-        return format!(
-            "No user has S3 keys: create some with {}.\n",
-            at.user_command("keys ACCOUNT:USER")
-        );
+        return format!("No user has S3 keys: create some with {}.\n", at.user_command("keys ACCOUNT:USER"));
     };
     if let Reader::Log(file) = reader {
         return format!("The secret of the S3 key {} is in {}.\n", key.id, file.display());
@@ -344,10 +341,7 @@ fn swift(at: &Addresses<'_>, users: &[User], password: Option<&str>, reader: Rea
     }
     let (key, hint) = match password {
         Some(password) => (password, "The password is shown only once.".to_owned()),
-        None => (
-            "...",
-            format!("The password of {name} is not stored: create a new one with {command}."),
-        ),
+        None => ("...", format!("The password of {name} is not stored: create a new one with {command}.")),
     };
     format!(
         "

@@ -62,8 +62,16 @@ pub fn figures(
         ),
     ]);
     let ages = [
-        ("recovery_point_seconds", "Seconds whose accesses a lost machine would take along", recovery.seconds()),
-        ("manifest_age_seconds", "Seconds since the newest checkpoint in the store was made", recovery.manifest_age),
+        (
+            "recovery_point_seconds",
+            "Seconds whose accesses a lost machine would take along",
+            recovery.seconds(),
+        ),
+        (
+            "manifest_age_seconds",
+            "Seconds since the newest checkpoint in the store was made",
+            recovery.manifest_age,
+        ),
     ];
     figures.extend(ages.into_iter().filter_map(|(name, help, age)| Some(gauge(name, help, age?))));
     for MillionAccesses { batch, usage, dollars } in MillionAccesses::of(parameters, prices) {

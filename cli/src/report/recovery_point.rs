@@ -36,7 +36,9 @@ impl fmt::Display for Unshipped {
 pub fn journal_line(place: JournalPlace) -> (&'static str, String) {
     let places = match place {
         JournalPlace::Disk => "announcements and payloads on the trusted disk",
-        JournalPlace::Store => "announcements on the trusted disk, payloads in the store: one object per batch",
+        JournalPlace::Store => {
+            "announcements on the trusted disk, payloads in the store: one object per batch"
+        }
     };
     ("journal", places.to_owned())
 }
@@ -171,13 +173,8 @@ mod tests {
 
     #[test]
     fn what_a_machine_would_take_along_is_said_in_accesses_bytes_and_seconds() {
-        let recovery = Recovery {
-            block: 64 << 10,
-            unshipped: 12,
-            lacking: Some(14),
-            manifest_age: Some(99),
-            log: None,
-        };
+        let recovery =
+            Recovery { block: 64 << 10, unshipped: 12, lacking: Some(14), manifest_age: Some(99), log: None };
         assert_eq!(
             lines(recovery),
             [

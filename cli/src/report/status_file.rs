@@ -386,11 +386,8 @@ impl Report {
             line("names", format!("{} of {}", Size(self.rows_used), Size(self.rows_reserved)));
         }
         line("accesses", self.accesses.to_string());
-        let stash = format!(
-            "{} in the stash, at most {} so far",
-            count(self.stash_blocks, "block"),
-            self.stash_peak
-        );
+        let stash =
+            format!("{} in the stash, at most {} so far", count(self.stash_blocks, "block"), self.stash_peak);
         if was_open {
             line("trusted now", format!("{}, {stash}", Size(self.trusted_bytes)));
         }
@@ -413,7 +410,10 @@ impl Report {
         let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         line("requests", format!("{} ({})", usage.requests(), kinds.join(", ")));
         line("bytes moved", format!("{} up, {} down", Size(usage.bytes_up), Size(usage.bytes_down)));
-        line("stored now", format!("{} in {}", Size(usage.stored_bytes), count(usage.stored_objects, "object")));
+        line(
+            "stored now",
+            format!("{} in {}", Size(usage.stored_bytes), count(usage.stored_objects, "object")),
+        );
         if let Some(prices) = prices {
             let bill = prices.bill(usage);
             let (spent, monthly) = (bill.spent(), bill.storage_per_month);

@@ -76,7 +76,8 @@ fn time(work: &Work, traffic: &Traffic, accesses: f64, batches: f64) -> Duration
     let Traffic { on_line, off_line, waits, .. } = traffic;
     let (get, put) = (speed.round_trip + server.get, speed.round_trip + server.put);
     let all = *on_line + *off_line + traffic.logged;
-    let read = get.mul_f64(batches * traffic.round_trips) + transfer_time(speed.down, accesses * on_line.down);
+    let read =
+        get.mul_f64(batches * traffic.round_trips) + transfer_time(speed.down, accesses * on_line.down);
     let logged =
         put.mul_f64(accesses * traffic.logged.puts) + transfer_time(speed.up, accesses * traffic.logged.up);
     let in_turn = read.max(logged)

@@ -95,8 +95,7 @@ impl Place {
     async fn new(name: &'static str, mib: u64, journal: JournalPlace) -> Result<Self, Box<dyn Error>> {
         let capacity = (mib << 20) / u64::from(BLOCK);
         let ring = RingParameters::for_capacity(capacity, BLOCK, capacity / 16, BATCH);
-        let parameters =
-            VaultParameters::with_defaults(SchemeParameters::Ring(ring)).with_journal(journal);
+        let parameters = VaultParameters::with_defaults(SchemeParameters::Ring(ring)).with_journal(journal);
         let header = draw_header(&mut Entropy::system(), parameters, None);
         let memory = VersionedMemory::new(header.parameters.layout());
         let folder = tempfile::tempdir()?;
@@ -142,18 +141,17 @@ impl Place {
     }
 
     /// Half gets and half puts, each client one after the other, until the evictions that they cause are done.
-    async fn together(
-        &self,
-        round: u64,
-        time: Duration,
-        measured: &mut Measured,
-    ) -> Result<(), VaultError> {
+    async fn together(&self, round: u64, time: Duration, measured: &mut Measured) -> Result<(), VaultError> {
         let began = Instant::now();
         let client = async |client: u64| {
             let mut done = 0u64;
             while began.elapsed() < time {
                 let nth = (round << 40) + (client << 20) + done;
-                if (done + client).is_multiple_of(2) { self.get(nth).await? } else { self.put(nth).await? }
+                if (done + client).is_multiple_of(2) {
+                    self.get(nth).await?
+                } else {
+                    self.put(nth).await?
+                }
                 done += 1;
             }
             Ok::<u64, VaultError>(done)

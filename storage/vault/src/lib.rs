@@ -68,7 +68,8 @@ pub use session::check::{Progress, Report};
 pub use session::pace::{Pace, PaceFigures};
 pub use session::queue::Flow;
 pub use session::status::{
-    CheckpointFigures, KeyChangeFigures, LogFigures, OpeningFigures, RowFigures, StashFigures, Status, UploadFigures,
+    CheckpointFigures, KeyChangeFigures, LogFigures, OpeningFigures, RowFigures, StashFigures, Status,
+    UploadFigures,
 };
 pub use store::VaultStore;
 pub use store_space::StoreFigures;

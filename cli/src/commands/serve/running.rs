@@ -140,7 +140,9 @@ impl Running {
         if self.demonstration.is_some() {
             print_line!("Stopped. The demonstration's folder is removed.");
         } else if receipt.checkpoint == 0 {
-            print_line!("Stopped. The store has no checkpoint yet: run `ameles backup{data_flag}` to ship one.");
+            print_line!(
+                "Stopped. The store has no checkpoint yet: run `ameles backup{data_flag}` to ship one."
+            );
         } else {
             print_line!("Stopped. Receipt of the last checkpoint in the store:\n  {receipt}");
         }

@@ -106,20 +106,16 @@ fn the_password_is_shown_when_it_is_generated_and_never_again() {
     let line = "ST_AUTH=http://127.0.0.1:9319/auth/v1.0 ST_USER=ameles:owner ST_KEY=open sesame\n";
     assert!(first.contains(line), "{first}");
     let later = serving(&summary(), &addresses(), &users, None, Reader::Terminal);
-    assert!(!later.contains("sesame") && later.contains("`ameles user password ameles:owner --data d`"), "{later}");
-    let without = serving(
-        &summary(),
-        &addresses(),
-        &[User::first(AccessKey::new("A", "b"))],
-        None,
-        Reader::Terminal,
+    assert!(
+        !later.contains("sesame") && later.contains("`ameles user password ameles:owner --data d`"),
+        "{later}"
     );
+    let without =
+        serving(&summary(), &addresses(), &[User::first(AccessKey::new("A", "b"))], None, Reader::Terminal);
     assert!(without.contains("ameles:owner has no password"), "{without}");
-    let off =
-        serving(&summary(), &Addresses { swift: None, ..addresses() }, &users, None, Reader::Terminal);
+    let off = serving(&summary(), &Addresses { swift: None, ..addresses() }, &users, None, Reader::Terminal);
     assert!(!off.contains("ST_AUTH") && !off.contains("Swift"), "{off}");
-    let secure =
-        serving(&summary(), &Addresses { tls: true, ..addresses() }, &users, None, Reader::Terminal);
+    let secure = serving(&summary(), &Addresses { tls: true, ..addresses() }, &users, None, Reader::Terminal);
     assert!(secure.contains("ST_AUTH=https://127.0.0.1:9319/auth/v1.0 "), "{secure}");
     let log = Reader::Log(Path::new("trusted/credentials.toml"));
     let logged = serving(&summary(), &addresses(), &users, Some("open sesame"), log);
@@ -135,11 +131,7 @@ fn the_password_is_shown_when_it_is_generated_and_never_again() {
 fn s3_and_swift_are_shown_for_one_user() {
     let hash = crate::users::file::hash("open sesame").unwrap();
     let user = |name: &str, key: Option<&str>, has_password: bool| User {
-        identity: Identity {
-            account: AccountName::first(),
-            user: name.parse().unwrap(),
-            role: Role::Owner,
-        },
+        identity: Identity { account: AccountName::first(), user: name.parse().unwrap(), role: Role::Owner },
         keys: key.map(|id| AccessKey::new(id, "hush")).into_iter().collect(),
         password: has_password.then(|| hash.clone()),
     };

@@ -7,6 +7,7 @@
 use crate::any_store::AnyStore;
 use crate::claims::Claims;
 use crate::error::VaultError;
+use crate::log::{FIRST_NEEDED_NOTE, NEXT_OBJECT_NOTE};
 use crate::open::fence::{ClaimedEpoch, fence};
 use crate::open::persisted_state::PersistedState;
 use crate::open::setup::Setup;
@@ -14,6 +15,7 @@ use crate::session::ShippingNotes;
 use crate::store::VaultStore;
 use crate::trusted::header::{JournalPlace, VaultHeader};
 use crate::trusted::header_exchange;
+use crate::trusted::position::Position;
 use ameles_seal::epoch::Epoch;
 use futures::future::LocalBoxFuture;
 
@@ -64,6 +66,10 @@ async fn move_unboxed(setup: Setup<AnyStore>, place: JournalPlace) -> Result<(),
     let encoded = header.encode(ring.clone(), entropy.salt(), entropy.salt());
     let mut exchange = Vec::from(header_exchange::begin_exchange(&disk, encoded)?);
     exchange.push(header_exchange::claimed_note(claimed));
+    // The checkpoint in the store has everything of its epoch. A journal in the store begins with the next one.
+    let first =
+        borsh::to_vec(&Position::first_of(shipped.epoch + 1)).expect("a write to memory does not fail");
+    exchange.extend([(FIRST_NEEDED_NOTE, first.clone()), (NEXT_OBJECT_NOTE, first)]);
     disk.set_metas(&exchange)?;
     let claims = Claims { blobs: &store, ring, vault: header.vault };
     claims.check_next_epoch(claimed).await?;

@@ -1,8 +1,8 @@
 //! The publication of a session's figures.
 
-use super::{Log, Session};
 use super::pace::Pacer;
 use super::status::{CheckpointFigures, KeyChangeFigures, RowFigures, StashFigures, Status};
+use super::{Log, Session};
 use crate::store::VaultStore;
 use crate::store_space::StoreFigures;
 use crate::trusted::disk_reserve::ReserveFigures;

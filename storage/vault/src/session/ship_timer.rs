@@ -62,7 +62,8 @@ impl<U: VaultStore> Session<U> {
             && self.startup.has_request()
             && self.checkpoints.shipping == Shipping::Idle
             && !(self.checkpoints.ships_next() && self.is_checkpoint_due());
-        let due = self.lacking_since().filter(|_| is_needed)?.checked_add(self.dispatcher.ship_timer().after)?;
+        let due =
+            self.lacking_since().filter(|_| is_needed)?.checked_add(self.dispatcher.ship_timer().after)?;
         Some(self.dispatcher.instants().map_or(due, |instants: Instants| instants.after(due, 1)))
     }
 

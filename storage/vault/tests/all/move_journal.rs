@@ -236,7 +236,10 @@ async fn a_vault_whose_last_accesses_are_not_in_the_store_is_not_converted() {
     drop(vault);
     owner.disk.unplug();
     let refusal = move_over(&owner, owner.store.clone(), JournalPlace::Store).await.unwrap_err();
-    assert!(matches!(&refusal, VaultError::Parameters(why) if why.to_string().contains("lacks")), "{refusal}");
+    assert!(
+        matches!(&refusal, VaultError::Parameters(why) if why.to_string().contains("lacks")),
+        "{refusal}"
+    );
     assert_eq!(place_in(&owner.store).await, JournalPlace::Disk);
     owner.open(old_key(), async |vault| touch(vault, SECRET, 4).await.unwrap()).await.unwrap();
     move_over(&owner, owner.store.clone(), JournalPlace::Store).await.unwrap();

@@ -23,8 +23,8 @@ use ameles_seal::parallel::SealThreads;
 use ameles_store::VersionedMemory;
 use ameles_vault::AnyStore;
 use ameles_vault::{
-    Entropy, Host, Receipt, Restore, SHIP_AFTER, SchemeParameters, Setup, TreeTopPlace, TrustedDisk, Vault, VaultError,
-    VaultHeader, VaultParameters, VaultStore, draw_header,
+    Entropy, Host, Receipt, Restore, SHIP_AFTER, SchemeParameters, Setup, TreeTopPlace, TrustedDisk, Vault,
+    VaultError, VaultHeader, VaultParameters, VaultStore, draw_header,
 };
 use fragile_disk::FragileDisk;
 use futures::future::{Either, select};
