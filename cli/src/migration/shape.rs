@@ -107,6 +107,10 @@ mod tests {
         }
         let moved = requested("[vault]\ntree_top_on = \"memory\"", &on_disk).unwrap();
         assert_eq!(moved.tree_top, TreeTopPlace::Memory);
+        let in_store = VaultParameters { journal: JournalPlace::Store, ..old.clone() };
+        let grown_in_store = requested("[vault]\ncapacity = \"64MiB\"", &in_store).unwrap();
+        assert_eq!(grown_in_store.journal, JournalPlace::Store);
+        assert!(grown_in_store.ship_every >= grown.ship_every);
         let other = requested("[vault]\nscheme = \"ring\"", &old).unwrap();
         assert_eq!(other.scheme.capacity(), old.scheme.capacity());
         assert_ne!(other.scheme.name(), old.scheme.name());

@@ -61,6 +61,8 @@ impl<U: VaultStore> Session<U> {
             // Before a caller has made a request, the store sees no more than the opening.
             && self.startup.has_request()
             && self.checkpoints.shipping == Shipping::Idle
+            // A gateway that may have been displaced ships nothing by itself.
+            && self.lease.is_valid()
             && !(self.checkpoints.ships_next() && self.is_checkpoint_due());
         let due =
             self.lacking_since().filter(|_| is_needed)?.checked_add(self.dispatcher.ship_timer().after)?;
