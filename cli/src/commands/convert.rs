@@ -24,7 +24,7 @@ Examples:
   ameles convert --journal disk"
 )]
 pub(super) struct Arguments {
-    /// Where a write must be before it is acknowledged
+    /// The place where a write must be before it is acknowledged
     #[arg(long, value_name = "PLACE")]
     journal: Journal,
     #[command(flatten)]

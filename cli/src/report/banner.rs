@@ -18,6 +18,7 @@ use std::time::Duration;
 /// The figures of a vault for its owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VaultSummary {
+    // Wide: each field is a key of the JSON file.
     /// True if the vault was just created.
     pub fresh: bool,
     /// The scheme's name in its paper.
@@ -108,7 +109,7 @@ impl VaultSummary {
         if self.journal.is_some() { JournalPlace::Store } else { JournalPlace::Disk }
     }
 
-    /// What a lost machine takes along by the vault's plan.
+    /// Returns what a lost machine takes along by the vault's plan.
     fn planned_recovery_point(&self) -> PlannedRecoveryPoint {
         PlannedRecoveryPoint {
             place: self.journal_place(),

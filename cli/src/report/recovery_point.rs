@@ -1,4 +1,4 @@
-//! What a lost machine takes along, as the owner reads it: by the plan of a vault, and now.
+//! The loss of a lost machine, as the owner reads it: by the plan of a vault, and now.
 
 use crate::config::interval::Interval;
 use crate::config::size::Size;
@@ -43,7 +43,7 @@ pub fn journal_line(place: JournalPlace) -> (&'static str, String) {
     ("journal", places.to_owned())
 }
 
-/// What a lost machine takes along by the plan of a vault.
+/// The accesses that a lost machine takes along by the plan of a vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedRecoveryPoint {
     /// The place of the journal.
@@ -88,7 +88,7 @@ pub struct LogLag {
     pub seconds: f64,
 }
 
-/// What a lost machine takes along now.
+/// The accesses that a lost machine takes along now.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Recovery {
     /// The bytes of a block.

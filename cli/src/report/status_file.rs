@@ -193,7 +193,7 @@ impl Continued {
 }
 
 impl Report {
-    /// What a lost machine would take along now.
+    /// Returns what a lost machine would take along now.
     fn recovery(&self) -> Recovery {
         Recovery {
             block: self.vault.block_size.0,

@@ -106,6 +106,7 @@ impl Place {
             vault.access((first..capacity.min(first + u64::from(BATCH))).map(write).collect()).await?;
         }
         vault.close().await?;
+        drop(vault);
         describe(name, &header);
         let vault = Vault::open(setup(folder.path(), Link::new(memory, SPEED).precise())?).await?;
         Ok(Place { name, vault, capacity, _folder: folder })

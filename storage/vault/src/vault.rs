@@ -40,7 +40,7 @@ struct Shared {
     is_paced: bool,
     disk: TrustedDisk,
     store_space: Arc<StoreSpace>,
-    failure: Mutex<Option<VaultError>>,
+    failure: Arc<Mutex<Option<VaultError>>>,
 }
 
 impl Vault {
@@ -59,10 +59,12 @@ impl Vault {
             is_paced: session.is_paced(),
             disk: session.disk(),
             store_space,
-            failure: Mutex::default(),
+            failure: Arc::default(),
         });
-        let vault = Vault { commands, shared: shared.clone() };
-        let running = async move { session.run(requests, &shared.failure).await };
+        // Only handles keep the disk: when a closed vault has none, it can be opened again.
+        let failure = Arc::clone(&shared.failure);
+        let running = async move { session.run(requests, &failure).await };
+        let vault = Vault { commands, shared };
         (vault, running)
     }
 

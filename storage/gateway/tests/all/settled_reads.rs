@@ -13,7 +13,7 @@ const BLOCK: usize = 32;
 /// A device that settles reads when the test allows it.
 struct Settling {
     inner: Arc<MemoryDevice>,
-    /// What the device had done when reads were to be settled.
+    /// The events before each time that reads were to be settled.
     asked: Arc<parking_lot::Mutex<Vec<Vec<Event>>>>,
     allowed: Arc<Semaphore>,
 }

@@ -52,7 +52,7 @@ impl Log {
         self.pending.is_some()
     }
 
-    /// What the store lacks.
+    /// The accesses that the store lacks.
     pub(super) fn figures(&self) -> LogFigures {
         self.pending.map_or_else(LogFigures::default, |(lag, began)| LogFigures { lag, since: Some(began) })
     }

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 /// The figures of a vault at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
+    // Wide: a field for each part of a vault.
     /// The epoch of this opening.
     pub epoch: u32,
     /// The number of accesses since the vault was made, dummies included. Public.
@@ -99,7 +100,7 @@ pub struct CheckpointFigures {
     pub pieces: u64,
 }
 
-/// The journal in the store: what it lacks. No caller was told that this is durable.
+/// The accesses that the journal in the store lacks. No caller was told that this is durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogFigures {
     /// The accesses of the batch whose object is on its way to the store; 0 if there is none.

@@ -85,7 +85,7 @@ async fn reads_writes_and_changes_of_rows_make_the_same_objects_at_the_same_plac
     assert!(objects.len() as u64 > TIMES, "{} objects", objects.len());
 }
 
-/// What a watcher sees of a closed loop of answers, behind a link: each request with its time. Reads of slots are left
+/// The requests of a closed loop of answers that a watcher sees behind a link, each with its time. Reads of slots are left
 /// out: a batch whose paths are in flight reads less, which depends on leaves. Its log object shows when it starts.
 async fn seen_of_closed_loop(answer: impl AsyncFn(&Vault, u64)) -> Vec<(Duration, String)> {
     let fixture = VaultFixture::with(header(with_journal_in_store(), 1)).await;
