@@ -62,8 +62,7 @@ async fn recover<U: VaultStore>(
     if log.is_some() {
         rows = rows.with_log()?;
     }
-    let rows = Arc::new(rows);
-    let deferred_store = Rc::new(DeferredStore::default());
+    let (rows, deferred_store) = (Arc::new(rows), Rc::new(DeferredStore::default()));
     let State { head, scheme, versions, mut garbage, writer, .. } = state;
     let resuming = Instant::now();
     let side = (&disk, &header, &master);
