@@ -123,19 +123,24 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
                     created.remove_all();
                 }
             }
-            return Err(match error.downcast_ref() {
-                Some(VaultError::LocalCopy(_)) => error.context(folder.display().to_string()),
-                Some(VaultError::AlreadyExists(ExistsIn::TrustedFolder)) => {
-                    error.context(settings.data.trusted().display().to_string())
-                }
-                _ => error,
-            });
+            return Err(with_folder(error, &settings, &folder));
         }
     };
     print_restored(&settings, &parameters, &receipt, Some(&figures));
     // While the folder exists, a repeated restore prints the same result.
     remove_folder(&folder)?;
     Ok(Exit::Success)
+}
+
+/// Adds the folder to an error that is about one of this machine's folders.
+fn with_folder(error: anyhow::Error, settings: &Settings, copy: &Path) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(VaultError::LocalCopy(_)) => error.context(copy.display().to_string()),
+        Some(VaultError::AlreadyExists(ExistsIn::TrustedFolder)) => {
+            error.context(settings.data.trusted().display().to_string())
+        }
+        _ => error,
+    }
 }
 
 /// The sentence about what a restore will move.

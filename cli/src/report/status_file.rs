@@ -156,6 +156,25 @@ pub struct Objects {
     pub waiting_bytes: u64,
 }
 
+impl Objects {
+    /// Returns the lines of `status`.
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let used = self.blocks - self.free_blocks;
+        let buckets = count(self.buckets, "bucket");
+        let mut lines = vec![
+            ("objects", format!("{} in {buckets}, {}", self.objects, Size(self.bytes))),
+            ("blocks used", format!("{used} of {}", self.blocks)),
+        ];
+        if self.packed_blocks > 0 || self.waiting_bytes > 0 {
+            let (live, shared) = (Size(self.packed_bytes), self.packed_blocks);
+            let waiting = Size(self.waiting_bytes);
+            let small = format!("{live} in {shared} of these blocks, {waiting} waiting for a block");
+            lines.push(("small objects", small));
+        }
+        lines
+    }
+}
+
 fn key_change(status: &Status) -> Option<(u64, u64)> {
     status.key_change.map(|change| (change.passed, change.of))
 }
@@ -359,26 +378,8 @@ impl Report {
             );
             line("key", what);
         }
-        if let Some(objects) = &self.objects {
-            let used = objects.blocks - objects.free_blocks;
-            line(
-                "objects",
-                format!(
-                    "{} in {}, {}",
-                    objects.objects,
-                    count(objects.buckets, "bucket"),
-                    Size(objects.bytes)
-                ),
-            );
-            line("blocks used", format!("{used} of {}", objects.blocks));
-            if objects.packed_blocks > 0 || objects.waiting_bytes > 0 {
-                let (shared, live) = (objects.packed_blocks, Size(objects.packed_bytes));
-                let waiting = Size(objects.waiting_bytes);
-                line(
-                    "small objects",
-                    format!("{live} in {shared} of these blocks, {waiting} waiting for a block"),
-                );
-            }
+        for (name, value) in self.objects.iter().flat_map(Objects::lines) {
+            line(name, value);
         }
         // A vault that was created or restored and not opened since has only its shape and its receipt.
         let was_open = self.trusted_bytes > 0;
