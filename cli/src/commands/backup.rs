@@ -18,8 +18,8 @@ Examples:
   ameles backup --store s3://my-bucket/ameles > receipt.txt";
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
-    let (vault, _) = Home::new(&settings).open().await?;
+    let (vault, meter) = Home::new(&settings).open().await?;
     print_line!("{}", close_with_progress(&vault, vault.close()).await?);
-    Report::update_opening(&settings.data, &vault.status());
+    Report::update_opening(&settings.data, &vault.status(), &meter.usage());
     Ok(Exit::Success)
 }

@@ -2,6 +2,7 @@
 
 use crate::config::Settings;
 use crate::config::size::Size;
+use crate::report::count::count;
 use crate::report::status_file::{Report, requests_line};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::print_line;
@@ -33,13 +34,13 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let closed = vault.close().await;
     let report = report?;
     closed?;
-    Report::update_opening(&settings.data, &vault.status());
+    Report::update_opening(&settings.data, &vault.status(), &meter.usage());
     let requests = format!("Requests to the store: {}", requests_line(&meter.usage()));
     if report.faults.is_empty() {
         print_line!(
-            "{} buckets, {} slots, {}: all authentic",
-            report.buckets,
-            report.slots,
+            "{}, {}, {}: all authentic",
+            count(report.buckets, "bucket"),
+            count(report.slots, "slot"),
             Size(report.bytes)
         );
         print_line!("{requests}");
@@ -48,7 +49,8 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     for complaint in &report.faults {
         print_line!("{complaint}");
     }
-    print_line!("{} faults found in {} buckets", report.faults.len(), report.buckets);
+    let faults = count(report.faults.len() as u64, "fault");
+    print_line!("{faults} found in {}", count(report.buckets, "bucket"));
     print_line!("{requests}");
     Ok(Exit::Tampering)
 }

@@ -2,7 +2,7 @@
 
 use super::vault_flags::ShapeFlags;
 use crate::config::{Config, KeySettings, PaceOnly, PricesConfig, Settings};
-use crate::report::status_file::Report;
+use crate::report::status_file::{Continued, Report};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::print_line;
 use crate::vault::home::Home;
@@ -46,14 +46,16 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
         settings.serve.pace,
         &settings.serve,
     );
-    let (none, status) = (Usage::default(), Status::default());
-    Report::now(&summary, &status, &none, &none, None).write_or_warn(&settings.data);
+    let status = Status::default();
+    Report::now(&summary, &status, &Usage::default(), &Continued::default(), None)
+        .write_or_warn(&settings.data);
     print_line!("A new vault\n{}", summary.render());
     let key = match &settings.key {
         KeySettings::File(file) => format!("its key, {}", file.display()),
         KeySettings::Env(variable) => format!("its key, from {variable}"),
         KeySettings::Passphrase(_) => "its passphrase".into(),
     };
-    print_line!("Serve it with `ameles serve`. Keep {key}: without it, the data cannot be read.");
+    let flag = settings.data.flag();
+    print_line!("Serve it with `ameles serve{flag}`. Keep {key}: without it, the data cannot be read.");
     Ok(Exit::Success)
 }

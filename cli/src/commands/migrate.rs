@@ -9,17 +9,16 @@ use crate::migration::record::{MigrationRecord, VaultLocation, refuse_same_store
 use crate::migration::repeated_flags::{refuse_other_place, refuse_other_shape};
 use crate::migration::shape::successor_parameters;
 use crate::migration::switch;
-use crate::report::status_file::{Report, requests_line};
+use crate::report::status_file::{Continued, Report, requests_line};
 use crate::runtime::exit::Exit;
 use crate::runtime::interrupt::{Interrupted, Interrupts};
 use crate::runtime::output::print_line;
 use crate::runtime::progress;
 use crate::runtime::remove_folder::remove_folder;
 use crate::vault::created_files::CreatedFiles;
-use crate::vault::home::{Home, Opening};
+use crate::vault::home::{Home, Opening, url_of};
 use crate::vault::open_vault::{ReplacedVault, SUCCESSOR, take_over};
 use crate::vault::parameters::summary;
-use ameles_store::Usage;
 use ameles_vault::{
     CopyProgress, ExistsIn, MigrationStage, MirroredVaults, Vault, VaultError, VaultParameters,
     migration_stage, raw_header, read_header,
@@ -299,13 +298,6 @@ fn successor_store(
     Ok((store_at(&folder), Some(folder)))
 }
 
-/// Returns the URL of a folder. Only characters that end a path or begin an escape are escaped.
-fn url_of(folder: &Path) -> String {
-    let path = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
-    let path = path.display().to_string().replace('%', "%25").replace('?', "%3F").replace('#', "%23");
-    format!("file://{path}")
-}
-
 /// Returns the source of the successor's key.
 fn successor_key(settings: &Settings, flags: &SuccessorFlags) -> KeySettings {
     match (&flags.new_key_file, &flags.new_key_env, flags.new_passphrase) {
@@ -358,7 +350,7 @@ async fn fill(
         line: record.serve_line(settings),
     });
     let summary = summary(&parameters, new_home.store_name(), false, None, None, &settings.serve);
-    Report::now(&summary, &new.status(), &new_meter.usage(), &Usage::default(), None)
+    Report::now(&summary, &new.status(), &new_meter.usage(), &Continued::default(), None)
         .write_or_warn(&settings.data);
     if let Some(replaced) = replaced {
         print_line!("{}", replaced.render());

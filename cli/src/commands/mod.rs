@@ -6,6 +6,7 @@ mod bench;
 #[cfg(feature = "full")]
 mod bench_progress;
 mod check;
+mod convert;
 #[cfg(all(feature = "full", target_os = "linux"))]
 mod enclave;
 #[cfg(all(feature = "full", target_os = "linux"))]
@@ -92,6 +93,8 @@ enum Command {
     Migrate(migrate::Arguments),
     /// Change the key of a vault in place
     RotateKey(rotate_key::Arguments),
+    /// Move the journal of a vault between the trusted disk and the store, in place
+    Convert(convert::Arguments),
     /// Manage accounts, users, passwords and S3 keys
     User(user::Arguments),
     /// Measure Ameles on this machine
@@ -158,6 +161,10 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::RotateKey(arguments) => {
             let (config, new) = arguments.apply_to(config);
             runtime.block_on(rotate_key::run(resolve(config)?, new))
+        }
+        Command::Convert(arguments) => {
+            let (config, place) = arguments.apply_to(config);
+            runtime.block_on(convert::run(resolve(config)?, place))
         }
         Command::User(arguments) => user::run(&resolve(config)?, arguments),
         Command::Bench(arguments) => {

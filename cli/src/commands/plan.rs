@@ -3,13 +3,17 @@
 use super::usage_error::usage_error;
 use crate::config::interval::Interval;
 use crate::config::size::Size;
+use crate::report::million_accesses::{self, MillionAccesses};
+use crate::report::recovery_point::{PlannedRecoveryPoint, journal_line};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::print_line;
+use crate::vault::parameters::default_journal;
 use crate::vault::prices;
 use crate::vault::process_memory::process_memory;
-use ameles_lab::plan::{BLOCK_BYTES, ObjectSizes, Order, Plan, Work};
+use ameles_lab::plan::{BLOCK_BYTES, Choice, ObjectSizes, Order, Plan, Work};
 use ameles_lab::virtual_time::ServerTime;
 use ameles_store::{BitsPerSecond, LinkSpeed, Prices};
+use ameles_vault::{SHIP_AFTER, VaultParameters};
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
@@ -198,6 +202,7 @@ impl Arguments {
             writes: self.writes.0,
             speed: self.link.0,
             server,
+            journal: default_journal(Some(&self.store)),
             prices: prices.clone(),
             trusted: self.trusted_memory.0,
             block_bytes: self.blocks()?,
@@ -209,6 +214,16 @@ impl Arguments {
 fn shell_quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./#:".contains(letter);
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// Returns lines on what a vault loses with its machine, and on the price of its accesses.
+fn protection(vault: &VaultParameters, prices: Option<&Prices>) -> String {
+    let lines = [
+        ("a lost machine", PlannedRecoveryPoint::of(vault, SHIP_AFTER).to_string()),
+        journal_line(vault.journal),
+        million_accesses::line(&MillionAccesses::of(vault, prices)),
+    ];
+    lines.map(|(name, value)| format!("  {name:<15} {value}\n")).concat()
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
@@ -223,12 +238,14 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     };
     let plan = Plan::of(&arguments.work(first)?, &prices, order, &process_memory);
     print_line!("{}\n", plan.tables(arguments.rows));
-    let best = plan.best_vault().and_then(|(offer, choice)| Some((offer, choice.flags.as_ref()?)));
-    match (best, plan.smallest_too_large_vault()) {
-        (Some((offer, flags)), _) => {
+    let best = |(offer, choice): (_, &Choice)| Some((offer, choice.flags.clone()?, choice.vault.clone()?));
+    match (plan.best_vault().and_then(best), plan.smallest_too_large_vault()) {
+        (Some((offer, flags, vault)), _) => {
+            let prices = prices.iter().find(|(name, _)| *name == offer.prices).map(|(_, prices)| prices);
+            print_line!("The first row that `ameles serve` supports:\n\n{}", protection(&vault, prices));
             let (store, prices) = (shell_quoted(&arguments.store), shell_quoted(&offer.prices));
             print_line!(
-                "The first row that `ameles serve` supports is created and served by\n\n  ameles serve --store {store} {flags} --prices \
+                "It is created and served by\n\n  ameles serve --store {store} {flags} --prices \
                  {prices}\n\n`ameles init` with the same flags only creates it, and prints what it costs."
             );
             Ok(Exit::Success)

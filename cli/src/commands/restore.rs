@@ -3,7 +3,7 @@
 use crate::commands::vault_flags::VaultFlags;
 use crate::config::size::Size;
 use crate::config::{Config, Settings};
-use crate::report::status_file::Report;
+use crate::report::status_file::{Continued, Report};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::{print_error, print_line};
 use crate::runtime::progress;
@@ -15,7 +15,7 @@ use ameles_seal::master_key::MasterKey;
 use ameles_seal::versions::VaultId;
 use ameles_store::{Objects, OpenError, OpenOptions, Usage};
 use ameles_vault::{
-    CheckpointFigures, Receipt, Restore, RestorePlan, Status, TrustedDisk, VaultError, VaultHeader,
+    CheckpointFigures, ExistsIn, Receipt, Restore, RestorePlan, Status, TrustedDisk, VaultError, VaultHeader,
     VaultParameters, is_unfinished, raw_header_of_store, restore, restored,
 };
 use anyhow::{Context, Result};
@@ -123,16 +123,24 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
                     created.remove_all();
                 }
             }
-            return Err(match error.downcast_ref() {
-                Some(VaultError::LocalCopy(_)) => error.context(folder.display().to_string()),
-                _ => error,
-            });
+            return Err(with_folder(error, &settings, &folder));
         }
     };
     print_restored(&settings, &parameters, &receipt, Some(&figures));
     // While the folder exists, a repeated restore prints the same result.
     remove_folder(&folder)?;
     Ok(Exit::Success)
+}
+
+/// Adds the folder to an error that is about one of this machine's folders.
+fn with_folder(error: anyhow::Error, settings: &Settings, copy: &Path) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(VaultError::LocalCopy(_)) => error.context(copy.display().to_string()),
+        Some(VaultError::AlreadyExists(ExistsIn::TrustedFolder)) => {
+            error.context(settings.data.trusted().display().to_string())
+        }
+        _ => error,
+    }
 }
 
 /// The sentence about what a restore will move.
@@ -222,5 +230,5 @@ fn print_restored(
         checkpoints: CheckpointFigures { receipt: Some(receipt.to_string()), ..CheckpointFigures::default() },
         ..Status::default()
     };
-    Report::now(&summary, &status, usage, &Usage::default(), None).write_or_warn(&settings.data);
+    Report::now(&summary, &status, usage, &Continued::default(), None).write_or_warn(&settings.data);
 }

@@ -1,5 +1,6 @@
 //! The choices of options that have named values.
 
+use ameles_vault::JournalPlace;
 use clap::ValueEnum;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -61,6 +62,15 @@ pub enum Journal {
     Disk,
     /// Also the store, with an object for each batch: if the machine is lost, no acknowledged write is lost
     Store,
+}
+
+impl From<Journal> for JournalPlace {
+    fn from(journal: Journal) -> Self {
+        match journal {
+            Journal::Disk => JournalPlace::Disk,
+            Journal::Store => JournalPlace::Store,
+        }
+    }
 }
 
 /// The place of the stash and the tree top.

@@ -1,8 +1,11 @@
 //! The paths of files on this machine: trusted state and key, separate from the untrusted side.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// The default folder of a vault.
+pub(super) const DEFAULT: &str = "ameles-data";
 /// The file of the trusted disk, in the trusted folder.
 pub(crate) const DATABASE: &str = "vault.redb";
 /// The file that reserves space for a full disk.
@@ -38,6 +41,17 @@ impl DataFolder {
     /// Returns the folder itself.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Returns the flag with which a command in a shell finds this folder, after a space. The default needs none.
+    pub fn flag(&self) -> String {
+        if self.root == Path::new(DEFAULT) {
+            return String::new();
+        }
+        let root = self.root.display().to_string();
+        // The name of a file has no NUL, which cannot be quoted.
+        let quoted = shlex::try_quote(&root).map_or(root.clone(), Cow::into_owned);
+        format!(" --data {quoted}")
     }
 
     /// Returns the folder of the trusted state.

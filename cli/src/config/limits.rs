@@ -1,6 +1,8 @@
 //! The bounds of options.
 
+use crate::config::interval::Interval;
 use crate::config::size::Size;
+use std::time::Duration;
 
 /// The maximum of `--requests`.
 pub(super) const MAX_REQUESTS: u32 = 65536;
@@ -20,3 +22,7 @@ pub(super) const MAX_EVICTION_SLICE: Size = Size(1 << 40);
 pub(super) const MAX_PATH_Z: u32 = 64;
 /// The maximum of Z, S and A of Ring ORAM. With larger buckets, one eviction moves gigabytes.
 pub(super) const MAX_SLOTS: u32 = 1024;
+
+/// The bounds of `--ship-after`. A checkpoint is many requests; after a day, its age says nothing any more.
+pub(super) const MIN_SHIP_AFTER: Interval = Interval(Duration::from_secs(10));
+pub(super) const MAX_SHIP_AFTER: Interval = Interval(Duration::from_secs(24 * 3600));

@@ -45,7 +45,8 @@ options! {
         PAD_BATCHES: pad_batches: bool = "pad-batches" or "false",
             "Fill every batch with dummy accesses, so that the store does not learn its length";
         #[arg(value_name = "PLACE")]
-        JOURNAL: journal: Journal = "journal" or "disk", "Where a write must be before it is acknowledged";
+        JOURNAL: journal: Journal = "journal",
+            "Where a write must be before it is acknowledged [default: store, or disk if the store is a folder of this machine]";
         #[arg(value_name = "CIPHER")]
         CIPHER: cipher: Cipher = "cipher" or "aes-256-gcm", "The cipher that seals the slots";
     }
@@ -91,6 +92,9 @@ options! {
         #[arg(value_name = "TIME")]
         PACE: pace: Interval = "pace",
             "Send a full batch at this interval, such as 500ms, with or without requests: hides when clients are active";
+        #[arg(value_name = "TIME")]
+        SHIP_AFTER: ship_after: Interval = "ship-after" or "5m",
+            "With the journal on the disk: ship a checkpoint when the store has lacked accesses for this time";
         #[arg(value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
         NO_SHIP: no_ship: bool = "no-ship" or "false",
             "Stop without a checkpoint in the store: it lacks what came since the last one";
@@ -172,7 +176,7 @@ mod tests {
         let everything = "--data d --log l --log-format json --capacity 1KiB --block-size 64 --scheme ring --z 1 --s 1 \
             --a 1 --max-batch 1 --tree-top 1KiB --tree-top-on disk --allow-network-disk --objective dollars --eviction-slice 8MiB --pad-batches --journal store \
             --cipher aegis-256 --store s --endpoint e --store-option a=b --key-file k --listen [::1]:1 --admin [::1]:2 --swift off --swift-url u --region r --padding none \
-            --pace 1s --no-ship --tls-cert c --tls-key k --requests 1 --transfer-memory 1KiB --prices p";
+            --pace 1s --ship-after 1m --no-ship --tls-cert c --tls-key k --requests 1 --transfer-memory 1KiB --prices p";
         let names = config(everything, "").unwrap().names();
         // Only one of the three flags of a key can be given, and it sets all three names.
         assert_eq!(names.len(), All::command().get_arguments().count());
@@ -190,7 +194,7 @@ mod tests {
         let flags = "--data /d --log debug --log-format json --capacity 2GiB --block-size 4KiB --scheme ring --z 5 \
             --max-batch 8 --tree-top 25% --tree-top-on disk --allow-network-disk --objective bytes --eviction-slice 8MiB --pad-batches --journal store \
             --endpoint http://127.0.0.1:1 --store-option region=r --key-env K --listen 127.0.0.1:1 \
-            --cipher chacha20-poly1305 --store s3://b/p --admin 127.0.0.1:2 --swift 127.0.0.1:3 --swift-url http://s --region r_1 --padding power2 --pace 250ms --no-ship --prices /p.toml \
+            --cipher chacha20-poly1305 --store s3://b/p --admin 127.0.0.1:2 --swift 127.0.0.1:3 --swift-url http://s --region r_1 --padding power2 --pace 250ms --ship-after 90s --no-ship --prices /p.toml \
             --tls-cert /c.pem --tls-key /k.pem --requests 7 --transfer-memory 1GiB";
         let file = r#"
             data = "/d"
@@ -198,7 +202,7 @@ mod tests {
             vault = { capacity = "2GiB", block_size = "4KiB", scheme = "ring", z = 5, max_batch = 8, tree_top = "25%", tree_top_on = "disk", allow_network_disk = true, objective = "bytes", eviction_slice = "8MiB", pad_batches = true, journal = "store", cipher = "chacha20-poly1305" }
             store = { url = "s3://b/p", endpoint = "http://127.0.0.1:1", options = { region = "r" } }
             key = { source = "env", variable = "K" }
-            serve = { listen = "127.0.0.1:1", admin = "127.0.0.1:2", swift = "127.0.0.1:3", swift_url = "http://s", region = "r_1", padding = "power2", pace = "250ms", no_ship = true, tls = { cert = "/c.pem", key = "/k.pem" }, requests = 7, transfer_memory = "1GiB" }
+            serve = { listen = "127.0.0.1:1", admin = "127.0.0.1:2", swift = "127.0.0.1:3", swift_url = "http://s", region = "r_1", padding = "power2", pace = "250ms", ship_after = "90s", no_ship = true, tls = { cert = "/c.pem", key = "/k.pem" }, requests = 7, transfer_memory = "1GiB" }
             prices = { file = "/p.toml" }
         "#;
         assert_eq!(settings(flags, "").unwrap(), settings("", file).unwrap());

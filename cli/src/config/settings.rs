@@ -8,23 +8,22 @@ use super::key::KeyConfig;
 use super::limits;
 use super::names::{
     A, ADMIN, BLOCK_SIZE, CAPACITY, ENDPOINT, EVICTION_SLICE, KEY_ENV, KEY_FILE, LISTEN, MAX_BATCH, Name,
-    OBJECTIVE, PACE, REGION, REQUESTS, S, STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP, TREE_TOP_ON,
-    Z,
+    OBJECTIVE, PACE, REGION, REQUESTS, S, SHIP_AFTER, STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP,
+    TREE_TOP_ON, Z,
 };
 use super::options::{ServeConfig, StoreConfig, TlsConfig, VaultConfig};
 use super::origins::Origins;
 use super::settings_error::SettingsError;
 use super::size_or_percent::SizeOrPercent;
 use super::store_options::StoreOptions;
-use crate::config::folders::DataFolder;
+use crate::config::folders::{self, DataFolder};
 use crate::config::interval::Interval;
 use crate::config::size::Size;
 use ameles_vault::Pace;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
-/// The default folder of the vault.
-const DATA_FOLDER: &str = "ameles-data";
 /// The default variable of a key.
 const KEY_VARIABLE: &str = "AMELES_KEY";
 /// The default variable of a passphrase.
@@ -82,8 +81,8 @@ pub struct SchemeSettings {
     pub eviction_slice: Option<Size>,
     /// True if every batch is filled with dummies, so that the store does not learn its length.
     pub pad_batches: bool,
-    /// The place of the journal.
-    pub journal: Journal,
+    /// The place of the journal, if it is given. The default depends on the store.
+    pub journal: Option<Journal>,
     /// The cipher that seals the slots.
     pub cipher: Cipher,
 }
@@ -127,6 +126,8 @@ pub struct ServeSettings {
     pub padding: Padding,
     /// The time between two batches, with or without requests; `None` sends a batch on request.
     pub pace: Option<Pace>,
+    /// The time for which the store lacks accesses at most, until a checkpoint with them is made.
+    pub ship_after: Duration,
     /// True if a stop leaves the last checkpoint on the trusted disk.
     pub no_ship: bool,
     /// The TLS certificate of the gateway, and its key.
@@ -161,7 +162,7 @@ impl Settings {
     /// # Errors
     /// Two settings contradict each other, or one is out of range.
     pub fn resolve(config: Config) -> Result<Settings, SettingsError> {
-        let data = DataFolder::new(config.data.unwrap_or_else(|| DATA_FOLDER.into()));
+        let data = DataFolder::new(config.data.unwrap_or_else(|| folders::DEFAULT.into()));
         let origins = config.origins;
         let (capacity, block_size) = sizes(&config.vault, &origins)?;
         Ok(Settings {
@@ -272,7 +273,7 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
         objective: vault.objective(),
         eviction_slice: vault.eviction_slice,
         pad_batches: vault.pad_batches(),
-        journal: vault.journal(),
+        journal: vault.journal,
         cipher: vault.cipher(),
     })
 }
@@ -306,6 +307,7 @@ fn serve(config: ServeConfig, origins: &Origins) -> Result<ServeSettings, Settin
         padding: config.padding(),
         pace: config.pace.map(|interval| pace(interval, origins)).transpose()?,
         requests,
+        ship_after: ship_after(config.ship_after(), origins)?,
         no_ship: config.no_ship(),
         transfer_memory: config.transfer_memory(),
         swift_url: config.swift_url,
@@ -346,6 +348,14 @@ fn pace(interval: Interval, origins: &Origins) -> Result<Pace, SettingsError> {
         min,
         max,
     })
+}
+
+fn ship_after(value: Interval, origins: &Origins) -> Result<Duration, SettingsError> {
+    let (min, max) = (limits::MIN_SHIP_AFTER, limits::MAX_SHIP_AFTER);
+    match (min..=max).contains(&value) {
+        true => Ok(value.0),
+        false => Err(SettingsError::Interval { name: origins.name(SHIP_AFTER), value, min, max }),
+    }
 }
 
 fn key(key: KeyConfig, data: &DataFolder, origins: &Origins) -> Result<KeySettings, SettingsError> {

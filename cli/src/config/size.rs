@@ -27,15 +27,17 @@ pub enum SizeError {
     Invalid(String),
     /// An ambiguous unit.
     #[error(
-        "`{text}` is ambiguous: write {number}{unit}iB for powers of 1024, or {number}{unit}B for powers of 1000"
+        "`{text}` is ambiguous: write {number}{unit}iB for powers of 1024, or {number}{decimal}B for powers of 1000"
     )]
     Ambiguous {
         /// The text that was given.
         text: String,
         /// The number in the text.
         number: String,
-        /// The unit in the text, in upper case.
+        /// The unit in the text, as binary units write it.
         unit: char,
+        /// The same, as decimal units write it.
+        decimal: char,
     },
     /// The size is more than 2^64 - 1 bytes.
     #[error("`{0}` is too large: the maximum is 16EiB less one byte")]
@@ -60,6 +62,7 @@ impl FromStr for Size {
                     text: text.to_owned(),
                     number: number.to_owned(),
                     unit: unit.to_ascii_uppercase(),
+                    decimal: if matches!(unit, 'k' | 'K') { 'k' } else { unit.to_ascii_uppercase() },
                 });
             }
         }
@@ -131,6 +134,7 @@ mod tests {
             ("64KiB", 65536),
             ("64 KiB", 65536),
             ("64kib", 65536),
+            ("64kB", 64000),
             ("64KB", 64000),
             ("1.5GiB", 3 << 29),
             (" 10GiB ", 10 << 30),
@@ -155,7 +159,7 @@ mod tests {
     #[test]
     fn an_ambiguous_unit_is_refused() {
         let error = "64K".parse::<Size>().unwrap_err().to_string();
-        assert_eq!(error, "`64K` is ambiguous: write 64KiB for powers of 1024, or 64KB for powers of 1000");
+        assert_eq!(error, "`64K` is ambiguous: write 64KiB for powers of 1024, or 64kB for powers of 1000");
         assert!("1.5 g".parse::<Size>().unwrap_err().to_string().contains("1.5GiB"));
     }
 

@@ -2,9 +2,11 @@
 
 use crate::config::names::{BLOCK_SIZE, CAPACITY};
 use crate::config::size::Size;
-use crate::config::{Config, Scheme, SchemeSettings, Settings, SettingsError, TreeTopOn, VaultConfig};
+use crate::config::{
+    Config, Journal, Scheme, SchemeSettings, Settings, SettingsError, TreeTopOn, VaultConfig,
+};
 use crate::vault::parameters::{scheme_of, vault_parameters};
-use ameles_vault::{TreeTopPlace, VaultParameters};
+use ameles_vault::{JournalPlace, TreeTopPlace, VaultParameters};
 
 /// Returns the parameters of the successor of a vault with parameters `old`, and the settings with them.
 ///
@@ -41,6 +43,10 @@ pub fn successor_parameters(
         scheme: Some(requested.scheme.unwrap_or_else(|| scheme_of(&old.scheme))),
         max_batch: Some(requested.max_batch.unwrap_or_else(|| old.scheme.max_batch())),
         pad_batches: Some(requested.pad_batches.unwrap_or(old.pad_batches)),
+        journal: Some(requested.journal.unwrap_or(match old.journal {
+            JournalPlace::Disk => Journal::Disk,
+            JournalPlace::Store => Journal::Store,
+        })),
         tree_top_on: requested.tree_top_on.or(match old.tree_top {
             // The scheme `trivial` has no tree top.
             TreeTopPlace::Disk if requested.scheme != Some(Scheme::Trivial) => Some(TreeTopOn::Disk),
@@ -59,7 +65,6 @@ pub fn successor_parameters(
         VaultParameters {
             cipher: if requested.cipher.is_some() { planned.cipher } else { old.cipher },
             rows_bytes: planned.rows_bytes.max(old.rows_bytes),
-            journal: if requested.journal.is_some() { planned.journal } else { old.journal },
             ..planned
         }
     };
@@ -102,6 +107,10 @@ mod tests {
         }
         let moved = requested("[vault]\ntree_top_on = \"memory\"", &on_disk).unwrap();
         assert_eq!(moved.tree_top, TreeTopPlace::Memory);
+        let in_store = VaultParameters { journal: JournalPlace::Store, ..old.clone() };
+        let grown_in_store = requested("[vault]\ncapacity = \"64MiB\"", &in_store).unwrap();
+        assert_eq!(grown_in_store.journal, JournalPlace::Store);
+        assert!(grown_in_store.ship_every >= grown.ship_every);
         let other = requested("[vault]\nscheme = \"ring\"", &old).unwrap();
         assert_eq!(other.scheme.capacity(), old.scheme.capacity());
         assert_ne!(other.scheme.name(), old.scheme.name());

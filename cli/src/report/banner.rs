@@ -3,17 +3,22 @@
 use crate::config::size::Size;
 use crate::demonstration::{CONTAINER, OBJECTS, Pattern, object_name};
 use crate::report::full_disk_reads::ReserveSummary;
-use crate::report::recovery_point::Unshipped;
+use crate::report::million_accesses::{self, MillionAccesses};
+use crate::report::recovery_point::{PlannedRecoveryPoint, journal_line};
 use ameles_gateway::auth::identity::User;
+use ameles_store::Prices;
+use ameles_vault::JournalPlace;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 /// The figures of a vault for its owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VaultSummary {
+    // Wide: each field is a key of the JSON file.
     /// True if the vault was just created.
     pub fresh: bool,
     /// The scheme's name in its paper.
@@ -39,10 +44,16 @@ pub struct VaultSummary {
     pub dollars_per_month: Option<f64>,
     /// The pace at which the vault is served, if there is one.
     pub pace: Option<PaceSummary>,
-    /// The cost of the journal in the store, if there is one.
+    /// The journal in the store, if there is one; without it, the journal is on the trusted disk.
     pub journal: Option<JournalSummary>,
+    /// The requests and the price of a million accesses.
+    #[serde(default)]
+    pub million_accesses: Vec<MillionAccesses>,
     /// The approximate number of accesses that are lost with the machine: those between two checkpoints in the store.
     pub recovery_point: u64,
+    /// The seconds for which the store lacks accesses at most, until a checkpoint with them is made.
+    #[serde(default)]
+    pub ship_after: u64,
 }
 
 /// Stash and tree top on the trusted disk.
@@ -54,13 +65,11 @@ pub struct OnDiskSummary {
     pub resident: Size,
 }
 
-/// The cost of a journal in the store: one object and one request for each batch.
+/// The journal in the store: one object and one request for each batch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JournalSummary {
     /// The lengths of batches, each with the bytes of its object.
     pub objects: Vec<(u64, Size)>,
-    /// US dollars for the requests of a million batches, if prices are given.
-    pub dollars: Option<f64>,
 }
 
 /// The cost of a pace, with or without requests of clients.
@@ -96,6 +105,27 @@ pub struct MemorySummary {
 }
 
 impl VaultSummary {
+    fn journal_place(&self) -> JournalPlace {
+        if self.journal.is_some() { JournalPlace::Store } else { JournalPlace::Disk }
+    }
+
+    /// Returns what a lost machine takes along by the vault's plan.
+    fn planned_recovery_point(&self) -> PlannedRecoveryPoint {
+        PlannedRecoveryPoint {
+            place: self.journal_place(),
+            accesses: self.recovery_point,
+            block: self.block_size.0,
+            after: Duration::from_secs(self.ship_after),
+        }
+    }
+
+    /// Returns the same vault with the price of accesses at these prices, if there are any.
+    #[must_use]
+    pub fn at(&self, prices: Option<&Prices>) -> Self {
+        let priced = self.million_accesses.iter().map(|figures| figures.at(prices)).collect();
+        VaultSummary { million_accesses: priced, ..self.clone() }
+    }
+
     /// Renders the figures, one per line.
     pub fn render(&self) -> String {
         let mut text = String::new();
@@ -134,23 +164,17 @@ impl VaultSummary {
         if let Some(dollars) = self.dollars_per_month {
             line("storage costs", format!("${dollars:.2} a month when full, plus requests and traffic"));
         }
-        let lost = match (&self.journal, self.recovery_point) {
-            (Some(_), _) => Some("loses no acknowledged write".to_owned()),
-            (None, 0) => None,
-            (None, point) => {
-                let unshipped = Unshipped::of(point, self.block_size.0);
-                Some(format!("loses at most the writes of about the last {unshipped}"))
-            }
-        };
-        if let Some(lost) = lost {
-            line("a lost machine", lost);
-        }
-        if let Some(JournalSummary { objects, dollars }) = &self.journal {
-            let dollars = dollars.map(|dollars| format!(", ${dollars:.2} per million")).unwrap_or_default();
-            line("journal", format!("in the store: one object and one request per batch{dollars}"));
+        line("a lost machine", self.planned_recovery_point().to_string());
+        let (name, places) = journal_line(self.journal_place());
+        line(name, places);
+        if let Some(JournalSummary { objects }) = &self.journal {
             let sizes: Vec<String> =
                 objects.iter().map(|(length, bytes)| format!("{bytes} for {length}")).collect();
             line("its objects", format!("{} accesses", sizes.join(", ")));
+        }
+        if !self.million_accesses.is_empty() {
+            let (name, value) = million_accesses::line(&self.million_accesses);
+            line(name, value);
         }
         if let Some(pace) = &self.pace {
             let PaceSummary { turn, batch, per_second, requests, bytes, dollars } = pace;
@@ -175,11 +199,18 @@ pub struct Addresses<'a> {
     pub swift_url: Option<&'a str>,
     /// The address for health and metrics.
     pub admin: SocketAddr,
+    /// The flag with which other commands find the vault, after a space; empty for the default folder.
+    pub data_flag: &'a str,
 }
 
 impl Addresses<'_> {
     fn url(&self, listen: SocketAddr) -> String {
         format!("{}://{listen}", if self.tls { "https" } else { "http" })
+    }
+
+    /// Returns a command of `ameles user`, as a shell takes it.
+    fn user_command(&self, action: &str) -> String {
+        format!("`ameles user {action}{}`", self.data_flag)
     }
 
     fn swift_url(&self) -> Option<String> {
@@ -216,7 +247,7 @@ pub fn serving(
     let vault = vault.render();
     let also = at.swift_url().map_or(String::new(), |url| format!(", Swift on {url}"));
     let s3_url = at.url(at.s3);
-    let (s3, swift) = (s3(&s3_url, users, reader), swift(at, users, password, reader));
+    let (s3, swift) = (s3(&s3_url, at, users, reader), swift(at, users, password, reader));
     format!(
         "\
 {state}
@@ -266,9 +297,9 @@ pub fn page(link: &str, reader: Reader<'_>) -> String {
 }
 
 /// Returns how to use S3, with the keys of the first user who has keys.
-fn s3(endpoint: &str, users: &[User], reader: Reader<'_>) -> String {
+fn s3(endpoint: &str, at: &Addresses<'_>, users: &[User], reader: Reader<'_>) -> String {
     let Some(key) = users.iter().find_map(|user| user.keys.first()) else {
-        return "No user has S3 keys: create some with `ameles user keys ACCOUNT:USER`.\n".to_owned();
+        return format!("No user has S3 keys: create some with {}.\n", at.user_command("keys ACCOUNT:USER"));
     };
     if let Reader::Log(file) = reader {
         return format!("The secret of the S3 key {} is in {}.\n", key.id, file.display());
@@ -294,28 +325,24 @@ fn swift(at: &Addresses<'_>, users: &[User], password: Option<&str>, reader: Rea
     // Keys of one user next to the name of another would lead to two accounts.
     let has_keys = users.iter().find(|user| !user.keys.is_empty());
     let Some(user) = has_keys.or_else(|| users.iter().find(|user| user.password.is_some())) else {
-        return "\nNo user has a password for Swift: create one with `ameles user password ACCOUNT:USER`.\n"
-            .to_owned();
+        return format!(
+            "\nNo user has a password for Swift: create one with {}.\n",
+            at.user_command("password ACCOUNT:USER")
+        );
     };
     let name = format!("{}:{}", user.identity.account.as_str(), user.identity.user.as_str());
+    let command = at.user_command(&format!("password {name}"));
     if user.password.is_none() {
-        return format!(
-            "\n{name} has no password for Swift: create one with `ameles user password {name}`.\n"
-        );
+        return format!("\n{name} has no password for Swift: create one with {command}.\n");
     }
     if let (Some(_), Reader::Log(_)) = (password, reader) {
         return format!(
-            "\nThe password of {name} is shown only at a terminal: create a new one with `ameles user password {name}`.\n"
+            "\nThe password of {name} is shown only at a terminal: create a new one with {command}.\n"
         );
     }
     let (key, hint) = match password {
         Some(password) => (password, "The password is shown only once.".to_owned()),
-        None => (
-            "...",
-            format!(
-                "The password of {name} is not stored: create a new one with `ameles user password {name}`."
-            ),
-        ),
+        None => ("...", format!("The password of {name} is not stored: create a new one with {command}.")),
     };
     format!(
         "
@@ -332,160 +359,4 @@ With these variables set, try:
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::full_disk_reads::ReadsOnFullStore;
-    use ameles_gateway::auth::identity::{AccessKey, AccountName, Identity, Role};
-
-    fn summary() -> VaultSummary {
-        VaultSummary {
-            fresh: true,
-            scheme: "Ring ORAM".into(),
-            parameters: vec![("Z".into(), "16".into()), ("S".into(), "27".into())],
-            capacity: Size(1 << 30),
-            block_size: Size(64 << 10),
-            store: "file:///srv/untrusted".into(),
-            stored: Size(3 << 30),
-            moved_per_byte: 12.345,
-            memory: MemorySummary {
-                trusted_usual: Size(40 << 20),
-                trusted: Size(96 << 20),
-                process: Size(250 << 20),
-                process_max: Size(700 << 20),
-                reserve: ReserveSummary {
-                    bytes: Size(13 << 20),
-                    reads: 120,
-                    on_full_store: ReadsOnFullStore { usual: 20, max: 80 },
-                },
-            },
-            on_disk: None,
-            dollars_per_month: None,
-            pace: None,
-            journal: None,
-            recovery_point: 40960,
-        }
-    }
-
-    #[test]
-    fn a_summary_names_every_figure() {
-        let text = summary().render();
-        for part in [
-            "1 GiB in blocks of 64 KiB",
-            "Ring ORAM (Z = 16, S = 27)",
-            "file:///srv/untrusted",
-            "at most 3 GiB",
-            "12.3 per byte",
-            "about 40 MiB, at most 96 MiB",
-            "about 250 MiB of memory with a full, busy vault, at most 700 MiB",
-            "13 MiB of the trusted disk: when it is full, writes get 507, and at least 120 reads are answered",
-            "a full store    writes get 507, and reads are answered for usually 20 more accesses, at most 80",
-            "a lost machine  loses at most the writes of about the last 40960 accesses",
-        ] {
-            assert!(text.contains(part), "{part} is missing in\n{text}");
-        }
-        assert!(!text.contains('$'));
-        let there = OnDiskSummary { room: Size(48 << 20), resident: Size(3 << 20) };
-        let on_disk = VaultSummary { on_disk: Some(there), ..summary() }.render();
-        assert!(on_disk.contains("on the trusted disk, at most 48 MiB; at most 3 MiB of it in memory"));
-        let priced = VaultSummary { dollars_per_month: Some(0.069), ..summary() };
-        assert!(priced.render().contains("$0.07 a month"));
-        let journal =
-            JournalSummary { objects: vec![(1, Size(67 << 10)), (16, Size(1 << 20))], dollars: Some(5.0) };
-        let text = VaultSummary { journal: Some(journal), ..summary() }.render();
-        for part in [
-            "a lost machine  loses no acknowledged write",
-            "one object and one request per batch, $5.00 per million",
-            "67 KiB for 1, 1 MiB for 16 accesses",
-        ] {
-            assert!(text.contains(part), "{part} is missing in\n{text}");
-        }
-        let pace = PaceSummary {
-            turn: "1s".into(),
-            batch: 16,
-            per_second: Size(1 << 20),
-            requests: 7654321,
-            bytes: Size(5 << 40),
-            dollars: Some(2.345),
-        };
-        let text = VaultSummary { pace: Some(pace), ..summary() }.render();
-        for part in ["a batch of 16 every 1s: at most 1 MiB per second", "7654321 requests, 5 TiB, $2.35"] {
-            assert!(text.contains(part), "{part} is missing in\n{text}");
-        }
-    }
-
-    #[test]
-    fn the_commands_to_try_can_be_pasted() {
-        let users = [User::first(AccessKey::new("AMLSID", "hush"))];
-        let at = addresses();
-        let text = serving(&summary(), &at, &users, None, Reader::Terminal);
-        assert!(text.contains("AWS_ENDPOINT_URL=http://127.0.0.1:9317\n"));
-        assert!(text.contains("AWS_ACCESS_KEY_ID=AMLSID\n"));
-        assert!(text.contains("AWS_SECRET_ACCESS_KEY=hush\n"));
-        assert!(text.contains("aws s3 mb s3://first\n"));
-        assert_eq!(text.lines().filter(|line| line.contains("aws s3 ")).count(), 2);
-    }
-
-    fn addresses() -> Addresses<'static> {
-        let [s3, swift, admin] =
-            ["127.0.0.1:9317", "127.0.0.1:9319", "127.0.0.1:9318"].map(|address| address.parse().unwrap());
-        Addresses { tls: false, s3, swift: Some(swift), swift_url: None, admin }
-    }
-
-    #[test]
-    fn the_password_is_shown_when_it_is_generated_and_never_again() {
-        let hash = crate::users::file::hash("open sesame").unwrap();
-        let users = [User { password: Some(hash), ..User::first(AccessKey::new("AMLSID", "hush")) }];
-        let first = serving(&summary(), &addresses(), &users, Some("open sesame"), Reader::Terminal);
-        let line = "ST_AUTH=http://127.0.0.1:9319/auth/v1.0 ST_USER=ameles:owner ST_KEY=open sesame\n";
-        assert!(first.contains(line), "{first}");
-        let later = serving(&summary(), &addresses(), &users, None, Reader::Terminal);
-        assert!(!later.contains("sesame") && later.contains("ameles user password ameles:owner"), "{later}");
-        let without = serving(
-            &summary(),
-            &addresses(),
-            &[User::first(AccessKey::new("A", "b"))],
-            None,
-            Reader::Terminal,
-        );
-        assert!(without.contains("ameles:owner has no password"), "{without}");
-        let off =
-            serving(&summary(), &Addresses { swift: None, ..addresses() }, &users, None, Reader::Terminal);
-        assert!(!off.contains("ST_AUTH") && !off.contains("Swift"), "{off}");
-        let secure =
-            serving(&summary(), &Addresses { tls: true, ..addresses() }, &users, None, Reader::Terminal);
-        assert!(secure.contains("ST_AUTH=https://127.0.0.1:9319/auth/v1.0 "), "{secure}");
-        let log = Reader::Log(Path::new("trusted/credentials.toml"));
-        let logged = serving(&summary(), &addresses(), &users, Some("open sesame"), log);
-        assert!(!logged.contains("sesame") && !logged.contains("hush"), "{logged}");
-        assert!(logged.contains("AMLSID is in trusted/credentials.toml"), "{logged}");
-        assert!(logged.contains("ameles user password ameles:owner"), "{logged}");
-        let named = Addresses { swift_url: Some("https://s.example.org/"), ..addresses() };
-        let text = serving(&summary(), &named, &users, None, Reader::Terminal);
-        assert!(text.contains("ST_AUTH=https://s.example.org/auth/v1.0 "), "{text}");
-    }
-
-    #[test]
-    fn s3_and_swift_are_shown_for_one_user() {
-        let hash = crate::users::file::hash("open sesame").unwrap();
-        let user = |name: &str, key: Option<&str>, has_password: bool| User {
-            identity: Identity {
-                account: AccountName::first(),
-                user: name.parse().unwrap(),
-                role: Role::Owner,
-            },
-            keys: key.map(|id| AccessKey::new(id, "hush")).into_iter().collect(),
-            password: has_password.then(|| hash.clone()),
-        };
-        let shown = |users: &[User]| serving(&summary(), &addresses(), users, None, Reader::Terminal);
-        let password_only = user("mail", None, true);
-        let both = shown(&[password_only.clone(), user("web", Some("WEB"), true)]);
-        assert!(both.contains("AWS_ACCESS_KEY_ID=WEB\n") && both.contains("ST_USER=ameles:web "), "{both}");
-        let keys_only = shown(&[password_only.clone(), user("web", Some("WEB"), false)]);
-        assert!(
-            keys_only.contains("ameles:web has no password") && !keys_only.contains("ST_USER"),
-            "{keys_only}"
-        );
-        let nobody_has_keys = shown(&[password_only]);
-        assert!(nobody_has_keys.contains("ST_USER=ameles:mail "), "{nobody_has_keys}");
-    }
-}
+mod tests;

@@ -1,7 +1,9 @@
 //! The reports about a vault: banners, figures and warnings.
 
 pub mod banner;
+pub mod count;
 pub mod full_disk_reads;
+pub mod million_accesses;
 pub mod page;
 pub mod provider;
 pub mod public_figures;

@@ -2,13 +2,15 @@
 
 use crate::config::folders::DataFolder;
 use crate::demonstration::{Baseline, Switch};
+use crate::report::million_accesses::{self, MillionAccesses};
 use crate::report::provider::Provider;
+use crate::report::recovery_point::{Recovery, journal_line};
 use crate::runtime::atomic_file::replace;
 use crate::vault::prices;
 use ameles_gateway::catalogue::UnixMillis;
 use ameles_gateway::page::{Costs, Figures, PageUpdate, PriceSource, RequestCounters, Row, StoreView};
 use ameles_store::{AccessCountsRow, Prices, Usage};
-use ameles_vault::Vault;
+use ameles_vault::{Status, Vault};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 
@@ -92,10 +94,22 @@ impl Sources {
                 dollars: dollars(&bare),
             },
             stated_per_byte: self.vault.header().parameters.scheme.bytes_per_byte(),
+            recovery: self.recovery(&status),
             prices: self.prices.of(),
             demonstration: state.as_ref().map(|state| state.position),
             warnings: (self.warnings)(),
         }
+    }
+}
+
+impl Sources {
+    /// The place of the journal, the recovery point, and the price of accesses, as `ameles status` shows them.
+    fn recovery(&self, status: &Status) -> Vec<(String, String)> {
+        let parameters = &self.vault.header().parameters;
+        let mut lines = Recovery::of(status, parameters).lines();
+        lines.insert(0, journal_line(parameters.journal));
+        lines.push(million_accesses::line(&MillionAccesses::of(parameters, Some(&self.prices.prices))));
+        lines.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 

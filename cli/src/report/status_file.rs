@@ -4,7 +4,8 @@
 use crate::config::folders::DataFolder;
 use crate::config::size::Size;
 use crate::report::banner::VaultSummary;
-use crate::report::recovery_point::Unshipped;
+use crate::report::count::count;
+use crate::report::recovery_point::{LogLag, Recovery, log_lag};
 use crate::runtime::atomic_file::replace;
 use ameles_store::{Prices, Usage};
 use ameles_vault::{KeyChangeFigures, PaceFigures, Status};
@@ -12,6 +13,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::time::Instant;
 
 /// The figures at one time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,6 +34,12 @@ pub struct Report {
     /// The time at which the last checkpoint in the store was made, in seconds since 1970, if that is known.
     #[serde(default)]
     shipped_at: Option<u64>,
+    /// The time since which the store lacks accesses, in seconds since 1970, if that is known.
+    #[serde(default)]
+    lacking_since: Option<u64>,
+    /// The lag of the log, if the journal is in the store.
+    #[serde(default)]
+    log: Option<LogLag>,
     receipt: Option<String>,
     /// The warnings, as sentences.
     warnings: Vec<String>,
@@ -53,7 +61,8 @@ pub fn requests_line(usage: &Usage) -> String {
     let [gets, puts, deletes, lists] = kinds;
     let (requests, up, down) = (usage.requests(), Size(usage.bytes_up), Size(usage.bytes_down));
     format!(
-        "{requests} requests ({gets} get, {puts} put, {deletes} delete, {lists} list), {up} up, {down} down"
+        "{} ({gets} get, {puts} put, {deletes} delete, {lists} list), {up} up, {down} down",
+        count(requests, "request")
     )
 }
 
@@ -147,6 +156,25 @@ pub struct Objects {
     pub waiting_bytes: u64,
 }
 
+impl Objects {
+    /// Returns the lines of `status`.
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let used = self.blocks - self.free_blocks;
+        let buckets = count(self.buckets, "bucket");
+        let mut lines = vec![
+            ("objects", format!("{} in {buckets}, {}", self.objects, Size(self.bytes))),
+            ("blocks used", format!("{used} of {}", self.blocks)),
+        ];
+        if self.packed_blocks > 0 || self.waiting_bytes > 0 {
+            let (live, shared) = (Size(self.packed_bytes), self.packed_blocks);
+            let waiting = Size(self.waiting_bytes);
+            let small = format!("{live} in {shared} of these blocks, {waiting} waiting for a block");
+            lines.push(("small objects", small));
+        }
+        lines
+    }
+}
+
 fn key_change(status: &Status) -> Option<(u64, u64)> {
     status.key_change.map(|change| (change.passed, change.of))
 }
@@ -155,26 +183,58 @@ fn seconds_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// The time at which the last checkpoint in the store was made.
-fn shipped_at(status: &Status) -> Option<u64> {
-    status.checkpoints.shipped_at.map(|at| seconds_now().saturating_sub(at.elapsed().as_secs()))
+/// The number of seconds since 1970 at a time of this process.
+fn seconds_at(at: Instant) -> u64 {
+    seconds_now().saturating_sub(at.elapsed().as_secs())
+}
+
+fn lacking_since(status: &Status) -> Option<u64> {
+    status.checkpoints.lacking_since.map(seconds_at)
+}
+
+/// Figures from before a process, which it continues.
+#[derive(Clone, Debug, Default)]
+pub struct Continued {
+    /// The usage of the store since the vault was created.
+    pub usage: Usage,
+    /// The receipt of the checkpoint in the store, and the time at which it was made, in seconds since 1970.
+    shipped: Option<(String, u64)>,
+}
+
+impl Continued {
+    /// The time at which the last checkpoint in the store was made, also if an earlier process has shipped it.
+    fn shipped_at(&self, status: &Status) -> Option<u64> {
+        let of_this = status.checkpoints.shipped_at.map(seconds_at);
+        let receipt = status.checkpoints.receipt.as_ref();
+        let earlier = self.shipped.as_ref().filter(|(earlier, _)| Some(earlier) == receipt);
+        of_this.or(earlier.map(|(_, at)| *at))
+    }
 }
 
 impl Report {
-    /// The accesses that a lost machine would take along now.
-    fn unshipped_line(&self) -> String {
-        let unshipped = Unshipped::of(self.since_shipped, self.vault.block_size.0);
-        let age = self.shipped_at.map(|at| format!(", made {} s ago", seconds_now().saturating_sub(at)));
-        let age = age.unwrap_or_default();
-        format!("at most {unshipped}, since the last checkpoint in the store{age}")
+    /// Returns what a lost machine would take along now.
+    fn recovery(&self) -> Recovery {
+        Recovery {
+            block: self.vault.block_size.0,
+            unshipped: self.since_shipped,
+            lacking: self.lacking_since.map(|at| seconds_now().saturating_sub(at)),
+            manifest_age: self.shipped_at.map(|at| seconds_now().saturating_sub(at)),
+            log: self.log.or(self.vault.journal.is_some().then(LogLag::default)),
+        }
     }
 
-    /// Returns the current figures. `earlier` is the usage before this process.
+    /// Returns the figures that a later process continues.
+    pub fn continued(&self) -> Continued {
+        let shipped = self.receipt.clone().zip(self.shipped_at);
+        Continued { usage: self.usage, shipped }
+    }
+
+    /// Returns the current figures. `earlier` are those from before this process.
     pub fn now(
         vault: &VaultSummary,
         status: &Status,
         usage: &Usage,
-        earlier: &Usage,
+        earlier: &Continued,
         objects: Option<Objects>,
     ) -> Self {
         Report {
@@ -189,14 +249,16 @@ impl Report {
             rows_used: status.rows.used,
             rows_reserved: status.rows.reserved,
             since_shipped: status.checkpoints.unshipped,
-            shipped_at: shipped_at(status),
+            shipped_at: earlier.shipped_at(status),
+            lacking_since: lacking_since(status),
+            log: log_lag(status),
             receipt: status.checkpoints.receipt.clone(),
             warnings: Vec::new(),
             pace: status.pace.as_ref().map(PaceTurns::of),
             key_change: key_change(status),
             successor: None,
             objects,
-            usage: usage.added_to(earlier),
+            usage: usage.added_to(&earlier.usage),
             vault: VaultSummary { fresh: false, ..vault.clone() },
         }
     }
@@ -244,7 +306,7 @@ impl Report {
 
     /// Updates existing figures after another command has opened the vault. Logs a warning if they cannot be read or
     /// written.
-    pub fn update_opening(data: &DataFolder, status: &Status) {
+    pub fn update_opening(data: &DataFolder, status: &Status, usage: &Usage) {
         let mut report = match Self::load(data) {
             Ok(Some(report)) => report,
             Ok(None) => return,
@@ -253,15 +315,25 @@ impl Report {
                 return;
             }
         };
+        let earlier = report.continued();
         report.taken_at = seconds_now();
+        report.usage = usage.added_to(&earlier.usage);
+        report.lacking_since = lacking_since(status);
+        report.log = log_lag(status);
         report.epoch = status.epoch;
         report.accesses = status.accesses;
         report.since_shipped = status.checkpoints.unshipped;
-        report.shipped_at = shipped_at(status);
+        report.shipped_at = earlier.shipped_at(status);
         report.old_versions = status.old_versions;
         report.receipt = status.checkpoints.receipt.clone();
         report.key_change = key_change(status);
         report.write_or_warn(data);
+    }
+
+    /// Replaces the summary of the vault in existing figures.
+    pub fn update_vault(data: &DataFolder, vault: VaultSummary) {
+        let Some(report) = Self::load_or_warn(data) else { return };
+        Report { vault, ..report }.write_or_warn(data);
     }
 
     /// Updates the change of the key in existing figures, or removes it. Unless the change has only begun, progress
@@ -296,14 +368,9 @@ impl Report {
         }
     }
 
-    /// Returns the requests, bytes and stored bytes since the vault was created.
-    pub fn usage(&self) -> Usage {
-        self.usage
-    }
-
     /// Renders the figures, one per line.
     pub fn render(&self, prices: Option<&Prices>) -> String {
-        let mut text = self.vault.render();
+        let mut text = self.vault.at(prices).render();
         let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<15} {value}\n"));
         if let Some((passed, of)) = self.key_change {
             let what = format!(
@@ -311,21 +378,8 @@ impl Report {
             );
             line("key", what);
         }
-        if let Some(objects) = &self.objects {
-            let used = objects.blocks - objects.free_blocks;
-            line(
-                "objects",
-                format!("{} in {} buckets, {}", objects.objects, objects.buckets, Size(objects.bytes)),
-            );
-            line("blocks used", format!("{used} of {}", objects.blocks));
-            if objects.packed_blocks > 0 || objects.waiting_bytes > 0 {
-                let (shared, live) = (objects.packed_blocks, Size(objects.packed_bytes));
-                let waiting = Size(objects.waiting_bytes);
-                line(
-                    "small objects",
-                    format!("{live} in {shared} of these blocks, {waiting} waiting for a block"),
-                );
-            }
+        for (name, value) in self.objects.iter().flat_map(Objects::lines) {
+            line(name, value);
         }
         // A vault that was created or restored and not opened since has only its shape and its receipt.
         let was_open = self.trusted_bytes > 0;
@@ -333,7 +387,8 @@ impl Report {
             line("names", format!("{} of {}", Size(self.rows_used), Size(self.rows_reserved)));
         }
         line("accesses", self.accesses.to_string());
-        let stash = format!("{} blocks in the stash, at most {} so far", self.stash_blocks, self.stash_peak);
+        let stash =
+            format!("{} in the stash, at most {} so far", count(self.stash_blocks, "block"), self.stash_peak);
         if was_open {
             line("trusted now", format!("{}, {stash}", Size(self.trusted_bytes)));
         }
@@ -356,13 +411,18 @@ impl Report {
         let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         line("requests", format!("{} ({})", usage.requests(), kinds.join(", ")));
         line("bytes moved", format!("{} up, {} down", Size(usage.bytes_up), Size(usage.bytes_down)));
-        line("stored now", format!("{} in {} objects", Size(usage.stored_bytes), usage.stored_objects));
+        line(
+            "stored now",
+            format!("{} in {}", Size(usage.stored_bytes), count(usage.stored_objects, "object")),
+        );
         if let Some(prices) = prices {
             let bill = prices.bill(usage);
             let (spent, monthly) = (bill.spent(), bill.storage_per_month);
             line("costs", format!("${spent:.4} so far, ${monthly:.4} a month for the stored data"));
         }
-        line("unshipped", self.unshipped_line());
+        for (name, value) in self.recovery().lines() {
+            line(name, value);
+        }
         line("receipt", self.receipt.clone().unwrap_or_else(|| "none yet".into()));
         let age = seconds_now().saturating_sub(self.taken_at);
         line("as of", format!("{age} s ago"));

@@ -66,19 +66,23 @@ impl VaultDevice {
         }
     }
 
-    /// Finishes requests, ships checkpoints and closes. With `no_ship`, a vault without a successor ships none. Returns
-    /// the receipt of the vault that answers.
+    /// Finishes requests, ships checkpoints unless `no_ship`, and closes. Returns the receipt of the vault that answers.
     ///
     /// # Errors
     /// The error that stopped a vault.
     pub async fn close(&self, no_ship: bool) -> anyhow::Result<Receipt> {
-        let VaultDevice::WithSuccessor(succession) = self else {
-            let vault = self.vault();
-            return Ok(if no_ship { vault.close_without_shipping().await? } else { vault.close().await? });
+        let close = async |vault: &Vault| match no_ship {
+            true => vault.close_without_shipping().await,
+            false => vault.close().await,
         };
-        let (old, new) = tokio::join!(succession.old().close(), succession.successor().close());
-        new.context(SUCCESSOR_STOPPED)?;
-        Ok(old?)
+        match self {
+            VaultDevice::Single(vault) => Ok(close(vault).await?),
+            VaultDevice::WithSuccessor(succession) => {
+                let (old, new) = tokio::join!(close(succession.old()), close(succession.successor()));
+                new.context(SUCCESSOR_STOPPED)?;
+                Ok(old?)
+            }
+        }
     }
 
     async fn access(&self, flow: Flow, calls: Vec<Call>) -> Result<Vec<Option<Bytes>>, DeviceError> {
@@ -129,6 +133,10 @@ impl Device for VaultDevice {
             .into_iter()
             .map(|(key, value)| ameles_vault::RowChange { key: key.into(), value: value.map(Bytes::from) });
         self.vault().commit_rows(changes.collect()).await.map_err(failure)
+    }
+
+    async fn settle_reads(&self) -> Result<(), DeviceError> {
+        self.vault().settle_reads().await.map_err(failure)
     }
 }
 

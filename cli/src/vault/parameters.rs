@@ -11,6 +11,8 @@ use crate::config::{
 };
 use crate::report::banner::{JournalSummary, MemorySummary, OnDiskSummary, PaceSummary, VaultSummary};
 use crate::report::full_disk_reads::ReserveSummary;
+use crate::report::million_accesses::MillionAccesses;
+use crate::runtime::file_system::is_on_network;
 use crate::vault::objective::objective;
 use crate::vault::process_memory::{max_process_memory, process_memory};
 use crate::vault::trusted_memory::TrustedMemory;
@@ -18,7 +20,7 @@ use ameles_core::schemes::path::{PathParameters, PathParametersError};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::schemes::trivial::TrivialParameters;
 use ameles_seal::cipher;
-use ameles_store::{Prices, Usage};
+use ameles_store::{Prices, Usage, folder_of};
 use ameles_vault::{
     JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters, usage_of_lease_checks,
     with_default_slices,
@@ -79,7 +81,7 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
             SchemeParameters::Trivial(trivial)
         }
     };
-    let around = VaultParameters::with_defaults(parameters).with_journal(journal_place(scheme.journal));
+    let around = VaultParameters::with_defaults(parameters).with_journal(journal_place(settings));
     Ok(VaultParameters {
         cipher: seal_cipher(scheme.cipher).number(),
         pad_batches: scheme.pad_batches,
@@ -87,11 +89,18 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
     })
 }
 
-fn journal_place(requested: Journal) -> JournalPlace {
-    match requested {
-        Journal::Disk => JournalPlace::Disk,
-        Journal::Store => JournalPlace::Store,
-    }
+/// Returns the place of the journal of a new vault. What a client puts into a bucket must survive this machine, so the
+/// default is the store, unless the store is a folder of this machine, which would be lost too.
+fn journal_place(settings: &Settings) -> JournalPlace {
+    let default = || default_journal(settings.store.url.as_deref());
+    settings.scheme.journal.map_or_else(default, JournalPlace::from)
+}
+
+/// Returns the default place of the journal for a store at this URL, or in the default folder.
+pub fn default_journal(store: Option<&str>) -> JournalPlace {
+    let is_on_this_machine =
+        store.is_none_or(|url| folder_of(url).is_some_and(|folder| !is_on_network(&folder)));
+    if is_on_this_machine { JournalPlace::Disk } else { JournalPlace::Store }
 }
 
 fn seal_cipher(requested: Cipher) -> cipher::Cipher {
@@ -292,8 +301,10 @@ pub fn summary(
         on_disk: (parameters.tree_top == TreeTopPlace::Disk).then(|| on_disk_summary(parameters)),
         dollars_per_month: prices.map(|prices| prices.bill(&usage).storage_per_month),
         pace: pace.map(|pace| pace_summary(parameters, pace, prices)),
-        journal: (parameters.journal == JournalPlace::Store).then(|| journal_summary(parameters, prices)),
+        journal: (parameters.journal == JournalPlace::Store).then(|| journal_summary(parameters)),
+        million_accesses: MillionAccesses::of(parameters, prices),
         recovery_point: parameters.recovery_point(),
+        ship_after: serve.ship_after.as_secs(),
     }
 }
 
@@ -305,19 +316,14 @@ fn on_disk_summary(parameters: &VaultParameters) -> OnDiskSummary {
     OnDiskSummary { room: Size(places * block), resident: Size(parameters.resident_blocks() * block) }
 }
 
-/// Returns the cost of a journal in the store by the length of a batch: 1, 2, 4 and so on, up to the maximum.
-fn journal_summary(parameters: &VaultParameters, prices: Option<&Prices>) -> JournalSummary {
-    /// The number of batches for the price.
-    const MANY: u64 = 1_000_000;
+/// Returns the objects of a journal in the store by the length of a batch: 1, 2, 4 and so on, up to the maximum.
+fn journal_summary(parameters: &VaultParameters) -> JournalSummary {
     let max = u64::from(parameters.scheme.max_batch());
     let doubled = std::iter::successors(Some(1), |length| Some(2 * length));
     let lengths = doubled.take_while(|length| *length < max).chain([max]);
-    let objects = lengths.map(|length| (length, Size(parameters.journal_object_bytes(length)))).collect();
-    let dollars = prices.map(|prices| {
-        let usage = Usage { blob_writes: MANY, blob_deletes: MANY, ..Usage::default() };
-        prices.bill(&usage).requests
-    });
-    JournalSummary { objects, dollars }
+    JournalSummary {
+        objects: lengths.map(|length| (length, Size(parameters.journal_object_bytes(length)))).collect(),
+    }
 }
 
 fn pace_summary(parameters: &VaultParameters, pace: Pace, prices: Option<&Prices>) -> PaceSummary {

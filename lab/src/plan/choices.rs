@@ -1,7 +1,7 @@
 //! The choices for some work: schemes and block sizes, each with its figures or the reason for rejection.
 
 use super::figures::Figures;
-use super::traffic::{self, Traffic};
+use super::traffic::{self, Flow, Traffic};
 use super::work::{BATCH, Work};
 use ameles_core::schemes::curious::CuriousParameters;
 use ameles_core::schemes::oblivistore::ObliviStoreParameters;
@@ -9,7 +9,7 @@ use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::practical_os::PracticalOsParameters;
 use ameles_core::schemes::ring::{RingObjective, RingParameters};
 use ameles_core::schemes::trivial::TrivialParameters;
-use ameles_vault::{SchemeParameters, VaultParameters, with_default_slices};
+use ameles_vault::{JournalPlace, SchemeParameters, VaultParameters, with_default_slices};
 use std::panic::resume_unwind;
 use std::thread;
 
@@ -41,6 +41,8 @@ pub struct Choice {
     pub memory: u64,
     /// The flags of `ameles init` for it; `None` if no vault runs the scheme.
     pub flags: Option<String>,
+    /// The parameters of the vault, if a vault runs the scheme.
+    pub vault: Option<VaultParameters>,
 }
 
 /// A scheme with a block size that was left out, and why.
@@ -167,8 +169,9 @@ impl ChoiceSearch<'_> {
             let top = top_bytes / self.block_bytes;
             let Some(parameters) = plan(top) else { break };
             let (traffic, letters) = self.vault_traffic(&parameters);
-            let vault = VaultParameters::with_defaults(parameters);
+            let vault = VaultParameters::with_defaults(parameters).with_journal(self.work.journal);
             let traffic = Traffic { stored: vault.stored_bytes() as f64, ..traffic };
+            let traffic = self.with_journal(traffic, &vault);
             let choice = Choice {
                 scheme,
                 block_bytes: self.block_bytes,
@@ -176,6 +179,7 @@ impl ChoiceSearch<'_> {
                 figures: Figures::of(self.work, self.block_bytes, &traffic),
                 memory: memory(&vault),
                 flags: Some(self.flags(scheme, top, objective)),
+                vault: Some(vault),
             };
             let too_much = choice.memory.saturating_sub(self.work.trusted);
             min = Some(choice);
@@ -188,6 +192,16 @@ impl ChoiceSearch<'_> {
             Some(min) => self.add(min),
             None => self.reject(scheme, "no parameters of it hold that many blocks".to_owned()),
         }
+    }
+
+    /// The traffic of a vault with the objects of its journal, if that is in the store: one for each batch.
+    fn with_journal(&self, traffic: Traffic, vault: &VaultParameters) -> Traffic {
+        if vault.journal == JournalPlace::Disk {
+            return traffic;
+        }
+        let batch = self.batch();
+        let bytes = vault.journal_object_bytes(batch.round() as u64) as f64;
+        Traffic { logged: Flow { puts: 1.0 / batch, up: bytes / batch, ..Flow::default() }, ..traffic }
     }
 
     /// The flags of `ameles init` for a vault with a tree top of `top` blocks.
@@ -254,9 +268,9 @@ impl ChoiceSearch<'_> {
     }
 
     fn library(&mut self, scheme: &'static str, parameters: String, traffic: Traffic, memory: u64) {
-        let (block_bytes, flags) = (self.block_bytes, None);
+        let (block_bytes, flags, vault) = (self.block_bytes, None, None);
         let figures = Figures::of(self.work, block_bytes, &traffic);
-        self.add(Choice { scheme, block_bytes, parameters, figures, memory, flags });
+        self.add(Choice { scheme, block_bytes, parameters, figures, memory, flags, vault });
     }
 
     /// The objective of the bill, for slots of these blocks.

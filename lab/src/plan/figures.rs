@@ -43,7 +43,7 @@ impl Figures {
         let blocks = |size: u64| size.div_ceil(block_bytes).max(1);
         let accesses = work.sizes.mean(|size| blocks(size) as f64);
         let batches = work.sizes.mean(|size| blocks(size).div_ceil(BATCH) as f64);
-        let one = traffic.on_line + traffic.off_line;
+        let one = traffic.on_line + traffic.off_line + traffic.logged;
         let month = one * (accesses * (work.reads + work.writes));
         let bill = bill(work, &month, traffic.stored, month.puts);
         let time = time(work, traffic, accesses, batches);
@@ -75,10 +75,14 @@ fn time(work: &Work, traffic: &Traffic, accesses: f64, batches: f64) -> Duration
     let Work { speed, server, .. } = work;
     let Traffic { on_line, off_line, waits, .. } = traffic;
     let (get, put) = (speed.round_trip + server.get, speed.round_trip + server.put);
-    let all = *on_line + *off_line;
-    let in_turn = get.mul_f64(batches * (traffic.round_trips + waits.reads))
+    let all = *on_line + *off_line + traffic.logged;
+    let read =
+        get.mul_f64(batches * traffic.round_trips) + transfer_time(speed.down, accesses * on_line.down);
+    let logged =
+        put.mul_f64(accesses * traffic.logged.puts) + transfer_time(speed.up, accesses * traffic.logged.up);
+    let in_turn = read.max(logged)
+        + get.mul_f64(batches * waits.reads)
         + put.mul_f64(batches * waits.writes)
-        + transfer_time(speed.down, accesses * on_line.down)
         + transfer_time(speed.down, accesses * off_line.down).mul_f64(blocking_share(traffic, work))
         + transfer_time(speed.up, accesses * off_line.up).mul_f64(waits.up);
     let down = transfer_time(speed.down, accesses * all.down);

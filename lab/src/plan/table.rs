@@ -4,6 +4,7 @@ use super::choices::{Choice, Rejected};
 use super::figures::Figures;
 use super::offers::{Offer, Plan};
 use crate::markdown::{add, markdown, render};
+use ameles_vault::{JournalPlace, SHIP_AFTER, VaultParameters};
 use std::collections::BTreeMap;
 
 impl Plan {
@@ -28,11 +29,12 @@ fn plan_tables(plan: &Plan, rows: usize) -> String {
         "store",
         "trusted memory",
         "vault",
+        "a lost machine loses",
     ]);
     for Offer { prices, plain, .. } in &plan.offers {
         let mut row = [prices, "no ORAM", "", ""].map(str::to_owned).to_vec();
         row.extend(figure_cells(plain, plain));
-        row.extend([String::new(), String::new()]);
+        row.extend([String::new(), String::new(), String::new()]);
         add(&mut table, row);
     }
     let choices = plan.choices();
@@ -68,8 +70,21 @@ fn choice_row(offer: &Offer, choice: &Choice) -> Vec<String> {
     let first = [&offer.prices, choice.scheme, &bytes(choice.block_bytes), &choice.parameters];
     let mut row = first.map(str::to_owned).to_vec();
     row.extend(figure_cells(&choice.figures, &offer.plain));
-    row.extend([bytes(choice.memory), if choice.flags.is_some() { "yes" } else { "no" }.to_owned()]);
+    let is_vault = if choice.flags.is_some() { "yes" } else { "no" };
+    let lost = choice.vault.as_ref().map_or_else(String::new, lost);
+    row.extend([bytes(choice.memory), is_vault.to_owned(), lost]);
     row
+}
+
+/// The recovery point of a vault.
+fn lost(vault: &VaultParameters) -> String {
+    match vault.journal {
+        JournalPlace::Store => "nothing".to_owned(),
+        JournalPlace::Disk => {
+            let point = vault.recovery_point() * u64::from(vault.scheme.block_bytes());
+            format!("{} or {} min", bytes(point), SHIP_AFTER.as_secs() / 60)
+        }
+    }
 }
 
 /// A line about a vault that takes more memory than there is.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::virtual_time::ServerTime;
 use ameles_store::{BitsPerSecond, LinkSpeed, PriceTable};
-use ameles_vault::{SchemeParameters, VaultParameters};
+use ameles_vault::{JournalPlace, SchemeParameters, VaultParameters};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ fn work() -> Work {
             down: BitsPerSecond::mega(100),
         },
         server: ServerTime::default(),
+        journal: JournalPlace::Disk,
         prices: PriceTable::shipped().get("s3-standard").unwrap().clone(),
         trusted: TRUSTED,
         block_bytes: vec![64 << 10, 1 << 20],
@@ -154,4 +155,35 @@ fn the_line_to_type_names_a_vault_of_the_capacity() {
     assert!(flags.starts_with("--capacity 16GiB --block-size "), "{flags}");
     assert!(flags.contains(" --scheme ring --tree-top "), "{flags}");
     assert!(plan.tables(3).lines().count() > 6);
+}
+
+#[test]
+fn a_journal_in_the_store_is_in_the_bill_and_nothing_is_lost_with_the_machine() {
+    let of = |journal| plan(&Work { journal, block_bytes: vec![64 << 10], ..work() }, Order::Bill);
+    let (disk, store) = (of(JournalPlace::Disk), of(JournalPlace::Store));
+    let bill = |plan: &Plan| plan.best_vault().unwrap().1.figures;
+    let (less, more) = (bill(&disk), bill(&store));
+    // An object for each batch: those of 16 blocks, and what is left.
+    let batches = work().sizes.mean(|size| size.div_ceil(16 * (64 << 10)) as f64);
+    let objects = more.month.puts - less.month.puts;
+    let expected = batches * (work().reads + work().writes);
+    assert!((objects / expected - 1.0).abs() < 1e-9, "{objects} of {expected}");
+    assert!(more.bill.requests > less.bill.requests && more.month.up > less.month.up);
+    assert!(more.time >= less.time);
+    let lost = |plan: &Plan| {
+        let tables = plan.tables(1);
+        let rows = tables.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
+        let is_vault = |row: &Vec<&str>| row.contains(&"yes");
+        rows.into_iter()
+            .find(is_vault)
+            .map_or_else(|| panic!("{tables}"), |row| row[row.len() - 2].to_owned())
+    };
+    assert_eq!(lost(&store), "nothing");
+    let vault = plan_of_best(&disk);
+    let point = vault.recovery_point() * u64::from(vault.scheme.block_bytes());
+    assert_eq!(lost(&disk), format!("{} MiB or 5 min", point >> 20));
+}
+
+fn plan_of_best(plan: &Plan) -> &VaultParameters {
+    plan.best_vault().unwrap().1.vault.as_ref().unwrap()
 }

@@ -55,6 +55,8 @@ pub struct Traffic {
     pub on_line: Flow,
     /// The requests and bytes that are pending after the operation.
     pub off_line: Flow,
+    /// The share of a batch's log object, if the journal is in the store. It is sent beside the reads.
+    pub logged: Flow,
     /// The number of round trips of a batch before its answer.
     pub round_trips: f64,
     /// The round trips of pending work that a batch waits for: of reads, and of writes.
@@ -110,6 +112,7 @@ pub(crate) fn ring(ring: &RingParameters, batch: f64) -> Traffic {
     Traffic {
         on_line,
         off_line,
+        logged: Flow::default(),
         round_trips: 1.0,
         // If a full batch causes more than one eviction, accesses wait for them; two are in flight.
         waits: if ring.eviction_rate < ring.max_batch {
@@ -136,6 +139,7 @@ pub(crate) fn path(path: &PathParameters, batch: f64) -> Traffic {
     Traffic {
         on_line: Flow { gets: buckets, down: bytes, ..Flow::default() },
         off_line: Flow { puts: buckets, up: bytes, ..Flow::default() },
+        logged: Flow::default(),
         round_trips: 1.0,
         // Accesses wait for the writes of a full batch.
         waits: PendingWaits { writes: 1.0 / (BATCH as f64 / batch).ceil(), up: 1.0, reads: 0.0 },
@@ -154,6 +158,7 @@ pub(crate) fn trivial(trivial: &TrivialParameters, batch: f64) -> Traffic {
     Traffic {
         on_line: Flow { gets: slots, puts: slots, down: bytes, up: bytes },
         off_line: Flow::default(),
+        logged: Flow::default(),
         round_trips: 2.0 * chunks,
         waits: PendingWaits::default(),
         burst: 0.0,
@@ -172,6 +177,7 @@ pub(crate) fn curious(curious: &CuriousParameters, batch: f64) -> Traffic {
     Traffic {
         on_line: Flow { gets: levels, down: bytes, ..Flow::default() },
         off_line: Flow { puts: levels, up: bytes, ..Flow::default() },
+        logged: Flow::default(),
         round_trips: 1.0,
         waits: PendingWaits {
             writes: again + collision_probability(batch, partitions),
@@ -201,6 +207,7 @@ pub(crate) fn oblivistore(oblivistore: &ObliviStoreParameters, batch: f64) -> Tr
     Traffic {
         on_line: Flow { gets: read, down: read * bytes, ..Flow::default() },
         off_line: Flow { gets: drained, puts: filled, down: drained * bytes, up: filled * bytes } * puts,
+        logged: Flow::default(),
         round_trips: 1.0,
         // Rebuilds of the last levels are long: about a quarter of what they write is waited for, as runs of the lab
         // show.
@@ -222,6 +229,7 @@ pub(crate) fn practical_os(practical: &PracticalOsParameters) -> Traffic {
     Traffic {
         on_line: Flow { gets: 1.0, down: bytes, ..Flow::default() },
         off_line: Flow { gets: moved, puts: moved, down: moved * bytes, up: moved * bytes },
+        logged: Flow::default(),
         round_trips: 1.0,
         waits: PendingWaits::default(),
         burst: 0.0,

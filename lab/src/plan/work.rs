@@ -3,6 +3,7 @@
 use super::object_sizes::ObjectSizes;
 use crate::virtual_time::ServerTime;
 use ameles_store::{LinkSpeed, Prices};
+use ameles_vault::JournalPlace;
 
 /// The work of a month, and the available link, prices and memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +20,8 @@ pub struct Work {
     pub speed: LinkSpeed,
     /// The time that the store takes for a request.
     pub server: ServerTime,
+    /// The place of the vault's journal.
+    pub journal: JournalPlace,
     /// The provider's prices.
     pub prices: Prices,
     /// The number of bytes of trusted memory.

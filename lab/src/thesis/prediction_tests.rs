@@ -11,6 +11,7 @@ use crate::virtual_time::{LinkModel, ServerTime};
 use ameles_core::schemes::curious::CuriousParameters;
 use ameles_core::schemes::oblivistore::ObliviStoreParameters;
 use ameles_store::{BitsPerSecond, LinkSpeed, PriceTable, Usage};
+use ameles_vault::JournalPlace;
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::time::Duration;
@@ -46,6 +47,7 @@ fn draw(seed: u64) -> RandomInputs {
         writes: steps.len() as f64 - reads,
         speed,
         server: ServerTime { get: millis, put: millis },
+        journal: JournalPlace::Disk,
         prices: PriceTable::shipped().get("s3-standard").unwrap().clone(),
         trusted: capacity,
         block_bytes: vec![block_bytes],

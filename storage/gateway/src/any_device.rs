@@ -16,6 +16,7 @@ trait Boxed: Send + Sync {
     fn boxed_write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Answer<'_, ()>;
     fn boxed_load_rows(&self) -> Answer<'_, Vec<Row>>;
     fn boxed_commit_rows(&self, changes: Vec<RowChange>) -> Answer<'_, ()>;
+    fn boxed_settle_reads(&self) -> Answer<'_, ()>;
 }
 
 impl<D: Device> Boxed for D {
@@ -41,6 +42,10 @@ impl<D: Device> Boxed for D {
 
     fn boxed_commit_rows(&self, changes: Vec<RowChange>) -> Answer<'_, ()> {
         Box::pin(self.commit_rows(changes))
+    }
+
+    fn boxed_settle_reads(&self) -> Answer<'_, ()> {
+        Box::pin(self.settle_reads())
     }
 }
 
@@ -86,6 +91,10 @@ impl Device for AnyDevice {
 
     async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), DeviceError> {
         self.inner.boxed_commit_rows(changes).await
+    }
+
+    async fn settle_reads(&self) -> Result<(), DeviceError> {
+        self.inner.boxed_settle_reads().await
     }
 }
 

@@ -57,6 +57,12 @@ pub trait Device: Send + Sync + 'static {
     /// After [`DeviceError::Full`] or [`DeviceError::RowsFull`] nothing has changed. After any other error the changes
     /// may be there or not: the gateway writes the earlier rows again before it changes others.
     fn commit_rows(&self, changes: Vec<RowChange>) -> impl Future<Output = Result<(), DeviceError>> + Send;
+
+    /// Waits as [`commit_rows`](Self::commit_rows) does, if a watcher could otherwise tell an answer with reads from one
+    /// with writes. The gateway calls it after the last read of an answer, before the answer's last bytes leave.
+    fn settle_reads(&self) -> impl Future<Output = Result<(), DeviceError>> + Send {
+        std::future::ready(Ok(()))
+    }
 }
 
 /// The sizes of a device. All of them are public.
@@ -139,6 +145,9 @@ macro_rules! forward_device {
             changes: Vec<$crate::device::RowChange>,
         ) -> Result<(), $crate::DeviceError> {
             $crate::Device::commit_rows(&$inner, changes).await
+        }
+        async fn settle_reads(&$self) -> Result<(), $crate::DeviceError> {
+            $crate::Device::settle_reads(&$inner).await
         }
     };
 }

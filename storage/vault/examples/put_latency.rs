@@ -14,8 +14,8 @@ use ameles_seal::master_key::MasterKey;
 use ameles_seal::parallel::SealThreads;
 use ameles_store::{Objects, OpenOptions};
 use ameles_vault::{
-    Call, Entropy, Host, SchemeParameters, Setup, TrustedDisk, Vault, VaultHeader, VaultParameters,
-    draw_header,
+    Call, Entropy, Host, SHIP_AFTER, SchemeParameters, Setup, TrustedDisk, Vault, VaultHeader,
+    VaultParameters, draw_header,
 };
 use futures::future::join_all;
 use std::error::Error;
@@ -102,6 +102,7 @@ async fn setup(folder: &Path, header: &VaultHeader) -> Result<Setup<Objects>, Bo
         entropy: Entropy::system(),
         workers: SealThreads::threads(2)?,
         pace: None,
+        ship_after: SHIP_AFTER,
         host: Host::system(&file),
     })
 }

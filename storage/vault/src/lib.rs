@@ -54,6 +54,7 @@ pub use maintain::costs::usage_of_lease_checks;
 pub use maintain::migration::{
     Copier, CopyProgress, MigrationStage, MirroredVaults, cut_over, migration_stage, rows_at_rest,
 };
+pub use maintain::move_journal::move_journal;
 pub use maintain::new_key::{NewKey, change_key, change_under_way, complete_change};
 pub use maintain::orphans::{Orphans, Removed, Tally, find_orphans};
 pub use open::create::draw_header;
@@ -62,11 +63,13 @@ pub use open::restore::{Restore, restore, restored};
 pub use open::restore_notes::is_unfinished;
 pub use open::restore_plan::RestorePlan;
 pub use open::setup::Setup;
+pub use session::SHIP_AFTER;
 pub use session::check::{Progress, Report};
 pub use session::pace::{Pace, PaceFigures};
 pub use session::queue::Flow;
 pub use session::status::{
-    CheckpointFigures, KeyChangeFigures, OpeningFigures, RowFigures, StashFigures, Status, UploadFigures,
+    CheckpointFigures, KeyChangeFigures, LogFigures, OpeningFigures, RowFigures, StashFigures, Status,
+    UploadFigures,
 };
 pub use store::VaultStore;
 pub use store_space::StoreFigures;

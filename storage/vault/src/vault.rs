@@ -14,7 +14,7 @@ use crate::store::VaultStore;
 use crate::store_space::{RETRY_EVERY, StoreSpace};
 use crate::trusted::checkpoint::Receipt;
 use crate::trusted::disk::TrustedDisk;
-use crate::trusted::header::VaultHeader;
+use crate::trusted::header::{JournalPlace, VaultHeader};
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::rows::Rows;
 use ameles_core::types::BlockId;
@@ -37,9 +37,10 @@ struct Shared {
     rows: Arc<Rows>,
     status: Arc<Mutex<Status>>,
     lease: Lease,
+    is_paced: bool,
     disk: TrustedDisk,
     store_space: Arc<StoreSpace>,
-    failure: Mutex<Option<VaultError>>,
+    failure: Arc<Mutex<Option<VaultError>>>,
 }
 
 impl Vault {
@@ -55,12 +56,15 @@ impl Vault {
             rows: session.rows(),
             status: session.status(),
             lease: session.lease(),
+            is_paced: session.is_paced(),
             disk: session.disk(),
             store_space,
-            failure: Mutex::default(),
+            failure: Arc::default(),
         });
-        let vault = Vault { commands, shared: shared.clone() };
-        let running = async move { session.run(requests, &shared.failure).await };
+        // Only handles keep the disk: when a closed vault has none, it can be opened again.
+        let failure = Arc::clone(&shared.failure);
+        let running = async move { session.run(requests, &failure).await };
+        let vault = Vault { commands, shared };
         (vault, running)
     }
 
@@ -243,6 +247,21 @@ impl Vault {
             self.ask(|reply| Command::Log(commit, reply)).await?;
         }
         self.refuse_unless_leased()
+    }
+
+    /// Waits after reads as [`commit_rows`](Self::commit_rows) waits after writes, if a watcher could otherwise tell them
+    /// apart: with the journal in the store, a change of rows waits for another batch. An answer whose reads have no
+    /// change of rows must wait for this. It does nothing with the journal on the trusted disk, where a change of rows
+    /// makes no request, and nothing under a pace, where no request follows from a call.
+    ///
+    /// # Errors
+    /// The errors of [`commit_rows`](Self::commit_rows).
+    pub async fn settle_reads(&self) -> Result<(), VaultError> {
+        let is_hidden = self.shared.is_paced;
+        match self.shared.header.parameters.journal {
+            JournalPlace::Store if !is_hidden => self.commit_rows(Vec::new()).await,
+            JournalPlace::Store | JournalPlace::Disk => Ok(()),
+        }
     }
 
     /// Stops the vault if the disk has failed. The disk accepts nothing any more. The session may not know this yet.

@@ -9,8 +9,8 @@ use ameles_seal::master_key::MasterKey;
 use ameles_seal::parallel::SealThreads;
 use ameles_store::{Objects, OpenOptions};
 use ameles_vault::{
-    Call, Entropy, Host, NewKey, Restore, SchemeParameters, Setup, TrustedDisk, Vault, VaultHeader,
-    VaultParameters, change_key, draw_header, restore,
+    Call, Entropy, Host, NewKey, Restore, SHIP_AFTER, SchemeParameters, Setup, TrustedDisk, Vault,
+    VaultHeader, VaultParameters, change_key, draw_header, restore,
 };
 use peak_alloc::PeakAlloc;
 use std::path::Path;
@@ -52,6 +52,7 @@ fn setup(disk: TrustedDisk, store: &Objects, file: &Path) -> Setup<Objects> {
         entropy: Entropy::system(),
         workers: SealThreads::single(),
         pace: None,
+        ship_after: SHIP_AFTER,
         host: Host::system(file),
     }
 }

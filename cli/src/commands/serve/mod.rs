@@ -140,7 +140,8 @@ async fn serve(
 
 /// Prints the vault, its addresses and other information for the owner.
 fn announce(ready: &PreparedServer, demonstration: Option<&DemonstrationParts>) -> Result<()> {
-    let addresses = ready.listeners.addresses(&ready.vaults.settings)?;
+    let data_flag = ready.vaults.settings.data.flag();
+    let addresses = ready.listeners.addresses(&ready.vaults.settings, &data_flag)?;
     let credentials = ready.vaults.settings.data.credentials();
     let reader = Reader::of_output(&credentials);
     let password = ready.password.as_deref().map(String::as_str);

@@ -134,13 +134,15 @@ impl Running {
         if let Some(failure) = self.device.failure() {
             return Err(failure);
         }
-        let no_ship = self.status.settings.serve.no_ship;
+        let (no_ship, data_flag) = (self.status.settings.serve.no_ship, self.status.settings.data.flag());
         let receipt = close_with_progress(self.device.vault(), self.device.close(no_ship)).await?;
         self.status.write();
         if self.demonstration.is_some() {
             print_line!("Stopped. The demonstration's folder is removed.");
         } else if receipt.checkpoint == 0 {
-            print_line!("Stopped. The store has no checkpoint yet: run `ameles backup` to ship one.");
+            print_line!(
+                "Stopped. The store has no checkpoint yet: run `ameles backup{data_flag}` to ship one."
+            );
         } else {
             print_line!("Stopped. Receipt of the last checkpoint in the store:\n  {receipt}");
         }
@@ -149,7 +151,7 @@ impl Running {
         let can_lose = vault.header().parameters.journal == JournalPlace::Disk;
         if no_ship && can_lose && unshipped.accesses > 0 {
             print_line!(
-                "The store lacks the last {unshipped}. They are lost if this machine is lost: `ameles backup` ships them."
+                "The store lacks the last {unshipped}. They are lost if this machine is lost: `ameles backup{data_flag}` ships them."
             );
         }
         Ok(Exit::Success)
@@ -158,7 +160,7 @@ impl Running {
 
 fn status(ready: &PreparedServer, gateway: &Gateway, successor: Option<SuccessorReader>) -> Arc<Status> {
     let settings = ready.vaults.settings.clone();
-    let earlier = Report::load_or_warn(&settings.data).map(|report| report.usage()).unwrap_or_default();
+    let earlier = Report::load_or_warn(&settings.data).map(|report| report.continued()).unwrap_or_default();
     let watch =
         WarningMonitor::new(&ready.vaults.parameters, ready.vaults.versioning, &settings.data.trusted());
     Arc::new(Status {
@@ -195,7 +197,7 @@ fn administrative(
         };
         owners_page(
             &ready.vaults.settings,
-            ready.listeners.addresses(&ready.vaults.settings)?.admin,
+            ready.listeners.addresses(&ready.vaults.settings, "")?.admin,
             sources,
             stop,
         )?
@@ -208,7 +210,8 @@ fn administrative(
         move || healthy.may_answer(),
         move || {
             let successor = successor.as_ref().map(|figures| figures());
-            figures(&vault.status(), &meter.usage(), prices.as_ref(), successor.as_ref())
+            let parameters = &vault.header().parameters;
+            figures((&vault.status(), parameters), &meter.usage(), prices.as_ref(), successor.as_ref())
         },
     );
     Ok(router.merge(page))

@@ -44,13 +44,14 @@ impl Listeners {
         })
     }
 
-    pub(super) fn addresses<'a>(&self, settings: &'a Settings) -> Result<Addresses<'a>> {
+    pub(super) fn addresses<'a>(&self, settings: &'a Settings, data_flag: &'a str) -> Result<Addresses<'a>> {
         Ok(Addresses {
             tls: settings.serve.tls.is_some(),
             s3: self.clients.local_addr()?,
             swift: self.swift.as_ref().map(|listener| listener.local_addr()).transpose()?,
             swift_url: settings.serve.swift_url.as_deref(),
             admin: self.administration.local_addr()?,
+            data_flag,
         })
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::config::Settings;
 use crate::report::banner::VaultSummary;
-use crate::report::status_file::{Objects, Report};
+use crate::report::status_file::{Continued, Objects, Report};
 use crate::report::warnings::{Figures, WarningMonitor, free_bytes};
 use crate::vault::open_vault::SuccessorReader;
 use ameles_gateway::Gateway;
-use ameles_store::{MeterReader, Usage};
+use ameles_store::MeterReader;
 use ameles_vault::Vault;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,8 +22,8 @@ pub(super) struct Status {
     pub(super) vault: Vault,
     pub(super) gateway: Gateway,
     pub(super) meter: MeterReader,
-    /// The requests to the store before this start.
-    pub(super) earlier: Usage,
+    /// The figures from before this start.
+    pub(super) earlier: Continued,
     pub(super) watch: Mutex<WarningMonitor>,
     /// Reads the figures of a successor, if there is one.
     pub(super) successor: Option<SuccessorReader>,

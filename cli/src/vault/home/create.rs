@@ -1,6 +1,7 @@
 //! Creating a vault, and refusing one that cannot work.
 
 use super::key::NewKey;
+use super::serve_line::{quoted, url_of};
 use super::{Home, Opening};
 use crate::config::names::{BLOCK_SIZE, CAPACITY, TREE_TOP};
 use crate::config::size::Size;
@@ -66,6 +67,7 @@ impl Home<'_> {
         self.refuse_oversized(TrustedMemory::of(&parameters).max)?;
         // A passphrase is read before Ctrl-C is handled here: otherwise Ctrl-C could not leave the prompt.
         let key = self.key_for_new_vault()?;
+        let was_served = self.settings.data.credentials().exists();
         let mut interrupts = Interrupts::listen()?;
         let mut created = CreatedFiles::new();
         match interrupts.interruptible(self.create_files(parameters, key, &mut created)).await {
@@ -79,9 +81,26 @@ impl Home<'_> {
                     );
                 }
                 created.remove_all();
-                Err(error)
+                let is_in_store =
+                    matches!(error.downcast_ref(), Some(VaultError::AlreadyExists(ExistsIn::Store)));
+                Err(if is_in_store && was_served { error.context(self.lost_trusted_folder()) } else { error })
             }
         }
+    }
+
+    /// Returns the advice for a folder whose users are there, but not its vault.
+    fn lost_trusted_folder(&self) -> String {
+        let store = match &self.settings.store.url {
+            Some(url) => url.clone(),
+            None => url_of(&self.settings.data.untrusted()),
+        };
+        format!(
+            "{} is missing, so the trusted state of the vault is lost; `ameles restore --takeover{} --store {}` rebuilds it \
+             from the store and the key",
+            self.database().display(),
+            self.settings.data.flag(),
+            quoted(&store)
+        )
     }
 
     async fn create_files(

@@ -18,7 +18,8 @@ impl Home<'_> {
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         let workers = SealThreads::threads(threads)?;
         let host = Host::system(&self.database());
-        Ok(Setup { disk, store, master, entropy: Entropy::system(), workers, pace: None, host })
+        let (entropy, ship_after) = (Entropy::system(), self.settings.serve.ship_after);
+        Ok(Setup { disk, store, master, entropy, workers, pace: None, ship_after, host })
     }
 
     /// Finds the vault and its key, without changes.

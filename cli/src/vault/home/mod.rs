@@ -12,6 +12,7 @@ mod store;
 
 pub use key::{NewKey, Renewal};
 pub use opening::Opening;
+pub use serve_line::url_of;
 pub use store::Store;
 
 use crate::config::Settings;

@@ -5,27 +5,8 @@
 
 use super::Home;
 use crate::config::SettingsError;
-use crate::runtime::file_system::is_one_of;
+use crate::runtime::file_system::is_on_network;
 use ameles_vault::{TreeTopPlace, VaultParameters};
-
-/// The magic numbers of file systems that another machine or another program serves: NFS, SMB (three), CIFS by
-/// the older name, 9p, FUSE (sshfs, virtiofs and others), Ceph, AFS, Coda, NCP, Lustre, GFS2, OCFS2, vboxsf.
-const NETWORK_FILE_SYSTEMS: [u64; 14] = [
-    0x6969,
-    0x517b,
-    0xfe53_4d42,
-    0xff53_4d42,
-    0x0102_1997,
-    0x6573_5546,
-    0x00c3_6400,
-    0x5346_414f,
-    0x7375_7245,
-    0x564c,
-    0x0bd0_0bd0,
-    0x0116_1970,
-    0x7461_636f,
-    0x786f_4256,
-];
 
 impl Home<'_> {
     /// Refuses a tree top on a network file system, unless the settings allow it.
@@ -42,18 +23,13 @@ impl Home<'_> {
                 true => ".".as_ref(),
                 false => folder,
             });
-            ancestors.find(|folder| folder.exists()).is_some_and(is_network_disk)
+            ancestors.find(|folder| folder.exists()).is_some_and(is_on_network)
         };
         if is_accepted || !is_network_disk(data.trusted()) {
             return Ok(());
         }
         Err(SettingsError::NetworkDisk { folder: data.trusted().display().to_string() })
     }
-}
-
-/// Returns true if a folder is on a network file system. If the kind is unknown, the owner is responsible.
-fn is_network_disk(folder: &std::path::Path) -> bool {
-    is_one_of(folder, &NETWORK_FILE_SYSTEMS)
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -75,7 +51,7 @@ mod tests {
     fn a_disk_of_this_machine_is_accepted() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(error_of(&folder.path().join("a/b"), "tree_top_on = \"disk\""), None);
-        assert!(!is_network_disk("/proc".as_ref()));
+        assert!(!is_on_network("/proc".as_ref()));
     }
 
     /// Checks every mounted network file system of this machine.
@@ -83,7 +59,7 @@ mod tests {
     fn a_network_file_system_is_refused_unless_it_is_allowed() {
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let points = mounts.lines().filter_map(|line| line.split(' ').nth(1));
-        for point in points.map(Path::new).filter(|point| is_network_disk(point)) {
+        for point in points.map(Path::new).filter(|point| is_on_network(point)) {
             let error = error_of(&point.join("vault"), "tree_top_on = \"disk\"").unwrap();
             assert!(error.contains("--allow-network-disk"), "{error}");
             for accepted in ["tree_top_on = \"disk\"\nallow_network_disk = true", "tree_top_on = \"memory\""]

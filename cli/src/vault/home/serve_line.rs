@@ -3,6 +3,7 @@
 use super::Home;
 use crate::config::KeySettings;
 use std::borrow::Cow;
+use std::path::Path;
 
 impl Home<'_> {
     /// Returns the command that serves this vault, without values of store options, which may be secrets.
@@ -28,6 +29,13 @@ impl Home<'_> {
         }
         words.join(" ")
     }
+}
+
+/// Returns the URL of a folder. Only characters that end a path or begin an escape are escaped.
+pub fn url_of(folder: &Path) -> String {
+    let path = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
+    let path = path.display().to_string().replace('%', "%25").replace('?', "%3F").replace('#', "%23");
+    format!("file://{path}")
 }
 
 /// Quotes a word for a shell. Words of commands never contain NUL, which cannot be quoted.

@@ -172,3 +172,34 @@ fn parameters_that_do_not_fit_together_are_named() {
     assert!(error.starts_with("`vault.z` in ameles.toml, --s, `vault.a` in ameles.toml"), "{error}");
     assert!(error.contains("lower A to at most 3"), "{error}");
 }
+
+#[test]
+fn a_write_must_be_in_the_store_unless_the_store_is_a_folder_of_this_machine() {
+    let journal = |text: &str| vault_parameters(&settings(text).0).unwrap().journal;
+    for bucket in ["s3://b/p", "gs://b", "az://c/p"] {
+        assert_eq!(journal(&format!("[store]\nurl = \"{bucket}\"")), JournalPlace::Store);
+        let given = format!("[vault]\njournal = \"disk\"\n[store]\nurl = \"{bucket}\"");
+        assert_eq!(journal(&given), JournalPlace::Disk);
+    }
+    for folder in ["", "[store]\nurl = \"file:///srv/untrusted\""] {
+        assert_eq!(journal(folder), JournalPlace::Disk);
+    }
+    assert_eq!(journal("[vault]\njournal = \"store\""), JournalPlace::Store);
+    // It ships as seldom as a vault that was created with it.
+    let (default, given) = ("[store]\nurl = \"s3://b\"", "[vault]\njournal = \"store\"");
+    assert_eq!(
+        vault_parameters(&settings(default).0).unwrap(),
+        vault_parameters(&settings(given).0).unwrap()
+    );
+}
+
+/// `/proc` is not a network file system; whichever are mounted here are.
+#[test]
+fn a_folder_on_a_network_file_system_is_not_of_this_machine() {
+    assert_eq!(default_journal(Some("file:///proc")), JournalPlace::Disk);
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let points = mounts.lines().filter_map(|line| line.split(' ').nth(1));
+    for point in points.filter(|point| is_on_network(Path::new(point))) {
+        assert_eq!(default_journal(Some(&format!("file://{point}"))), JournalPlace::Store, "{point}");
+    }
+}

@@ -1,6 +1,7 @@
 //! The program as its users run it: its refusals, its messages and its files.
 
 mod cleanup;
+mod convert;
 mod demonstration;
 mod figures;
 mod harness;

@@ -9,7 +9,7 @@ mod open_error;
 mod shared;
 mod versioning;
 
-pub use open::OpenOptions;
+pub use open::{OpenOptions, folder_of};
 pub use open_error::OpenError;
 pub use versioning::Versioning;
 

@@ -104,6 +104,14 @@ impl Location {
     }
 }
 
+/// Returns the folder that a location names, if it names one.
+pub fn folder_of(location: &str) -> Option<PathBuf> {
+    match Location::parse(location) {
+        Ok(Location::Folder(folder)) => Some(folder),
+        Ok(Location::Memory | Location::Cloud(..)) | Err(_) => None,
+    }
+}
+
 /// The location without the parts that may be a secret.
 fn without_password(location: &str) -> String {
     match Url::parse(location) {
@@ -330,6 +338,14 @@ mod tests {
         ] {
             let url = Url::parse(location).unwrap();
             assert_eq!(Location::parse(location).unwrap(), Location::Cloud(cloud, url));
+        }
+    }
+
+    #[test]
+    fn only_a_folder_has_a_path() {
+        assert_eq!(folder_of("file:///a/b%20c"), Some("/a/b c".into()));
+        for other in ["s3://bucket/prefix", "memory:", "ftp://host/x"] {
+            assert_eq!(folder_of(other), None, "{other}");
         }
     }
 

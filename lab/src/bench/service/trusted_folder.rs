@@ -8,7 +8,8 @@ use ameles_seal::derive::{Purpose, Salt};
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::parallel::SealThreads;
 use ameles_vault::{
-    Entropy, Host, Setup, TrustedDisk, Vault, VaultHeader, VaultParameters, VaultStore, draw_header,
+    Entropy, Host, SHIP_AFTER, Setup, TrustedDisk, Vault, VaultHeader, VaultParameters, VaultStore,
+    draw_header,
 };
 use rand_core::{OsRng, TryRngCore};
 use std::fs::File;
@@ -142,6 +143,7 @@ impl TrustedFolder {
             entropy: Entropy::system(),
             workers: SealThreads::threads(threads).map_err(BenchError::failed)?,
             pace: None,
+            ship_after: SHIP_AFTER,
             host: Host::system(&self.folder.path().join(DATABASE)),
         })
     }

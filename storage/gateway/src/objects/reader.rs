@@ -186,6 +186,7 @@ impl Inner {
             }
         }
         if let Some(last) = withheld {
+            self.device.settle_reads().await?;
             // An error here means that the reader is gone.
             let _ = sender.send(Ok(last)).await;
         }

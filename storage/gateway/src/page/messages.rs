@@ -19,6 +19,8 @@ pub struct PageUpdate {
     pub baseline: Costs,
     /// The number of bytes that accesses move for each byte of a block, as stated when the vault is opened.
     pub stated_per_byte: f64,
+    /// Lines of a name and a sentence about the loss of this machine, and what protects from it.
+    pub recovery: Vec<(String, String)>,
     /// The prices behind the dollars.
     pub prices: PriceSource,
     /// The state of a demonstration vault.

@@ -15,6 +15,7 @@ mod packing;
 mod page;
 mod raw;
 mod s3;
+mod settled_reads;
 mod swift;
 mod test_server;
 mod unversioned_rows;

@@ -30,6 +30,7 @@ async fn serve(demonstration: bool) -> TestPage {
         figures: Figures { accesses: 42, ..Figures::default() },
         baseline: Costs::default(),
         stated_per_byte: 2.5,
+        recovery: vec![("recovery point".into(), "nothing would be lost".into())],
         prices: PriceSource::default(),
         demonstration: demonstration
             .then(|| Demonstration { oblivious: shown.load(Ordering::Relaxed), turned: 7 }),

@@ -1,4 +1,4 @@
-//! The expected requests and bytes of full batches, which are the costs of an idle paced vault.
+//! The expected requests and bytes of batches. Those of full batches are the costs of an idle paced vault.
 
 use crate::engine::scheme::SchemeParameters;
 use crate::lease::LEASE_CHECK_EVERY;
@@ -16,7 +16,7 @@ pub fn usage_of_lease_checks(time: Duration) -> Usage {
     Usage { blob_reads: looks.round() as u64, ..Usage::default() }
 }
 
-/// The expected requests and slots of a full batch.
+/// The expected requests and slots of a batch.
 struct Batch {
     gets: f64,
     slots_read: f64,
@@ -25,12 +25,17 @@ struct Batch {
 }
 
 impl VaultParameters {
-    /// Returns the requests and bytes of this many full batches: accesses, evictions, checkpoints, and the deletion of
-    /// replaced objects. It assumes that every bucket was written before. Stored bytes are not included.
+    /// Returns the requests and bytes of this many full batches.
     pub fn usage_of(&self, full_batches: f64) -> Usage {
+        self.usage_of_batches(full_batches, self.scheme.max_batch())
+    }
+
+    /// Returns the requests and bytes of this many batches of this length: accesses, evictions, checkpoints, and the
+    /// deletion of replaced objects. It assumes that every bucket was written before. Stored bytes are not included.
+    pub fn usage_of_batches(&self, batches: f64, length: u32) -> Usage {
         let batch = match &self.scheme {
-            SchemeParameters::Ring(ring) => ring_batch(ring),
-            SchemeParameters::Path(path) => path_batch(path),
+            SchemeParameters::Ring(ring) => ring_batch(ring, length),
+            SchemeParameters::Path(path) => path_batch(path, length),
             SchemeParameters::Trivial(trivial) => {
                 let blocks = trivial.capacity as f64;
                 Batch { gets: blocks, slots_read: blocks, buckets_written: blocks, slots_written: blocks }
@@ -39,41 +44,41 @@ impl VaultParameters {
         let layout = self.layout();
         // All slots of a scheme have one length.
         let slot_bytes = layout.bytes().0 as f64 / layout.slots() as f64;
-        let accesses = full_batches * f64::from(self.scheme.max_batch());
+        let accesses = batches * f64::from(length);
         let checkpoints = accesses / self.checkpoint_every as f64;
         let shipped = checkpoints / self.ship_every as f64;
         let ShippedSize { pieces, bytes, manifest } = self.shipped_size(self.recovery_point());
         let objects = shipped * (pieces + 1) as f64;
         let sealed = |text: u64, objects: u64| text + objects * blob::sealed_bytes(0) as u64;
         let shipped_bytes = shipped * (sealed(bytes, pieces) + sealed(manifest, 1)) as f64;
-        let journal = self.journal_share(full_batches);
+        let journal = self.journal_share(batches, length);
         let whole = |count: f64| count.round() as u64;
         Usage {
-            slot_reads: whole(full_batches * batch.gets),
-            bucket_writes: whole(full_batches * batch.buckets_written),
-            bucket_deletes: whole(full_batches * batch.buckets_written),
+            slot_reads: whole(batches * batch.gets),
+            bucket_writes: whole(batches * batch.buckets_written),
+            bucket_deletes: whole(batches * batch.buckets_written),
             blob_writes: whole(objects + journal.objects),
             blob_deletes: whole(objects + journal.objects),
             // The claims are listed before a manifest is sent and before a deletion. Older objects are listed after a
             // manifest.
             lists: whole(3.0 * shipped + checkpoints + journal.lists * shipped),
-            bytes_up: whole(full_batches * batch.slots_written * slot_bytes + shipped_bytes + journal.bytes),
-            bytes_down: whole(full_batches * batch.slots_read * slot_bytes),
+            bytes_up: whole(batches * batch.slots_written * slot_bytes + shipped_bytes + journal.bytes),
+            bytes_down: whole(batches * batch.slots_read * slot_bytes),
             ..Usage::default()
         }
     }
 
     /// The share of a journal in the store: an object for each batch, and lists of objects that a shipped checkpoint
     /// holds.
-    fn journal_share(&self, full_batches: f64) -> JournalShare {
+    fn journal_share(&self, batches: f64, length: u32) -> JournalShare {
         if self.journal == JournalPlace::Disk {
             return JournalShare::default();
         }
         /// The number of names in a page of a list.
         const PAGE: f64 = 1000.0;
-        let each = self.journal_object_bytes(self.scheme.max_batch().into()) as f64;
-        let between = self.recovery_point() as f64 / f64::from(self.scheme.max_batch());
-        JournalShare { objects: full_batches, bytes: full_batches * each, lists: (between / PAGE).ceil() }
+        let each = self.journal_object_bytes(length.into()) as f64;
+        let between = self.recovery_point() as f64 / f64::from(length);
+        JournalShare { objects: batches, bytes: batches * each, lists: (between / PAGE).ceil() }
     }
 }
 
@@ -85,8 +90,8 @@ struct JournalShare {
     lists: f64,
 }
 
-fn ring_batch(ring: &RingParameters) -> Batch {
-    let (accesses, traffic) = (f64::from(ring.max_batch), ring.traffic());
+fn ring_batch(ring: &RingParameters, length: u32) -> Batch {
+    let (accesses, traffic) = (f64::from(length), ring.traffic());
     Batch {
         gets: accesses * traffic.gets,
         slots_read: accesses * traffic.slots_read,
@@ -96,11 +101,11 @@ fn ring_batch(ring: &RingParameters) -> Batch {
 }
 
 /// The paths of a batch share buckets near the root.
-fn path_batch(path: &PathParameters) -> Batch {
+fn path_batch(path: &PathParameters, length: u32) -> Batch {
     let buckets: f64 = (path.top.0..=path.leaf_level.0)
         .map(|level| {
             let width = f64::from(level).exp2();
-            width * (1.0 - (1.0 - 1.0 / width).powf(f64::from(path.max_batch)))
+            width * (1.0 - (1.0 - 1.0 / width).powf(f64::from(length)))
         })
         .sum();
     Batch { gets: buckets, slots_read: buckets, buckets_written: buckets, slots_written: buckets }

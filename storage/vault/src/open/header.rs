@@ -90,14 +90,19 @@ pub(crate) async fn agree_on_header<U: VaultStore>(
     }
 }
 
-/// Checks, after an interrupted change of the key, that no other gateway has taken the vault over with the earlier key.
-/// The new header would lock that gateway out. A change claims the last epoch of the earlier key.
+/// Checks, after an interrupted exchange of the header, that no other gateway has taken the vault over with the earlier
+/// header. The new header would lock that gateway out. A change of the key claims the last epoch of the earlier key, and
+/// a move of the journal notes the epoch that it claims.
 async fn check_not_displaced<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
     master: &MasterKey,
 ) -> Result<(), VaultError> {
     let (header, ring) = read_header_with_ring(disk, master)?;
-    let Some(EarlierKey { key, last_epoch: until }) = ring.earlier() else { return Ok(()) };
-    Claims { blobs: store, ring: key.into(), vault: header.vault }.check_next_epoch(*until).await
+    let (ring, until) = match (header_exchange::claimed(disk)?, ring.earlier()) {
+        (Some(claimed), _) => (ring, claimed),
+        (None, Some(EarlierKey { key, last_epoch })) => (key.into(), *last_epoch),
+        (None, None) => return Ok(()),
+    };
+    Claims { blobs: store, ring, vault: header.vault }.check_next_epoch(until).await
 }

@@ -50,7 +50,7 @@ async fn recover<U: VaultStore>(
     shipping: Shipping,
     began: Instant,
 ) -> Result<RecoveredState<U>, VaultError> {
-    let Setup { disk, store, master, mut entropy, workers, pace, host } = setup;
+    let Setup { disk, store, master, mut entropy, workers, pace, ship_after, host } = setup;
     let asked = Instant::now();
     let ClaimedEpoch { epoch, inventory, lease_term, log } =
         fence(&disk, &store, &persisted, &mut entropy, &host).await?;
@@ -62,8 +62,7 @@ async fn recover<U: VaultStore>(
     if log.is_some() {
         rows = rows.with_log()?;
     }
-    let rows = Arc::new(rows);
-    let deferred_store = Rc::new(DeferredStore::default());
+    let (rows, deferred_store) = (Arc::new(rows), Rc::new(DeferredStore::default()));
     let State { head, scheme, versions, mut garbage, writer, .. } = state;
     let resuming = Instant::now();
     let side = (&disk, &header, &master);
@@ -116,6 +115,7 @@ async fn recover<U: VaultStore>(
         orphans,
         finished,
         shipping,
+        ship_after,
         pacer: pace.map(|pace| Pacer::new(pace, began, Instant::now())),
         log,
     })

@@ -316,7 +316,8 @@ async fn fetch_newest<U: VaultStore, L: VaultStore>(
     let order = |receipt: &Receipt| (receipt.epoch, receipt.checkpoint);
     loop {
         let Setup { store, entropy, .. } = &mut *setup;
-        let logged = match chosen.1.from {
+        let from = first_needed(keyed_header.0, &chosen.1);
+        let logged = match from {
             Some(from) => merge_log(&*store, keyed_header, from, claimed, entropy).await,
             None => Ok(MergedLog::default()),
         };
@@ -335,7 +336,7 @@ async fn fetch_newest<U: VaultStore, L: VaultStore>(
             Err(error) if error.is_tampering() => error,
             Err(error) => return Err(error),
             // Log objects may have been deleted for a newer checkpoint before the first of them was read.
-            Ok(logged) if chosen.1.from.is_none() || is_newest(store, &chosen.0).await? => {
+            Ok(logged) if from.is_none() || is_newest(store, &chosen.0).await? => {
                 return Ok((chosen.0, chosen.1, logged));
             }
             Ok(_) => VaultError::Tampered("a newer checkpoint appeared in the store, and was removed".into()),
@@ -347,6 +348,13 @@ async fn fetch_newest<U: VaultStore, L: VaultStore>(
         }
         chosen = newest;
     }
+}
+
+/// The first object of the journal in the store that a checkpoint does not have, if the vault has such a journal. A
+/// checkpoint from before the journal was moved into the store has everything of its epoch and names no object.
+fn first_needed(header: &VaultHeader, checkpoint: &FoundCheckpoint) -> Option<Position> {
+    let is_kept = header.parameters.journal == JournalPlace::Store;
+    is_kept.then(|| checkpoint.from.unwrap_or(Position::first_of(checkpoint.point.epoch + 1)))
 }
 
 /// Returns whether no checkpoint in the store is newer.

@@ -8,6 +8,7 @@ use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::parallel::SealThreads;
+use std::time::Duration;
 
 /// The parts that are needed to create or open a vault.
 pub struct Setup<U> {
@@ -25,6 +26,9 @@ pub struct Setup<U> {
     pub workers: SealThreads,
     /// The rate of batches while the vault is open. `None` sends a batch whenever a caller asks.
     pub pace: Option<Pace>,
+    /// The time for which the store lacks accesses at most, until a checkpoint with them is made, if the journal is on
+    /// the trusted disk: usually [`SHIP_AFTER`](crate::SHIP_AFTER).
+    pub ship_after: Duration,
     /// The machine, which the lease needs.
     pub host: Host,
 }
@@ -32,7 +36,7 @@ pub struct Setup<U> {
 impl<U: VaultStore> Setup<U> {
     /// This setup, with the store behind the type for which vaults are compiled.
     pub(crate) fn erase_store(self) -> Setup<AnyStore> {
-        let Setup { disk, store, master, entropy, workers, pace, host } = self;
-        Setup { disk, store: AnyStore::new(store), master, entropy, workers, pace, host }
+        let Setup { disk, store, master, entropy, workers, pace, ship_after, host } = self;
+        Setup { disk, store: AnyStore::new(store), master, entropy, workers, pace, ship_after, host }
     }
 }

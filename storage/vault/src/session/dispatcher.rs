@@ -3,6 +3,7 @@
 
 use super::event::{Event, Task};
 use super::lease_renewal::LeaseRenewer;
+use super::ship_timer::ShipTimer;
 use crate::error::VaultError;
 use crate::session::pace::{Instants, LocalWork, Pacer};
 use crate::trusted::disk::TrustedDisk;
@@ -25,10 +26,11 @@ pub(super) struct Dispatcher {
     background: Option<Task>,
     /// Checks for a newer claim, and renews the lease. The end of a session does not wait for a check.
     lease_renewer: LeaseRenewer,
+    ship_timer: ShipTimer,
 }
 
 impl Dispatcher {
-    pub(super) fn new(pacer: Option<Pacer>, lease_renewer: LeaseRenewer) -> Self {
+    pub(super) fn new(pacer: Option<Pacer>, lease_renewer: LeaseRenewer, ship_timer: ShipTimer) -> Self {
         let (held, pending_events) = (VecDeque::new(), VecDeque::new());
         Dispatcher {
             pacer,
@@ -38,7 +40,18 @@ impl Dispatcher {
             appends: FuturesOrdered::new(),
             background: None,
             lease_renewer,
+            ship_timer,
         }
+    }
+
+    /// Tells when a checkpoint must be shipped.
+    pub(super) fn ship_timer(&self) -> &ShipTimer {
+        &self.ship_timer
+    }
+
+    /// Tells when a checkpoint must be shipped.
+    pub(super) fn ship_timer_mut(&mut self) -> &mut ShipTimer {
+        &mut self.ship_timer
     }
 
     /// The pace, if the vault has one.

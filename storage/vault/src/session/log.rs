@@ -8,6 +8,7 @@
 use super::command::Reply;
 use super::identity::Identity;
 use super::pace::{Instants, next_instant};
+use super::status::LogFigures;
 use crate::engine::record::Call;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
@@ -20,6 +21,7 @@ use crate::trusted::unlogged_commits::CommitId;
 use ameles_store::Blobs;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use tokio::time::Instant;
 
 /// The journal in the store.
 pub(crate) struct Log {
@@ -38,6 +40,9 @@ pub(crate) struct Log {
 /// An object that is on its way, or has one before it that is.
 struct PendingObject {
     at: Position,
+    /// The accesses of its batch, and the batch's start.
+    accesses: u64,
+    began: Instant,
     /// The last commit of rows that it completes.
     taken: CommitId,
     is_stored: bool,
@@ -57,6 +62,14 @@ impl Log {
     /// The number of objects that are not known to be in the store with all objects before them.
     pub(super) fn pending(&self) -> usize {
         self.pending.len()
+    }
+
+    /// The accesses that the store lacks.
+    pub(super) fn figures(&self) -> LogFigures {
+        LogFigures {
+            lag: self.pending.iter().map(|object| object.accesses).sum(),
+            since: self.pending.front().map(|object| object.began),
+        }
     }
 
     /// Returns whether a caller waits for a change of rows that no object holds yet.
@@ -92,7 +105,8 @@ impl Log {
         let (at, keys) = (self.next, (&identity.header, &identity.master));
         let sealed = seal(keys, at, &object, entropy.salt())?;
         self.built.push((at, sealed));
-        self.pending.push_back(PendingObject { at, taken, is_stored: false });
+        let (accesses, began) = (batch.len() as u64, Instant::now());
+        self.pending.push_back(PendingObject { at, accesses, began, taken, is_stored: false });
         (self.next, self.taken) = (at.next(), taken);
         Ok(())
     }

@@ -6,7 +6,7 @@
 //! | files | hold |
 //! |---|---|
 //! | `mod`, `run` | the session's fields, and its loop |
-//! | `event`, `dispatcher`, `pace`, `lease_renewal` | the way to the store and back |
+//! | `event`, `dispatcher`, `pace`, `lease_renewal`, `ship_timer` | the way to the store and back, and when it is taken unasked |
 //! | `command`, `queue`, `batch_delay`, `batch`, `startup` | the callers and their batches |
 //! | `journal`, `log`, `checkpoints`, `upload` | what becomes durable: on the trusted disk and in the store |
 //! | `garbage`, `key_change`, `check_queue`, `check` | what a session does besides batches |
@@ -33,6 +33,7 @@ pub(crate) mod pace;
 mod publish;
 pub(crate) mod queue;
 mod run;
+mod ship_timer;
 mod startup;
 pub(crate) mod status;
 mod upload;
@@ -41,6 +42,7 @@ pub(crate) use checkpoints::{Shipping, ShippingNotes};
 pub(crate) use command::{AtClose, Command};
 pub(crate) use identity::Identity;
 pub(crate) use log::{Log, without_reads};
+pub use ship_timer::SHIP_AFTER;
 
 use crate::engine::deferred_store::OperationId;
 use crate::engine::record::Input;
@@ -68,10 +70,12 @@ use key_change::KeyChange;
 use lease_renewal::LeaseRenewer;
 use pace::Pacer;
 use queue::FairQueue;
+use ship_timer::ShipTimer;
 use startup::Startup;
 use status::{OpeningFigures, Status};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// A session. See the module for its parts.
@@ -128,6 +132,8 @@ pub(crate) struct RecoveredState<U> {
     pub(crate) finished: Vec<(OperationId, Vec<u8>)>,
     pub(crate) shipping: Shipping,
     pub(crate) pacer: Option<Pacer>,
+    /// The time for which the store lacks accesses at most, until a checkpoint with them is made.
+    pub(crate) ship_after: Duration,
     /// The journal in the store, if the vault has one and no restore is running.
     pub(crate) log: Option<Log>,
 }
@@ -145,6 +151,7 @@ impl<U: VaultStore> Session<U> {
             finished,
             shipping,
             pacer,
+            ship_after,
             lease_term,
             log,
             ..
@@ -163,6 +170,7 @@ impl<U: VaultStore> Session<U> {
         let mut checkpoints =
             Checkpoints::load((&disk, sent), writer, (number, engine.accesses()), (shipping, ship_every))?;
         checkpoints.set_max_unshipped(identity.header.parameters.latest_checkpoint(), opening.records > 0);
+        let ship_timer = ShipTimer::new(ship_after, Instant::now());
         let lease_renewer =
             LeaseRenewer::new(engine.sealed.clone(), identity.clone(), &lease_term, first, instants);
         let mut session = Session {
@@ -180,7 +188,7 @@ impl<U: VaultStore> Session<U> {
             figures: Figures::of(opening),
             lease: lease_term.lease,
             closing: None,
-            dispatcher: Dispatcher::new(pacer, lease_renewer),
+            dispatcher: Dispatcher::new(pacer, lease_renewer, ship_timer),
         };
         session.step(Input::Epoch(epoch), Vec::new())?;
         session.engine.go_live();
@@ -211,6 +219,11 @@ impl<U: VaultStore> Session<U> {
     /// The lease, for callers that are answered while the session runs.
     pub(crate) fn lease(&self) -> Lease {
         self.lease.clone()
+    }
+
+    /// Returns whether batches start at a pace.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.dispatcher.pacer().is_some()
     }
 
     /// The status, in which the session publishes its figures.

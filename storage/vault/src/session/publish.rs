@@ -1,8 +1,8 @@
 //! The publication of a session's figures.
 
-use super::Session;
 use super::pace::Pacer;
 use super::status::{CheckpointFigures, KeyChangeFigures, RowFigures, StashFigures, Status};
+use super::{Log, Session};
 use crate::store::VaultStore;
 use crate::store_space::StoreFigures;
 use crate::trusted::disk_reserve::ReserveFigures;
@@ -10,6 +10,7 @@ use crate::trusted::disk_reserve::ReserveFigures;
 impl<U: VaultStore> Session<U> {
     /// Publishes the current figures to all handles.
     pub(super) fn publish(&mut self) {
+        let lacking_since = self.lacking_since();
         let (engine, checkpoints) = (&self.engine, &self.checkpoints);
         let blocks = engine.scheme.stash_blocks() as u64;
         let is_at_rest = !engine.is_accessing() && !engine.is_stepping();
@@ -43,6 +44,7 @@ impl<U: VaultStore> Session<U> {
                 receipt: has_shipped.then(|| checkpoints.receipt(header.vault).to_string()),
                 accesses_since: checkpoints.since(engine.accesses()),
                 unshipped: checkpoints.unshipped(engine.accesses()),
+                lacking_since,
                 upload: self.figures.upload,
                 shipped_at: self.figures.shipped_at,
                 bytes: checkpoints.bytes().total(),
@@ -54,6 +56,7 @@ impl<U: VaultStore> Session<U> {
             // Each handle reads these figures itself.
             reserve: ReserveFigures::default(),
             store: StoreFigures::default(),
+            log: self.journal.log.as_ref().map(Log::figures),
             key_change: self.garbage.change.as_ref().map(|change| KeyChangeFigures {
                 passed: change.passed(),
                 of: header.parameters.scheme.layout().buckets(),

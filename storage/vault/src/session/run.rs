@@ -83,10 +83,11 @@ impl<U: VaultStore> Session<U> {
                 return Ok(());
             }
             let next_check = self.disk.reserve().next_check();
-            let next_wakeup = [self.dispatcher.next_wakeup(), self.batch_deadline(), next_check]
-                .into_iter()
-                .flatten()
-                .min();
+            let next_wakeup =
+                [self.dispatcher.next_wakeup(), self.batch_deadline(), next_check, self.next_shipment()]
+                    .into_iter()
+                    .flatten()
+                    .min();
             let wakeup = tokio::select! {
                 biased;
                 event = self.dispatcher.next() => Some(Wakeup::Event(event)),
@@ -152,6 +153,7 @@ impl<U: VaultStore> Session<U> {
                 return Ok(());
             }
             self.finish_key_change().await?;
+            self.ship_if_due();
             let due = self.is_checkpoint_due() || self.checks.is_running() || !self.checks.is_empty();
             let sweeps = !due && self.is_sweep_due();
             let due = due || sweeps || self.engine.is_rewriting();
@@ -163,6 +165,7 @@ impl<U: VaultStore> Session<U> {
             let may_begin = may_begin && self.lease.is_valid() && self.has_room();
             let ready = may_begin && self.may_overlap() && !scheme.must_step();
             if (!due || self.may_overlap_checkpoint()) && ready && self.is_turn() {
+                self.note_access();
                 let batch = self.take_batch();
                 self.garbage.change.iter_mut().for_each(KeyChange::on_batch_started);
                 if let Some(log) = &mut self.journal.log {

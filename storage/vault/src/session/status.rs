@@ -11,6 +11,7 @@ use tokio::time::Instant;
 /// The figures of a vault at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
+    // Wide: a field for each part of a vault.
     /// The epoch of this opening.
     pub epoch: u32,
     /// The number of accesses since the vault was made, dummies included. Public.
@@ -38,6 +39,8 @@ pub struct Status {
     pub reserve: ReserveFigures,
     /// The space of the store. Public.
     pub store: StoreFigures,
+    /// The journal in the store, if the vault has one. Public.
+    pub log: Option<LogFigures>,
     /// The change of the vault's key, while it runs. Public.
     pub key_change: Option<KeyChangeFigures>,
     /// The figures of the pace, if there is one. Only the owner may see the number of requested accesses.
@@ -85,6 +88,8 @@ pub struct CheckpointFigures {
     pub unshipped: u64,
     /// The time at which the last checkpoint was made that this opening has shipped: the store lacks what came after it.
     pub shipped_at: Option<Instant>,
+    /// The time since which the store lacks accesses, if it lacks any: that of the first one, or earlier.
+    pub lacking_since: Option<Instant>,
     /// The checkpoint that is on its way to the store, if there is one. Public.
     pub upload: Option<UploadFigures>,
     /// The number of bytes that checkpoints have written to the trusted disk since the vault was opened.
@@ -93,6 +98,15 @@ pub struct CheckpointFigures {
     pub by_kind: CheckpointBytes,
     /// The number of pieces in which the words of the state are written.
     pub pieces: u64,
+}
+
+/// The accesses that the journal in the store lacks. No caller was told that this is durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogFigures {
+    /// The accesses of the batch whose object is on its way to the store; 0 if there is none.
+    pub lag: u64,
+    /// The time at which that batch started.
+    pub since: Option<Instant>,
 }
 
 /// The progress of a checkpoint on its way to the store.

@@ -1,4 +1,4 @@
-//! The exchange of a vault's header, when its key is changed: first on the trusted disk, then in the store. The disk
+//! The exchange of a vault's header, when its key is changed or its journal is moved: first on the trusted disk, then in the store. The disk
 //! keeps the previous header until the store has the new one. So an opening can distinguish a store that lags behind
 //! from one that was rolled back.
 
@@ -9,6 +9,20 @@ use ameles_store::Blobs;
 
 /// The name of the header that the store may still hold.
 const BEFORE: &str = "header-before";
+
+/// The name of the note of the epoch that was claimed for an exchange, unless an earlier key names it.
+const CLAIMED: &str = "header-claimed";
+
+/// The note of the epoch that was claimed for an exchange.
+pub(crate) fn claimed_note(epoch: u32) -> (&'static str, Vec<u8>) {
+    (CLAIMED, epoch.to_le_bytes().to_vec())
+}
+
+/// The epoch that was claimed for the running exchange, if it was noted.
+pub(crate) fn claimed(disk: &TrustedDisk) -> Result<Option<u32>, VaultError> {
+    let note = disk.meta(CLAIMED)?;
+    Ok(note.and_then(|note| Some(u32::from_le_bytes(note.try_into().ok()?))))
+}
 
 /// The values on the disk that start an exchange.
 ///
@@ -39,5 +53,5 @@ pub(crate) async fn complete(disk: &TrustedDisk, store: &impl Blobs) -> Result<(
 
 /// Records that the store holds the header of the disk.
 pub(crate) fn mark_complete(disk: &TrustedDisk) -> Result<(), VaultError> {
-    disk.set_meta(BEFORE, b"")
+    disk.set_metas(&[(BEFORE, Vec::new()), (CLAIMED, Vec::new())])
 }

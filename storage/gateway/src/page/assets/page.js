@@ -86,6 +86,7 @@ function showFigures(update, before) {
     ["Trusted memory", ofTheOram(bytes(figures.trusted_bytes))],
     ["Stored at the provider", bytes(figures.stored_bytes)],
   ]);
+  definitions(element("recovery"), off ? [] : update.recovery);
 }
 
 /** Shows the warnings that need the owner's action, also while the maps are paused. */

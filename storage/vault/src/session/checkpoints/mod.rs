@@ -169,6 +169,17 @@ impl Checkpoints {
         self.ship_next = true;
     }
 
+    /// Makes a checkpoint due now that is shipped, as if `every` accesses had come since the last one.
+    pub(super) fn make_due(&mut self, accesses: u64, every: u64) {
+        self.ship_next = true;
+        self.late = self.late.max(every.saturating_sub(self.since(accesses)));
+    }
+
+    /// Returns whether the next checkpoint is shipped regardless of its number.
+    pub(super) fn ships_next(&self) -> bool {
+        self.ship_next
+    }
+
     /// Requests a checkpoint on the trusted disk.
     pub(super) fn request_local(&mut self) {
         self.wanted = true;

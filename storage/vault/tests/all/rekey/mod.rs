@@ -5,7 +5,7 @@ mod beyond_last_slot;
 mod completion;
 mod crashes;
 mod openable_objects;
-mod owner;
+pub(crate) mod owner;
 mod progress;
 mod refusals;
 mod store_journal;

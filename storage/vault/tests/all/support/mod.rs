@@ -23,8 +23,8 @@ use ameles_seal::parallel::SealThreads;
 use ameles_store::VersionedMemory;
 use ameles_vault::AnyStore;
 use ameles_vault::{
-    Entropy, Host, Receipt, Restore, SchemeParameters, Setup, TreeTopPlace, TrustedDisk, Vault, VaultError,
-    VaultHeader, VaultParameters, VaultStore, draw_header,
+    Entropy, Host, Receipt, Restore, SHIP_AFTER, SchemeParameters, Setup, TreeTopPlace, TrustedDisk, Vault,
+    VaultError, VaultHeader, VaultParameters, VaultStore, draw_header,
 };
 use fragile_disk::FragileDisk;
 use futures::future::{Either, select};
@@ -144,6 +144,7 @@ pub fn setup(disk: &TrustedDisk, store: impl VaultStore, seed: u64) -> Setup<Any
         entropy: Entropy::of(ChaCha20Rng::seed_from_u64(seed)),
         workers: SealThreads::single(),
         pace: None,
+        ship_after: SHIP_AFTER,
         host: host(),
     }
 }
