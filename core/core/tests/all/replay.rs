@@ -137,7 +137,7 @@ fn ring_oram_makes_the_same_requests_as_ever() {
         let oram = ring::flat_ring(&parameters, &store, 1);
         fingerprint(&oram, &store, 2, snapshot)
     });
-    assert_eq!(prints, ["7b3d3686fdce6877", "8c9c73653f8271c1", "beae9cf9db2df822", "d82d8710778ea410"]);
+    assert_eq!(prints, ["7b3d3686fdce6877", "bd57700343473123", "84baaf8a6ab2d6d3", "693b672c9c564623"]);
 }
 
 #[test]

@@ -24,9 +24,6 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use work::Work;
 
-/// The number of batches that may be in flight. So a journal in the store has no object further behind a gap.
-pub(crate) const MAX_BATCHES: u32 = ameles_core::schemes::ring::MAX_BATCHES as u32;
-
 /// The answers of a batch: a block for each read.
 pub(crate) type Answers = Vec<Option<Bytes>>;
 type Running<T> = Pin<Box<dyn Future<Output = Result<T, VaultError>>>>;

@@ -1,13 +1,12 @@
 //! The schemes that a vault can run, behind one trait.
 
-use crate::engine::MAX_BATCHES;
 use crate::engine::deferred_store::DeferredStore;
 use crate::error::VaultError;
 use crate::error_reason::ErrorReason;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::path::{PathOram, PathParameters};
-use ameles_core::schemes::ring::{RingOram, RingParameters};
+use ameles_core::schemes::ring::{self, RingOram, RingParameters};
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use ameles_core::snapshot::full::{FullSnapshot, SnapshotError};
 use ameles_core::snapshot::incremental::{BlockPlace, Changes, IncrementalSnapshot, Parts};
@@ -49,6 +48,9 @@ pub fn with_default_slices(planned: RingParameters) -> RingParameters {
     // Without a tree top nothing is sliced.
     if sliced.validate().is_ok() { sliced } else { planned }
 }
+
+/// The number of batches that may be in flight. So a journal in the store has no object further behind a gap.
+pub(crate) const MAX_BATCHES: u32 = ring::MAX_BATCHES as u32;
 
 /// A seed of a scheme's randomness; secret.
 pub(crate) type Seed = [u8; 32];

@@ -2,7 +2,7 @@
 //! opening.
 
 use super::entry::{Entry, Object, is_end, text_bytes};
-use crate::engine::MAX_BATCHES;
+use crate::engine::scheme::MAX_BATCHES;
 use crate::error::VaultError;
 use crate::error_reason::ErrorReason;
 use crate::trusted::header::VaultHeader;

@@ -6,8 +6,8 @@
 //! store. Callers can see these from now on, so the store must have them first.
 
 use super::persisted_state::PersistedState;
-use crate::engine::MAX_BATCHES;
 use crate::engine::record::{Call, Input};
+use crate::engine::scheme::MAX_BATCHES;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::log::entry::{Entry, Object, row_bytes};

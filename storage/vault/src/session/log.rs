@@ -1,6 +1,6 @@
 //! The journal in the store, as a session writes it. The log object of each batch is sent in parallel with the batch's
 //! own requests. The batch is answered when the store has the object and all before it. So at most the last
-//! [few](crate::engine::MAX_BATCHES) objects are in doubt.
+//! [few](crate::engine::scheme::MAX_BATCHES) objects are in doubt.
 //!
 //! A change of rows waits for a log object, too. It is sent with the next batch. If no call waits for a batch, the
 //! session makes a batch of dummies, which looks like any other.

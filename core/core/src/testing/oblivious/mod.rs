@@ -40,6 +40,7 @@ pub mod programs;
 pub mod raw;
 pub mod reverse_bits;
 pub mod ring;
+mod ring_snapshot;
 mod ring_tree;
 mod run_sets;
 pub mod schedule;

@@ -3,6 +3,7 @@
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
 use super::observer::{Adversary, Observations, Observer, Pick, ShownLeaf, draw_below, ensure};
+use super::ring_snapshot::SnapshotObserver;
 use super::ring_tree::Tree;
 use crate::schemes::ring::RingParameters;
 use crate::types::Slot;
@@ -21,7 +22,7 @@ pub fn observer(parameters: &RingParameters, adversary: Adversary, seed: u64) ->
     match adversary {
         Adversary::Full => Box::new(FullObserver::new(tree, parameters, seed)),
         Adversary::Snapshot => {
-            Box::new(SnapshotObserver { tree, turns: 0, observations: Observations::default() })
+            Box::new(SnapshotObserver::new(tree))
         }
     }
 }
@@ -475,43 +476,5 @@ impl FullObserver {
             on_line.is_waiting_for_store || (on_line.may_meet && self.is_open(on_line.round))
         });
         ensure(access_may_wait, || String::from("an access waits for nothing"))
-    }
-}
-
-/// The observer for an adversary that sees writes only: the slices of evictions in their order, and now and then a
-/// reshuffled bucket.
-struct SnapshotObserver {
-    tree: Tree,
-    /// The number of slices of evictions so far.
-    turns: u64,
-    observations: Observations,
-}
-
-impl Observer for SnapshotObserver {
-    fn observe(&mut self, event: &Event) -> Result<(), String> {
-        let Event::StoreRequest(_, TraceEntry::Write(buckets)) = event else {
-            return Ok(());
-        };
-        let changed: Vec<u64> = buckets.iter().map(|bucket| bucket.0).collect();
-        // The slices of the first eviction write nothing, if there are several.
-        let first = if self.tree.slices() == 1 { 0 } else { self.tree.slices() };
-        self.turns = self.turns.max(first);
-        if changed == self.tree.writes(self.turns) {
-            self.turns += 1;
-            self.observations.add("evictions", 1);
-            return Ok(());
-        }
-        ensure(changed.len() == 1, || {
-            format!("{changed:?} changed, which is neither an eviction's turn nor a single bucket")
-        })?;
-        self.observations.add("early reshuffles", 1);
-        if self.tree.level(changed[0]) == self.tree.leaf_level {
-            self.observations.add("early reshuffles of leaves", 1);
-        }
-        Ok(())
-    }
-
-    fn observations(&self) -> &Observations {
-        &self.observations
     }
 }

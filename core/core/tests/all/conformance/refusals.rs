@@ -222,6 +222,11 @@ impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
             let early = second.take();
             store.fail(0);
             executor.run();
+            // It may have reads of its own in flight.
+            while second.borrow().is_none() && store.pending() > 0 {
+                store.complete(0);
+                executor.run();
+            }
             let (first, second) = (first.take(), second.take());
             assert!(matches!(first, Some(Err(OramError::Store(_)))), "{first:?}");
             match early {

@@ -115,7 +115,7 @@ fn judge_ring(name: &str, parameters: &RingParameters, pace_kind: &[PaceKind]) {
 
 #[test]
 fn ring_oram_shows_nothing_of_what_was_asked() {
-    let pace_kind = [PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent, PaceKind::Pipelined];
+    let pace_kind = [PaceKind::Prompt, PaceKind::Late, PaceKind::Pipelined];
     judge_ring("whole buckets", &whole_buckets(), &pace_kind);
 }
 
