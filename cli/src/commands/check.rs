@@ -48,7 +48,7 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     for complaint in &report.faults {
         print_line!("{complaint}");
     }
-    print_line!("{} faults found in {} buckets", report.faults.len(), report.buckets);
+    print_line!("faults found: {}, in {} buckets", report.faults.len(), report.buckets);
     print_line!("{requests}");
     Ok(Exit::Tampering)
 }

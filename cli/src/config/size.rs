@@ -27,7 +27,8 @@ pub enum SizeError {
     Invalid(String),
     /// An ambiguous unit.
     #[error(
-        "`{text}` is ambiguous: write {number}{unit}iB for powers of 1024, or {number}{unit}B for powers of 1000"
+        "`{text}` is ambiguous: write {number}{unit}iB for powers of 1024, or {number}{decimal}B for powers of 1000",
+        decimal = if *.unit == 'K' { 'k' } else { *.unit }
     )]
     Ambiguous {
         /// The text that was given.
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn an_ambiguous_unit_is_refused() {
         let error = "64K".parse::<Size>().unwrap_err().to_string();
-        assert_eq!(error, "`64K` is ambiguous: write 64KiB for powers of 1024, or 64KB for powers of 1000");
+        assert_eq!(error, "`64K` is ambiguous: write 64KiB for powers of 1024, or 64kB for powers of 1000");
         assert!("1.5 g".parse::<Size>().unwrap_err().to_string().contains("1.5GiB"));
     }
 
