@@ -7,6 +7,10 @@ use anyhow::Result;
 use clap::Args;
 use std::ffi::OsString;
 
+/// The note above the list of commands.
+pub(super) const HELP: &str =
+    "This build does not contain `bench`, `enclave`, `lab`, `page` and `plan`: `--features full` does.";
+
 /// Takes every argument after the command, including `--help`.
 #[derive(Args)]
 #[command(disable_help_flag = true)]

@@ -43,7 +43,9 @@ use crate::runtime::exit::{self, Exit};
 use crate::runtime::logging;
 use ameles_vault::VaultError;
 use anyhow::{Context, Result};
-use clap::{CommandFactory, Parser, Subcommand};
+#[cfg(not(feature = "full"))]
+use clap::CommandFactory;
+use clap::{Parser, Subcommand};
 #[cfg(not(feature = "full"))]
 use missing_feature as bench;
 #[cfg(all(not(feature = "full"), target_os = "linux"))]
@@ -61,6 +63,7 @@ use vault_flags::VaultFlags;
 /// Storage that learns nothing of what you touch
 #[derive(Parser)]
 #[command(name = "ameles", version, after_help = exit::HELP)]
+#[cfg_attr(not(feature = "full"), command(before_help = missing_feature::HELP))]
 pub struct Cli {
     /// The configuration file [default: ameles.toml in the current folder, if it exists]
     #[arg(long, global = true, help_heading = "Every command", value_name = "FILE")]
@@ -99,7 +102,7 @@ enum Command {
     User(user::Arguments),
     /// Measure Ameles on this machine
     Bench(bench::Arguments),
-    /// Repeat experiments of the literature
+    /// Simulate secure processors, or repeat a thesis's experiments
     Lab(lab::Arguments),
     /// Compare schemes and block sizes for your objects, and print the command that creates the best vault
     Plan(plan::Arguments),
@@ -190,7 +193,8 @@ pub fn run(cli: Cli) -> Result<Exit> {
     })
 }
 
-/// Returns the selected command, with its usage.
+/// Returns the selected command.
+#[cfg(not(feature = "full"))]
 fn selected_command() -> clap::Command {
     let mut command = Cli::command();
     let matches = command.clone().get_matches();
@@ -203,10 +207,10 @@ fn selected_command() -> clap::Command {
     command
 }
 
-/// Exits like clap on a usage error. Returns any other error.
+/// Exits like clap on a usage error, but without the usage: the error says what is wrong. Returns any other error.
 fn exit_on_usage_error(error: anyhow::Error) -> anyhow::Error {
     match error.downcast::<clap::Error>() {
-        Ok(usage_error) => usage_error.format(&mut selected_command()).exit(),
+        Ok(usage_error) => usage_error.exit(),
         Err(error) => error,
     }
 }

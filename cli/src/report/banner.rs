@@ -274,7 +274,7 @@ This is a demonstration. Do not store data in it: everything is in {folder},
 which is removed at the end. It holds {first} to {last}. The page below shows
 which blocks are read, and has a switch that turns the ORAM off.
 
-{reads}, after setting the S3 variables above:
+{reads}, with the S3 credentials named above:
 
   for n in $(seq -w 0 {number}); do aws s3 cp --quiet s3://{CONTAINER}/object-$n /dev/null; done
   while :; do aws s3 cp --quiet s3://{CONTAINER}/{first} /dev/null; done

@@ -101,7 +101,8 @@ pub(super) fn advice(error: &ConfigurationError, tree: TreeScheme) -> String {
         ConfigurationError::Labels { labels, max } => {
             format!("labels={labels} do not fit a PosMap block: choose labels=2 to labels={max}, or a larger block")
         }
-        ConfigurationError::TooSlow { .. }
+        ConfigurationError::NoInstructions
+        | ConfigurationError::TooSlow { .. }
         | ConfigurationError::RequestsInFlight { .. }
         | ConfigurationError::SmallSlots { .. } => error.to_string(),
         ConfigurationError::ForkPath { .. } => {
@@ -110,7 +111,6 @@ pub(super) fn advice(error: &ConfigurationError, tree: TreeScheme) -> String {
         ConfigurationError::ForkPathAlone => {
             "fork goes with neither dwb=1 nor llc-d=1: leave them out, or the scheme fork".to_owned()
         }
-        ConfigurationError::NoInstructions => format!("{error}, such as --pace instructions:1000"),
     }
 }
 

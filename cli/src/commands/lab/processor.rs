@@ -263,8 +263,13 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let csv = arguments.csv.as_ref().map(|path| output::open("--csv", path)).transpose()?;
     let folder = arguments.out.as_ref().map(|path| folder::open("--out", path)).transpose()?;
-    let report =
-        processor::run(&options, &ProgressDisplay::start(&PartialReport::default())).map_err(with_flag)?;
+    let memory_flags = match (&arguments.machine.channels, &arguments.machine.dram) {
+        (Some(_), None) => "--channels: ",
+        (None, Some(_)) => "--dram: ",
+        _ => "--channels, --dram: ",
+    };
+    let report = processor::run(&options, &ProgressDisplay::start(&PartialReport::default()))
+        .map_err(|error| with_flag(error, memory_flags))?;
     // A signal must not leave incomplete files.
     let signals = DeferredSignals::start()?;
     let result = || -> Result<()> {
@@ -281,8 +286,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     result.map(|()| Exit::Success)
 }
 
-/// Returns the error, as a usage error with the flag if a flag causes it.
-fn with_flag(error: ProcessorError) -> anyhow::Error {
+/// Returns the error, as a usage error with the flag if a flag causes it. Errors of the memory are of `memory_flags`.
+fn with_flag(error: ProcessorError, memory_flags: &str) -> anyhow::Error {
     if !error.is_of_options() {
         return error.into();
     }
@@ -291,7 +296,7 @@ fn with_flag(error: ProcessorError) -> anyhow::Error {
         ProcessorError::Unknown { .. } => "--",
         ProcessorError::Levels(_) | ProcessorError::SearchLevels(_) => "--levels: ",
         ProcessorError::Cores { .. } => "--cores: ",
-        ProcessorError::Memory(_) => "--channels, --dram: ",
+        ProcessorError::Memory(_) => memory_flags,
         _ => "",
     };
     usage_error(format!("{flag}{error}")).into()

@@ -23,9 +23,9 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
             "--part figures,scaling --levels 11",
             ["--levels: the part scaling searches a tree of one level less than 11", "choose 12 to 26"],
         ),
-        ("--channels 3", ["--channels, --dram: the memory is impossible", "number of channels is 3"]),
-        ("--channels 1048576", ["--channels, --dram: the memory is impossible", "choose 1 to 64"]),
-        ("--dram fast.toml", ["--channels, --dram: the memory is impossible", "choose 1 to 3200"]),
+        ("--channels 3", ["--channels: the memory is impossible", "number of channels is 3"]),
+        ("--channels 1048576", ["--channels: the memory is impossible", "choose 1 to 64"]),
+        ("--dram fast.toml", ["--dram: the memory is impossible", "choose 1 to 3200"]),
         (
             "--dram none.toml",
             ["--dram none.toml: No such file", "choose ddr3, ddr4, ddr5, lpddr5, hbm2, hbm3"],
@@ -53,6 +53,9 @@ fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
     ] {
         check_refused(&folder, line, &parts);
     }
+    let error = folder.fail("lab processor --program scan --pace fetches:0", 2);
+    assert_eq!(error.trim_end().lines().count(), 1, "an error is one line, without the usage: {error}");
+    assert!(!error.contains("--pace instructions"), "{error}");
     for (line, why) in [
         ("--csv none/figures.csv", "--csv none/figures.csv cannot be written: No such file"),
         ("--csv bad.trace/figures.csv", "--csv bad.trace/figures.csv cannot be written: Not a directory"),

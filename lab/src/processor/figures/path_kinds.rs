@@ -54,7 +54,10 @@ pub(super) fn show(section: &mut Section, runs: &RunSet<'_>) {
     };
     for program in &runs.programs {
         let Some(row) = runs.of_program(program, "baseline").next() else { continue };
-        let more = [row.counts().paths().to_string(), format!("{:.0}", row.cycles_a_path())];
+        let paths = row.counts().paths();
+        // A program that the cache serves reads no path.
+        let cycles = if paths > 0 { format!("{:.0}", row.cycles_a_path()) } else { String::new() };
+        let more = [paths.to_string(), cycles];
         line(program, shares(row).map(|share| Some(share).filter(|share| share.is_finite())), more);
     }
     line("mean", means.map(Some), Default::default());

@@ -30,6 +30,9 @@ const SEARCHED: usize = 3;
 /// The part of a cost that a better one must be below: less is not worth the search.
 const MIN_GAIN: f64 = 0.999;
 
+/// The number of moves in a row that may find nothing cheaper. A cost may rise again with the rate, so [`better`] may err.
+const MAX_IN_VAIN: u32 = 3;
+
 /// The constraints that a plan must meet.
 #[derive(Clone, Copy)]
 struct PlanConstraints {
@@ -249,25 +252,33 @@ fn cheapest(constraints: &PlanConstraints, rates: RangeInclusive<u32>) -> Option
         found.extend(first.map(|first| (first, rates)));
     }
     found.sort_by(|(one, _), (other, _)| one.cost.total_cmp(&other.cost));
-    let searched = found.into_iter().take(SEARCHED).map(|(found, rates)| search(constraints, found, &rates));
+    let searched =
+        found.into_iter().take(SEARCHED).map(|(found, rates)| search(constraints, found, &rates).0);
     let best = searched.min_by(|one, other| one.cost.total_cmp(&other.cost))?;
     Some(with_stash_bound(best.planned, constraints))
 }
 
-/// Goes from these parameters to cheaper ones around them, until there are none.
-fn search(constraints: &PlanConstraints, mut found: Found, rates: &RangeInclusive<u32>) -> Found {
+/// Goes from these parameters to others around them that look cheaper. Returns the cheapest, and the number of moves.
+fn search(constraints: &PlanConstraints, first: Found, rates: &RangeInclusive<u32>) -> (Found, u32) {
+    let (mut best, mut found, mut moves) = (first.clone(), first, 0);
     for step in STEPS {
-        loop {
+        let mut in_vain = 0;
+        while in_vain < MAX_IN_VAIN {
             let mut neighbours = found.choice.neighbours(step);
             let Some(next) =
                 neighbours.find_map(|choice| better(constraints, &choice, rates, Some(found.cost)))
             else {
                 break;
             };
-            found = next;
+            (found, moves) = (next, moves + 1);
+            if found.cost < best.cost {
+                (best, in_vain) = (found.clone(), 0);
+            } else {
+                in_vain += 1;
+            }
         }
     }
-    found
+    (best, moves)
 }
 
 /// The cheapest parameters so far, and the choice that they came from.
@@ -429,6 +440,26 @@ mod tests {
             assert_eq!(adjusted.validate(), Ok(()), "{adjusted:?}");
             assert!(adjusted.emergency_log2() <= -EMERGENCY_BITS, "{adjusted:?}");
         }
+    }
+
+    #[test]
+    fn a_search_ends_where_costs_rise_again_with_the_rate() {
+        // A vault of 1 TiB with a tree top of 256 MiB, in blocks of 64 KiB. From A = 48, a choice leads to itself.
+        let constraints = PlanConstraints {
+            capacity: 1 << 24,
+            block_bytes: 0,
+            trusted_blocks: 1 << 12,
+            max_batch: 16,
+            slice_slots: u32::MAX,
+            objective: RingObjective::BYTES,
+        };
+        let tight = Choice::tight(Level(7), Level(17));
+        let choice = Choice { inner_slots: 1.6, leaf_slots: 2.75, ..tight };
+        let found = better(&constraints, &choice, &(4..=56), None).expect("some rate fits");
+        let itself = better(&constraints, &choice, &(4..=56), Some(found.cost)).expect("it errs here");
+        assert!(itself.cost >= found.cost);
+        let (best, moves) = search(&constraints, found.clone(), &(4..=56));
+        assert!(best.cost <= found.cost && moves < 30, "{} after {moves} moves", best.cost);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Ring ORAM's public schedule of writes, computed independently.
 
-use super::super::driver::{Event, Work};
+use super::super::driver::Event;
 use super::super::trace_store::TraceEntry;
 use super::observer::{Observations, Observer, ensure};
 use super::ring_tree::Tree;
