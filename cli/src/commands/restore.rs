@@ -16,12 +16,14 @@ use ameles_seal::versions::VaultId;
 use ameles_store::{Objects, OpenError, OpenOptions, Usage};
 use ameles_vault::{
     CheckpointFigures, Receipt, Restore, RestorePlan, Status, TrustedDisk, VaultError, VaultHeader,
-    VaultParameters, is_unfinished, raw_header_of_store, restore, restored,
+    VaultParameters, WAITING, is_unfinished, raw_header_of_store, restore, restored,
 };
 use anyhow::{Context, Result};
 use clap::Args;
+use indicatif::ProgressBar;
 use std::cell::Cell;
 use std::fmt;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -96,13 +98,16 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
         let (store, meter, _) = home.instrumented(&objects, layout);
         let bar = progress::bytes("", 0);
         let stage_bar = bar.clone();
-        let progress =
-            Box::new(move |stage: &'static str, done, all| progress::update(&stage_bar, stage, done, all));
+        let progress = Box::new(move |stage: &'static str, done, all| show(&stage_bar, stage, done, all));
         let (plan_bar, planned) = (bar.clone(), Rc::new(Cell::new(RestorePlan::default())));
         let last = planned.clone();
         let announce = Box::new(move |plan: &RestorePlan| {
-            if announcement(plan) != announcement(&last.replace(*plan)) {
+            let before = last.replace(*plan);
+            if announcement(plan) != announcement(&before) {
                 plan_bar.suspend(|| print_error!("{}", announcement(plan)));
+            }
+            if before.wait.is_zero() && !plan.wait.is_zero() {
+                plan_bar.suspend(|| print_error!("{}", waiting(plan.wait)));
             }
         });
         let RestoreOptions { expect, takeover } = request;
@@ -148,6 +153,22 @@ fn announcement(plan: &RestorePlan) -> String {
         format!("; about {} at the speed at which the checkpoint came", Seconds(time))
     });
     format!("The restore fetches {} of {buckets_read} buckets, and {written}{rest}{time}.", Size(bytes_read))
+}
+
+/// The sentence about the time for which a displaced gateway may answer.
+fn waiting(wait: Duration) -> String {
+    format!("The old gateway may still answer for {0}: the restore takes at least {0}.", Seconds(wait))
+}
+
+/// Shows a stage: on a terminal as a bar, and without one only the wait, by a line at its start.
+fn show(bar: &ProgressBar, stage: &'static str, done: u64, all: u64) {
+    if stage != WAITING {
+        return progress::update(bar, stage, done, all);
+    }
+    progress::update_wait(bar, stage, done, all);
+    if done == 0 && !std::io::stderr().is_terminal() {
+        print_error!("{stage}: {all} s left");
+    }
 }
 
 /// A rough time.

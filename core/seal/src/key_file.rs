@@ -25,6 +25,9 @@ pub enum KeyFileError {
         /// The error of the system.
         cause: io::Error,
     },
+    /// The path is a folder.
+    #[error("the key file {path} is a folder, not a file: name the key's file", path = .0.display())]
+    Folder(PathBuf),
     /// The file can be read or changed by others than its owner.
     #[error(
         "the key file {path} has mode {mode:04o}, which lets others read or change it; run `chmod 600 {path}`",
@@ -81,10 +84,13 @@ pub fn create(path: &Path) -> Result<MasterKey, KeyFileError> {
 /// Reads a master key.
 ///
 /// # Errors
-/// [`KeyFileError::Io`], [`KeyFileError::Exposed`], [`KeyFileError::NotAKey`].
+/// [`KeyFileError::Io`], [`KeyFileError::Folder`], [`KeyFileError::Exposed`], [`KeyFileError::NotAKey`].
 pub fn load(path: &Path) -> Result<MasterKey, KeyFileError> {
     let fail = |cause| io_error("read", path, cause);
     let file = File::open(path).map_err(fail)?;
+    if file.metadata().map_err(fail)?.is_dir() {
+        return Err(KeyFileError::Folder(path.to_owned()));
+    }
     refuse_exposed(path, &file)?;
     let mut text = Zeroizing::new(String::with_capacity(MAX_FILE_BYTES as usize));
     file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(fail)?;

@@ -27,7 +27,7 @@ impl Home<'_> {
                 if matches!(
                     error.downcast_ref(),
                     Some(VaultError::NoVault | VaultError::RestoreUnfinished)
-                ) =>
+                ) || self.has_lost_database() =>
             {
                 Ok(false)
             }
@@ -48,7 +48,18 @@ impl Home<'_> {
         let has_database = database.try_exists().with_context(|| {
             format!("{}: reading {}", self.settings.origins.name(DATA), database.display())
         })?;
-        if has_database { self.open_database() } else { Err(self.no_vault()) }
+        if has_database && !self.has_lost_database() { self.open_database() } else { Err(self.no_vault()) }
+    }
+
+    /// Returns true if the database is missing or empty, and its journal is there: they are created together.
+    fn has_lost_database(&self) -> bool {
+        let bytes = std::fs::metadata(self.database()).map_or(0, |found| found.len());
+        let is_journal = |path: PathBuf| path.extension().is_some_and(|extension| extension == "journal");
+        let holds_journal = || {
+            let mut files = std::fs::read_dir(self.settings.data.trusted()).into_iter().flatten().flatten();
+            files.any(|file| is_journal(file.path()))
+        };
+        bytes == 0 && holds_journal()
     }
 
     /// Refuses to create a vault in a folder with an unfinished restore.
@@ -80,6 +91,9 @@ impl Home<'_> {
     pub fn no_vault(&self) -> anyhow::Error {
         let error = match self.is_being_restored() {
             true => VaultError::RestoreUnfinished,
+            false if self.has_lost_database() => {
+                VaultError::Damaged(format!("{DATABASE} is missing or empty").into())
+            }
             false => VaultError::NoVault,
         };
         anyhow::Error::new(error).context(self.settings.data.trusted().display().to_string())

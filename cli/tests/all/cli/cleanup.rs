@@ -122,6 +122,11 @@ fn a_restore_without_a_receipt_warns_once() {
     let status = folder.succeed("status --data second");
     let receipt = restored.stdout.lines().last().expect("a receipt");
     assert!(receipt.starts_with("ameles1-") && status.contains(receipt), "{status}");
+    // A later restore must accept no older state than the newest checkpoint in the store.
+    let number = |name: &str| {
+        u64::from_str_radix(name.rsplit('-').next().expect("a number"), 16).expect("hexadecimal")
+    };
+    println!("{:?}", folder.contents().keys());
     assert_eq!(
         restored.stderr.matches("cannot detect that the store was rolled back").count(),
         1,

@@ -45,6 +45,10 @@ fn an_invalid_file_of_users_is_refused_before_an_opening_is_claimed() {
     let error = folder.fail(SERVE, 1);
     assert!(error.contains("has no valid users"), "{error}");
     assert_eq!(folder.contents(), before, "a refusal changed something");
+    std::fs::remove_file(folder.path("ameles-data/trusted/credentials.toml")).expect("removed");
+    std::fs::create_dir(folder.path("ameles-data/trusted/credentials.toml")).expect("a folder");
+    let error = folder.fail(SERVE, 1);
+    assert!(error.contains("is a folder, not a file") && !error.contains("chmod"), "{error}");
 }
 
 /// Moves a store back to its place, where it is whole.
@@ -214,6 +218,23 @@ fn without_a_vault_every_command_says_so() {
     std::fs::create_dir(folder.path("store")).expect("a folder");
     let error = folder.fail(&format!("restore --store file://{}", folder.path("store").display()), 5);
     assert!(error.contains("the store holds no vault"), "{error}");
+}
+
+#[test]
+fn a_lost_database_is_damage_and_not_a_missing_vault() {
+    let folder = TestFolder::with_vault("1MiB");
+    let (database, lost) = (folder.path("ameles-data/trusted/vault.redb"), folder.path("lost"));
+    std::fs::rename(&database, &lost).expect("moved");
+    for is_empty in [false, true] {
+        if is_empty {
+            std::fs::write(&database, "").expect("written");
+        }
+        for error in check_refusals(&folder, 1) {
+            assert!(error.contains("vault.redb is missing or empty; `ameles restore --takeover`"), "{error}");
+        }
+    }
+    std::fs::rename(&lost, &database).expect("moved");
+    folder.succeed("check");
 }
 
 fn restrict_permissions(folder: &TestFolder, name: &str) {

@@ -1,6 +1,7 @@
 //! Buckets and blobs as objects: files, S3, Google Cloud Storage, Azure, anything that `object_store` reaches.
 
 mod blobs;
+mod config_check;
 mod failure;
 mod folder;
 mod names;
