@@ -49,6 +49,10 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
         print_line!("{complaint}");
     }
     print_line!("{} faults found in {} buckets", report.faults.len(), report.buckets);
+    print_line!(
+        "The store changed or lost these objects. Put them back from its older versions or from a copy of it, and check again; \
+         delete nothing."
+    );
     print_line!("{requests}");
     Ok(Exit::Tampering)
 }

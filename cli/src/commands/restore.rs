@@ -75,7 +75,7 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
     let objects = home.existing_objects().await?;
     let raw = raw_header_of_store(&objects).await?;
     let master = home.key(&raw)?;
-    let header = VaultHeader::decode(&raw, &master)?;
+    let header = VaultHeader::decode(&raw, &master).map_err(|error| home.name_wrong_key(error))?;
     let folder = settings.data.restoring();
     if let Some(receipt) = already_restored(&home, &folder, (header.vault, &master))? {
         print_restored(&settings, &header.parameters, &receipt, None);
@@ -101,15 +101,8 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
         let progress = Box::new(move |stage: &'static str, done, all| show(&stage_bar, stage, done, all));
         let (plan_bar, planned) = (bar.clone(), Rc::new(Cell::new(RestorePlan::default())));
         let last = planned.clone();
-        let announce = Box::new(move |plan: &RestorePlan| {
-            let before = last.replace(*plan);
-            if announcement(plan) != announcement(&before) {
-                plan_bar.suspend(|| print_error!("{}", announcement(plan)));
-            }
-            if before.wait.is_zero() && !plan.wait.is_zero() {
-                plan_bar.suspend(|| print_error!("{}", waiting(plan.wait)));
-            }
-        });
+        let announce =
+            Box::new(move |plan: &RestorePlan| plan_bar.suspend(|| announce(plan, &last.replace(*plan))));
         let RestoreOptions { expect, takeover } = request;
         let options = Restore { copy, scratch, expect, takeover, announce, progress };
         let restored_vault = restore(home.setup(disk.clone(), store, master)?, options).await;
@@ -153,6 +146,16 @@ fn announcement(plan: &RestorePlan) -> String {
         format!("; about {} at the speed at which the checkpoint came", Seconds(time))
     });
     format!("The restore fetches {} of {buckets_read} buckets, and {written}{rest}{time}.", Size(bytes_read))
+}
+
+/// Prints what a restore will move, and how long it will wait, unless that was printed with the plan before.
+fn announce(plan: &RestorePlan, before: &RestorePlan) {
+    if announcement(plan) != announcement(before) {
+        print_error!("{}", announcement(plan));
+    }
+    if before.wait.is_zero() && !plan.wait.is_zero() {
+        print_error!("{}", waiting(plan.wait));
+    }
 }
 
 /// The sentence about the time for which a displaced gateway may answer.

@@ -18,6 +18,14 @@ pub enum SettingsError {
         /// True if the user named the store.
         named: bool,
     },
+    /// The data folder is a file.
+    #[error("{name} is {path}, which is not a folder: name a folder")]
+    NotAFolder {
+        /// The origin of the folder's path.
+        name: String,
+        /// The path.
+        path: String,
+    },
     /// A size that is out of range.
     #[error("{name} is {value}: choose from {min} to {max}")]
     Size {

@@ -2,7 +2,7 @@
 
 use super::key::NewKey;
 use super::{Home, Opening};
-use crate::config::names::{BLOCK_SIZE, CAPACITY, TREE_TOP};
+use crate::config::names::{BLOCK_SIZE, CAPACITY, STORE, TREE_TOP};
 use crate::config::size::Size;
 use crate::config::size_or_percent::SizeOrPercent;
 use crate::config::{Scheme, SettingsError};
@@ -79,7 +79,14 @@ impl Home<'_> {
                     );
                 }
                 created.remove_all();
-                Err(error)
+                Err(match error.downcast_ref() {
+                    Some(VaultError::Refused(_)) => error.context(format!(
+                        "{} is {}, where this user must be able to list, read, write and delete",
+                        self.settings.origins.name(STORE),
+                        self.store_name()
+                    )),
+                    _ => error,
+                })
             }
         }
     }

@@ -122,10 +122,10 @@ impl Home<'_> {
     pub(super) fn create_trusted(&self, created: &mut CreatedFiles) -> Result<()> {
         let folder = self.settings.data.trusted();
         created.add_folder(&folder);
-        self.settings
-            .data
-            .create_trusted()
-            .with_context(|| format!("{}: creating {}", self.settings.origins.name(DATA), folder.display()))
+        self.settings.data.create_trusted().with_context(|| {
+            let name = self.settings.origins.name(DATA);
+            format!("{name}: creating {}, where this user must be able to write", folder.display())
+        })
     }
 
     fn open_database(&self) -> Result<TrustedDisk> {

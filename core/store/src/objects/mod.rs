@@ -10,6 +10,7 @@ mod open_error;
 mod shared;
 mod versioning;
 
+pub use names::bucket_version as object_name;
 pub use open::OpenOptions;
 pub use open_error::OpenError;
 pub use versioning::Versioning;
