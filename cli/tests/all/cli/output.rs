@@ -59,10 +59,10 @@ async fn a_log_that_cannot_be_written_ends_no_request() {
 #[tokio::test]
 async fn the_exit_code_tells_a_stop_that_aborted_a_request_from_one_that_did_not() {
     let folder = TestFolder::with_vault("1MiB");
-    for (is_sent, code) in [(true, 0), (false, 130)] {
+    for (bucket, is_sent, code) in [("first", true, 0), ("second", false, 130)] {
         let server = TestServer::start(&folder, "");
-        server.create_bucket("bucket").await;
-        let mut put = server.begin_put("bucket", "object", 100).await;
+        server.create_bucket(bucket).await;
+        let mut put = server.begin_put(bucket, "object", 100).await;
         put.write_all(&[7; 99]).await.expect("sent");
         // The request has begun before the server stops.
         tokio::time::sleep(Duration::from_secs(1)).await;

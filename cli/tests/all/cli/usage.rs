@@ -25,7 +25,7 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
         ),
         ("init --scheme path --s 3", ["--s is not a parameter", "leave it out"]),
         ("init --scheme trivial --tree-top 1MiB", ["--tree-top is not a parameter", "leave it out"]),
-        ("init --z 4 --a 60", ["--z, --s, --a", "lower A to at most 3"]),
+        ("init --z 4 --a 60", ["--z, --a do not fit together", "lower A to at most 3"]),
         ("init --store bucket", ["--store is `bucket`", "s3://BUCKET"]),
         ("init --store ftp://x", ["--store", "s3://"]),
         ("init --endpoint http://127.0.0.1:1", ["--endpoint", "--store"]),
