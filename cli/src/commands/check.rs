@@ -51,6 +51,10 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     }
     let faults = count(report.faults.len() as u64, "fault");
     print_line!("{faults} found in {}", count(report.buckets, "bucket"));
+    print_line!(
+        "The store changed or lost these objects. Put them back from its older versions or from a copy of it, and check again; \
+         delete nothing."
+    );
     print_line!("{requests}");
     Ok(Exit::Tampering)
 }

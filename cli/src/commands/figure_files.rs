@@ -19,7 +19,7 @@ pub(super) struct FigureFlags {
 
 /// The files and the folder. They are created before the bench runs, so that an error appears at once.
 pub(super) struct FigureFiles {
-    csv: Option<BufWriter<File>>,
+    csv: Option<(PathBuf, BufWriter<File>)>,
     pictures: Option<PathBuf>,
 }
 
@@ -32,9 +32,11 @@ impl FigureFlags {
         if let Some(folder) = &self.svg {
             fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
         }
-        let create =
-            |path: PathBuf| File::create(&path).with_context(|| format!("writing {}", path.display()));
-        Ok(FigureFiles { csv: self.csv.map(create).transpose()?.map(BufWriter::new), pictures: self.svg })
+        let create = |path: PathBuf| {
+            let file = File::create(&path).with_context(|| format!("writing {}", path.display()))?;
+            anyhow::Ok((path, BufWriter::new(file)))
+        };
+        Ok(FigureFiles { csv: self.csv.map(create).transpose()?, pictures: self.svg })
     }
 }
 
@@ -59,6 +61,7 @@ impl FigureFiles {
         self,
         write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
     ) -> Result<()> {
-        self.csv.map_or(Ok(()), |mut csv| write(&mut csv).context("--csv"))
+        let Some((path, mut csv)) = self.csv else { return Ok(()) };
+        write(&mut csv).with_context(|| format!("--csv: writing {}", path.display()))
     }
 }

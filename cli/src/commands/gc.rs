@@ -62,10 +62,15 @@ pub(super) async fn run(settings: Settings, removes: bool) -> Result<Exit> {
     let foreign = foreign(&opening).await?;
     write(format_args!("{}", render(&found, &foreign)));
     let print_requests = || print_line!("  {:<15} {}", "requests", requests(&meter.usage(), prices.as_ref()));
+    let is_intact = found.spoilt.is_empty() && found.missing.is_empty();
+    let exit = if is_intact { Exit::Success } else { Exit::Tampering };
+    if !is_intact {
+        print_line!("The store changed or lost objects in use: `ameles check` names them all.");
+    }
     let dead = found.dead();
     if dead.objects == 0 {
         print_requests();
-        return Ok(Exit::Success);
+        return Ok(exit);
     }
     if !removes {
         print_requests();
@@ -74,7 +79,7 @@ pub(super) async fn run(settings: Settings, removes: bool) -> Result<Exit> {
             "`ameles gc --remove` would take {} deletions, {reads} reads and one or two lists.",
             dead.objects
         );
-        return Ok(Exit::Success);
+        return Ok(exit);
     }
     let Removed { buckets, checkpoints, unfinished, not_ours } =
         found.remove(&setup.store, &setup.master).await?;
@@ -85,7 +90,7 @@ pub(super) async fn run(settings: Settings, removes: bool) -> Result<Exit> {
         );
     }
     print_requests();
-    Ok(Exit::Success)
+    Ok(exit)
 }
 
 async fn foreign(opening: &Opening) -> Result<ForeignObjects> {
@@ -123,13 +128,14 @@ fn render(found: &Orphans, foreign: &ForeignObjects) -> String {
         let suffix = if all > names_shown.len() { ", …" } else { "" };
         if names_shown.is_empty() { String::new() } else { format!(": {}{suffix}", names_shown.join(", ")) }
     };
-    let (spoilt, newer) = (&found.spoilt, &found.newer);
+    let (spoilt, missing, newer) = (&found.spoilt, &found.missing, &found.newer);
     let spoilt_text = format!(
         "{} objects in use or kept have the wrong size{}",
         spoilt.len(),
         name_list(spoilt, spoilt.len())
     );
     line("spoilt", spoilt_text);
+    line("missing", format!("{} buckets in use{}", missing.len(), name_list(missing, missing.len())));
     line("newer", format!("{} objects, left alone{}", newer.len(), name_list(newer, newer.len())));
     let names: Vec<String> = found.foreign.iter().chain(&foreign.names).cloned().collect();
     let all = found.foreign.len() + foreign.tally.objects as usize;

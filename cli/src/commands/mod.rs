@@ -37,6 +37,7 @@ mod visualize;
 #[cfg(all(feature = "full", target_os = "linux"))]
 mod watch_report;
 
+use crate::config::names::DATA;
 use crate::config::{Config, Settings};
 use crate::demonstration::DemonstrationFolder;
 use crate::runtime::exit::{self, Exit};
@@ -129,6 +130,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
     let trusted = OnceCell::new();
     let resolve = |config: Config| -> Result<Settings> {
         let settings = Settings::resolve(config)?;
+        settings.data.refuse_file(settings.origins.name(DATA))?;
         logging::start(&settings)?;
         let _ = trusted.set(settings.data.trusted());
         Ok(settings)

@@ -16,12 +16,14 @@ use ameles_seal::versions::VaultId;
 use ameles_store::{Objects, OpenError, OpenOptions, Usage};
 use ameles_vault::{
     CheckpointFigures, ExistsIn, Receipt, Restore, RestorePlan, Status, TrustedDisk, VaultError, VaultHeader,
-    VaultParameters, is_unfinished, raw_header_of_store, restore, restored,
+    VaultParameters, WAITING, is_unfinished, raw_header_of_store, restore, restored,
 };
 use anyhow::{Context, Result};
 use clap::Args;
+use indicatif::ProgressBar;
 use std::cell::Cell;
 use std::fmt;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -73,7 +75,7 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
     let objects = home.existing_objects().await?;
     let raw = raw_header_of_store(&objects).await?;
     let master = home.key(&raw)?;
-    let header = VaultHeader::decode(&raw, &master)?;
+    let header = VaultHeader::decode(&raw, &master).map_err(|error| home.name_wrong_key(error))?;
     let folder = settings.data.restoring();
     if let Some(receipt) = already_restored(&home, &folder, (header.vault, &master))? {
         print_restored(&settings, &header.parameters, &receipt, None);
@@ -96,15 +98,11 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
         let (store, meter, _) = home.instrumented(&objects, layout);
         let bar = progress::bytes("", 0);
         let stage_bar = bar.clone();
-        let progress =
-            Box::new(move |stage: &'static str, done, all| progress::update(&stage_bar, stage, done, all));
+        let progress = Box::new(move |stage: &'static str, done, all| show(&stage_bar, stage, done, all));
         let (plan_bar, planned) = (bar.clone(), Rc::new(Cell::new(RestorePlan::default())));
         let last = planned.clone();
-        let announce = Box::new(move |plan: &RestorePlan| {
-            if announcement(plan) != announcement(&last.replace(*plan)) {
-                plan_bar.suspend(|| print_error!("{}", announcement(plan)));
-            }
-        });
+        let announce =
+            Box::new(move |plan: &RestorePlan| plan_bar.suspend(|| announce(plan, &last.replace(*plan))));
         let RestoreOptions { expect, takeover } = request;
         let options = Restore { copy, scratch, expect, takeover, announce, progress };
         let restored_vault = restore(home.setup(disk.clone(), store, master)?, options).await;
@@ -156,6 +154,32 @@ fn announcement(plan: &RestorePlan) -> String {
         format!("; about {} at the speed at which the checkpoint came", Seconds(time))
     });
     format!("The restore fetches {} of {buckets_read} buckets, and {written}{rest}{time}.", Size(bytes_read))
+}
+
+/// Prints what a restore will move, and how long it will wait, unless that was printed with the plan before.
+fn announce(plan: &RestorePlan, before: &RestorePlan) {
+    if announcement(plan) != announcement(before) {
+        print_error!("{}", announcement(plan));
+    }
+    if before.wait.is_zero() && !plan.wait.is_zero() {
+        print_error!("{}", waiting(plan.wait));
+    }
+}
+
+/// The sentence about the time for which a displaced gateway may answer.
+fn waiting(wait: Duration) -> String {
+    format!("The old gateway may still answer for {0}: the restore takes at least {0}.", Seconds(wait))
+}
+
+/// Shows a stage: on a terminal as a bar, and without one only the wait, by a line at its start.
+fn show(bar: &ProgressBar, stage: &'static str, done: u64, all: u64) {
+    if stage != WAITING {
+        return progress::update(bar, stage, done, all);
+    }
+    progress::update_wait(bar, stage, done, all);
+    if done == 0 && !std::io::stderr().is_terminal() {
+        print_error!("{stage}: {all} s left");
+    }
 }
 
 /// A rough time.

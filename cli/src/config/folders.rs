@@ -1,5 +1,6 @@
 //! The paths of files on this machine: trusted state and key, separate from the untrusted side.
 
+use super::settings_error::SettingsError;
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -77,6 +78,17 @@ impl DataFolder {
     /// Returns the file of the users of the gateway.
     pub fn credentials(&self) -> PathBuf {
         self.trusted().join("credentials.toml")
+    }
+
+    /// Refuses a file in the place of this folder, which has this name in errors.
+    ///
+    /// # Errors
+    /// [`SettingsError::NotAFolder`].
+    pub fn refuse_file(&self, name: String) -> Result<(), SettingsError> {
+        if !self.root.exists() || self.root.is_dir() {
+            return Ok(());
+        }
+        Err(SettingsError::NotAFolder { name, path: self.root.display().to_string() })
     }
 
     /// Creates the trusted folder, closed to other users of the machine.

@@ -332,6 +332,10 @@ fn store(store: StoreConfig, origins: &Origins) -> Result<StoreSettings, Setting
         Some(url) if !url.contains("://") => {
             return Err(SettingsError::Store { name: origins.name(STORE), url: url.clone() });
         }
+        Some(url) if endpoint.is_some() && ["file:", "memory:"].iter().any(|kind| url.starts_with(kind)) => {
+            let (name, store_name) = (origins.name(ENDPOINT), origins.name(STORE));
+            return Err(SettingsError::EndpointOfFolder { name, store_name, url: url.clone() });
+        }
         None if endpoint.is_some() => {
             return Err(SettingsError::EndpointWithoutStore(origins.name(ENDPOINT)));
         }

@@ -18,6 +18,14 @@ pub enum SettingsError {
         /// True if the user named the store.
         named: bool,
     },
+    /// The data folder is a file.
+    #[error("{name} is {path}, which is not a folder: name a folder")]
+    NotAFolder {
+        /// The origin of the folder's path.
+        name: String,
+        /// The path.
+        path: String,
+    },
     /// A size that is out of range.
     #[error("{name} is {value}: choose from {min} to {max}")]
     Size {
@@ -79,10 +87,10 @@ pub enum SettingsError {
         scheme: &'static str,
     },
     /// Parameters that are each in range but do not work together.
-    #[error("{names} do not fit together: {why}")]
+    #[error("{}: {why}", incompatible(names))]
     Incompatible {
         /// The settings.
-        names: String,
+        names: Vec<String>,
         /// The scheme's reason.
         why: String,
     },
@@ -115,11 +123,13 @@ pub enum SettingsError {
         folder: String,
     },
     /// An existing vault of another shape.
-    #[error(
-        "this vault has other parameters: {0}; leave the flags out, create a successor with them by `ameles migrate`, or \
-         name another --data folder and store for a new vault"
-    )]
-    ShapeMismatch(String),
+    #[error("{}", shape_mismatch(differing, *can_migrate))]
+    ShapeMismatch {
+        /// The values that differ.
+        differing: String,
+        /// True if a successor of the vault can have them.
+        can_migrate: bool,
+    },
     /// A key of `[key]` that the chosen source does not use.
     #[error("{name} is not used with the key source `{source_name}`: leave it out, or choose another source")]
     KeySource {
@@ -189,6 +199,18 @@ pub enum SettingsError {
         /// The given text.
         url: String,
     },
+    /// An endpoint of a store that is no server.
+    #[error(
+        "{name} is for servers, and {store_name} is `{url}`: leave it out, or name a store such as s3://BUCKET"
+    )]
+    EndpointOfFolder {
+        /// The endpoint's name.
+        name: String,
+        /// The store's name.
+        store_name: String,
+        /// The store.
+        url: String,
+    },
     /// An endpoint without a store.
     #[error("{0} needs a store: add --store s3://BUCKET (`store.url`)")]
     EndpointWithoutStore(String),
@@ -216,6 +238,21 @@ pub enum SettingsError {
         /// The command that serves the vault.
         line: String,
     },
+}
+
+fn incompatible(names: &[String]) -> String {
+    match names {
+        [name] => format!("{name} does not fit the vault"),
+        names => format!("{} do not fit together", names.join(", ")),
+    }
+}
+
+fn shape_mismatch(differing: &str, can_migrate: bool) -> String {
+    let migrate = if can_migrate { ", create a successor with them by `ameles migrate`," } else { "" };
+    format!(
+        "this vault has other parameters: {differing}; leave the flags out{migrate} or name another --data folder and \
+         store for a new vault"
+    )
 }
 
 fn no_store(name: &str, path: &str, named: bool) -> String {

@@ -27,7 +27,8 @@ pub enum Exit {
     Locked = 4,
     /// The store cannot be reached, refuses requests, or holds no vault.
     StoreUnavailable = 5,
-    /// Ctrl-C before the command was done. Files that it had begun to create are removed.
+    /// Ctrl-C before the command was done, or before all requests to a server were. Files that it had begun to create
+    /// are removed.
     Interrupted = 130,
 }
 
@@ -137,12 +138,15 @@ fn store_code(cause: &Cause) -> Option<Exit> {
             | OpenError::UnknownScheme { .. }
             | OpenError::UnknownOption { .. }
             | OpenError::PlainHttp
+            | OpenError::BadEndpoint { .. }
+            | OpenError::BadValue { .. }
             | OpenError::NotAFolder { .. }
             | OpenError::Options(_) => Exit::Usage,
             OpenError::NoFolder { .. }
             | OpenError::Folder { .. }
             | OpenError::NoBucket { .. }
             | OpenError::Denied { .. }
+            | OpenError::NoAccessKey { .. }
             | OpenError::Unreachable { .. } => Exit::StoreUnavailable,
         });
     }

@@ -28,6 +28,14 @@ pub fn update(bar: &ProgressBar, what: &str, done: u64, all: u64) {
     bar.set_position(done);
 }
 
+/// Turns a bar into one over a wait, after `done` of `all` seconds.
+pub fn update_wait(bar: &ProgressBar, what: &str, done: u64, all: u64) {
+    set_style(bar, "{msg} [{bar:32}] {pos} of {len} s");
+    bar.set_message(what.to_owned());
+    bar.set_length(all);
+    bar.set_position(done);
+}
+
 /// The number of log lines for a long task.
 const TENTHS: u64 = 10;
 
@@ -77,11 +85,15 @@ pub fn spinner(what: &'static str) -> ProgressBar {
 }
 
 fn bar(bar: ProgressBar, what: &'static str, template: &'static str) -> ProgressBar {
+    set_style(&bar, template);
+    bar.with_message(what)
+}
+
+fn set_style(bar: &ProgressBar, template: &'static str) {
     // An invalid template would give the default style; a test below excludes that.
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("=> "));
     }
-    bar.with_message(what)
 }
 
 #[cfg(test)]
@@ -104,6 +116,13 @@ mod tests {
         assert!(drawn_text.contains("16.00 MiB of 64.00 MiB"), "{drawn_text}");
         let drawn_text = drawn(steps("restoring", 4000), 1000);
         assert!(drawn_text.contains("1,000 of 4,000"), "{drawn_text}");
+        let bar = bytes("fetching", 64 << 20);
+        update_wait(&bar, "waiting", 15, 60);
+        let drawn_text = drawn(bar, 15);
+        assert!(
+            drawn_text.starts_with("waiting [========>") && drawn_text.contains("15 of 60 s"),
+            "{drawn_text}"
+        );
     }
 
     #[test]

@@ -40,6 +40,12 @@ pub enum UsersFileError {
         /// The system's message.
         error: io::Error,
     },
+    /// The path is a folder.
+    #[error(
+        "the users file {file} is a folder, not a file: restore the file from a copy, or move the folder away to create a new owner",
+        file = .0.display()
+    )]
+    Folder(PathBuf),
     /// The file is invalid.
     #[error(
         "{} has no valid users{}: it needs [[users]] with account, user and role; \
@@ -206,6 +212,9 @@ impl UsersFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.failed("read")(error)),
         };
+        if file.metadata().map_err(self.failed("read"))?.is_dir() {
+            return Err(UsersFileError::Folder(self.path.clone()));
+        }
         if readable_by_others(&file).map_err(self.failed("read"))? {
             return Err(UsersFileError::Exposed(self.path.clone()));
         }

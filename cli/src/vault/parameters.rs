@@ -7,7 +7,7 @@ use crate::config::names::{
 };
 use crate::config::size::Size;
 use crate::config::{
-    Cipher, Journal, Scheme, ServeSettings, Settings, SettingsError, TreeTopOn, VaultConfig,
+    Cipher, Journal, Scheme, SchemeSettings, ServeSettings, Settings, SettingsError, TreeTopOn, VaultConfig,
 };
 use crate::report::banner::{JournalSummary, MemorySummary, OnDiskSummary, PaceSummary, VaultSummary};
 use crate::report::full_disk_reads::ReserveSummary;
@@ -48,8 +48,11 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
         .tree_top
         .map_or(capacity / TRUSTED_SHARE, |top| top.resolve(settings.capacity).0 / settings.block_size.0);
     let incompatible = |names: &[Name], why: String| {
-        let names: Vec<String> = names.iter().map(|name| settings.origins.name(*name)).collect();
-        SettingsError::Incompatible { names: names.join(", "), why }
+        // The user can correct what was given. If nothing was, each of them may help.
+        let given: Vec<&Name> = names.iter().filter(|name| is_given(**name, scheme)).collect();
+        let named = if given.is_empty() { names.iter().collect() } else { given };
+        let names = named.into_iter().map(|name| settings.origins.name(*name)).collect();
+        SettingsError::Incompatible { names, why }
     };
     let parameters = match scheme.scheme {
         Scheme::Ring => {
@@ -87,6 +90,19 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
         pad_batches: scheme.pad_batches,
         ..if scheme.tree_top_on == TreeTopOn::Disk { around.with_top_on_disk() } else { around }
     })
+}
+
+/// Returns whether a parameter of the scheme is given. The capacity always has a value.
+fn is_given(name: Name, scheme: &SchemeSettings) -> bool {
+    let SchemeSettings { z, s, a, max_batch, tree_top, .. } = scheme;
+    match name {
+        Z => z.is_some(),
+        S => s.is_some(),
+        A => a.is_some(),
+        MAX_BATCH => max_batch.is_some(),
+        TREE_TOP => tree_top.is_some(),
+        _ => true,
+    }
 }
 
 /// Returns the place of the journal of a new vault. What a client puts into a bucket must survive this machine, so the
@@ -127,7 +143,14 @@ pub fn refuse_contradictions(
     existing: &VaultParameters,
 ) -> Result<(), SettingsError> {
     let differing = contradictions(settings, requested, (existing, "the vault"))?;
-    if differing.is_empty() { Ok(()) } else { Err(SettingsError::ShapeMismatch(differing.join(", "))) }
+    if differing.is_empty() {
+        return Ok(());
+    }
+    // A successor has blocks of the same size, and at least as many.
+    let (block, blocks) = (u64::from(existing.scheme.block_bytes()), existing.scheme.capacity());
+    let can_migrate = requested.block_size.is_none_or(|requested| requested.0 == block)
+        && requested.capacity.is_none_or(|requested| requested.0 / block >= blocks);
+    Err(SettingsError::ShapeMismatch { differing: differing.join(", "), can_migrate })
 }
 
 /// Returns the values in `requested` that contradict an existing vault, each with the vault's own value. `subject` names

@@ -41,16 +41,22 @@ impl S3Access {
 
     /// Creates a bucket.
     pub(crate) async fn create_bucket(&self, name: &str) {
-        let minute = Duration::from_secs(60);
-        let url = self.client(name).signed_url(http::Method::PUT, &Path::from(""), minute).await;
-        let url = url.expect("signed");
-        let (path, query) = (url.path(), url.query().expect("signed"));
-        let (host, end) = (&self.address, "connection: close\r\ncontent-length: 0\r\n\r\n");
-        let head = format!("PUT {path}?{query} HTTP/1.1\r\nhost: {host}\r\n{end}");
-        let mut stream = TcpStream::connect(&self.address).await.expect("connected");
-        stream.write_all(head.as_bytes()).await.expect("sent");
+        let mut stream = self.begin_put(name, "", 0).await;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.expect("an answer");
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+
+    /// Sends the head of a request that puts an object of this many bytes, or a bucket. The body is to follow.
+    pub(crate) async fn begin_put(&self, bucket: &str, name: &str, bytes: u64) -> TcpStream {
+        let minute = Duration::from_secs(60);
+        let url = self.client(bucket).signed_url(http::Method::PUT, &Path::from(name), minute).await;
+        let url = url.expect("signed");
+        let (path, query, host) = (url.path(), url.query().expect("signed"), &self.address);
+        let end = format!("connection: close\r\ncontent-length: {bytes}\r\n\r\n");
+        let head = format!("PUT {path}?{query} HTTP/1.1\r\nhost: {host}\r\n{end}");
+        let mut stream = TcpStream::connect(&self.address).await.expect("connected");
+        stream.write_all(head.as_bytes()).await.expect("sent");
+        stream
     }
 }

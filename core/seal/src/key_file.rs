@@ -25,6 +25,15 @@ pub enum KeyFileError {
         /// The error of the system.
         cause: io::Error,
     },
+    /// There is no such file.
+    #[error("there is no key file {path}: name the copy of the key that you keep", path = .0.display())]
+    Missing(PathBuf),
+    /// The folder of a new key file does not exist.
+    #[error("the key file {path} cannot be created, because its folder does not exist: create the folder first", path = .0.display())]
+    NoFolder(PathBuf),
+    /// The path is a folder.
+    #[error("the key file {path} is a folder, not a file: name the key's file", path = .0.display())]
+    Folder(PathBuf),
     /// The file can be read or changed by others than its owner.
     #[error(
         "the key file {path} has mode {mode:04o}, which lets others read or change it; run `chmod 600 {path}`",
@@ -60,7 +69,7 @@ pub enum KeyFileError {
 /// Draws a master key from the operating system and writes it durably to a new file with mode 0600.
 ///
 /// # Errors
-/// [`KeyFileError::Io`], also for an existing file, which is never replaced.
+/// [`KeyFileError::NoFolder`]. [`KeyFileError::Io`], also for an existing file, which is never replaced.
 pub fn create(path: &Path) -> Result<MasterKey, KeyFileError> {
     let fail = |cause| io_error("create", path, cause);
     let key = MasterKey::draw(&mut OsRng.unwrap_err());
@@ -68,7 +77,10 @@ pub fn create(path: &Path) -> Result<MasterKey, KeyFileError> {
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path).map_err(fail)?;
+    let mut file = options.open(path).map_err(|cause| match cause.kind() {
+        io::ErrorKind::NotFound => KeyFileError::NoFolder(path.to_owned()),
+        _ => fail(cause),
+    })?;
     let mut text = key_text::write(&key);
     text.push('\n');
     file.write_all(text.as_bytes())
@@ -81,10 +93,17 @@ pub fn create(path: &Path) -> Result<MasterKey, KeyFileError> {
 /// Reads a master key.
 ///
 /// # Errors
-/// [`KeyFileError::Io`], [`KeyFileError::Exposed`], [`KeyFileError::NotAKey`].
+/// [`KeyFileError::Missing`], [`KeyFileError::Io`], [`KeyFileError::Folder`], [`KeyFileError::Exposed`],
+/// [`KeyFileError::NotAKey`].
 pub fn load(path: &Path) -> Result<MasterKey, KeyFileError> {
     let fail = |cause| io_error("read", path, cause);
-    let file = File::open(path).map_err(fail)?;
+    let file = File::open(path).map_err(|cause| match cause.kind() {
+        io::ErrorKind::NotFound => KeyFileError::Missing(path.to_owned()),
+        _ => fail(cause),
+    })?;
+    if file.metadata().map_err(fail)?.is_dir() {
+        return Err(KeyFileError::Folder(path.to_owned()));
+    }
     refuse_exposed(path, &file)?;
     let mut text = Zeroizing::new(String::with_capacity(MAX_FILE_BYTES as usize));
     file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(fail)?;

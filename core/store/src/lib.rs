@@ -30,7 +30,7 @@ pub use faults::{FaultCounts, FaultRates, FaultSwitch, Faults, InjectedFault};
 pub use link::{BitsPerSecond, Link, LinkSpeed};
 pub use memory::{DenseMemory, Snapshot, VersionedMemory};
 pub use meter::{Bill, Meter, MeterReader, PriceError, PriceTable, Prices, Usage};
-pub use objects::{Objects, OpenError, OpenOptions, Versioning, folder_of};
+pub use objects::{Objects, OpenError, OpenOptions, Versioning, folder_of, object_name};
 pub use provider::{Provider, ProviderControl, ProviderCounts, ProviderLimits, ProviderRefusal};
 pub use recorder::{Event, Recorder, Request, Trace};
 pub use requests::{RangeRequest, range_requests};

@@ -1,7 +1,7 @@
 //! Serving a gateway by its protocols. The futures are boxed here, so that they are compiled once, in this crate.
 
 use crate::auth::identity::Users;
-use crate::http::server::{Options, Serving, serve};
+use crate::http::server::{Options, Served, Serving, serve};
 use crate::objects::gateway::Gateway;
 use crate::s3::S3Server;
 use crate::swift::{Address, SwiftServer};
@@ -15,7 +15,7 @@ pub fn serve_s3(
     users: Arc<Users>,
     options: Options,
     shutdown: Serving,
-) -> Serving {
+) -> Served {
     Box::pin(serve(listener, S3Server::new(gateway, users), options, shutdown))
 }
 
@@ -27,6 +27,6 @@ pub fn serve_swift(
     address: Address,
     options: Options,
     shutdown: Serving,
-) -> Serving {
+) -> Served {
     Box::pin(serve(listener, SwiftServer::new(gateway, users, address), options, shutdown))
 }

@@ -59,7 +59,7 @@ pub use maintain::new_key::{NewKey, change_key, change_under_way, complete_chang
 pub use maintain::orphans::{Orphans, Removed, Tally, find_orphans};
 pub use open::create::draw_header;
 pub use open::header::{raw_header, raw_header_of_store, read_header};
-pub use open::restore::{Restore, restore, restored};
+pub use open::restore::{Restore, WAITING, restore, restored};
 pub use open::restore_notes::is_unfinished;
 pub use open::restore_plan::RestorePlan;
 pub use open::setup::Setup;

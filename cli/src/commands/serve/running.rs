@@ -112,13 +112,14 @@ impl Running {
         })
     }
 
-    /// Finishes running requests, flushes the vault and writes the last figures.
+    /// Finishes running requests, flushes the vault and writes the last figures. If requests were aborted, that is the
+    /// exit code.
     ///
     /// # Errors
     /// The vault has failed, or fails now; a server panicked.
     pub(super) async fn stop(self) -> Result<Exit> {
         self.stop.cancel();
-        self.servers.wait_closed().await?;
+        let have_finished = self.servers.wait_closed().await?;
         self.sweeper.abort();
         if let Some(demonstration) = &self.demonstration {
             demonstration.reading.abort();
@@ -154,7 +155,7 @@ impl Running {
                 "The store lacks the last {unshipped}. They are lost if this machine is lost: `ameles backup{data_flag}` ships them."
             );
         }
-        Ok(Exit::Success)
+        Ok(if have_finished { Exit::Success } else { Exit::Interrupted })
     }
 }
 

@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 /// The S3 and Swift servers. Their requests share one admission limit.
 pub(super) struct Servers {
-    s3: JoinHandle<()>,
-    swift: Option<JoinHandle<()>>,
+    s3: JoinHandle<bool>,
+    swift: Option<JoinHandle<bool>>,
 }
 
 impl Servers {
@@ -50,15 +50,15 @@ impl Servers {
         Ok(Servers { s3, swift })
     }
 
-    /// Waits until the last client has disconnected.
+    /// Waits until the last client has disconnected. Returns true if no running request was aborted.
     ///
     /// # Errors
     /// A server panicked.
-    pub(super) async fn wait_closed(self) -> Result<()> {
-        self.s3.await.context("the S3 server")?;
+    pub(super) async fn wait_closed(self) -> Result<bool> {
+        let have_finished = self.s3.await.context("the S3 server")?;
         match self.swift {
-            Some(swift) => swift.await.context("the Swift server"),
-            None => Ok(()),
+            Some(swift) => Ok(swift.await.context("the Swift server")? && have_finished),
+            None => Ok(have_finished),
         }
     }
 }

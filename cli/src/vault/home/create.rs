@@ -3,7 +3,7 @@
 use super::key::NewKey;
 use super::serve_line::{quoted, url_of};
 use super::{Home, Opening};
-use crate::config::names::{BLOCK_SIZE, CAPACITY, TREE_TOP};
+use crate::config::names::{BLOCK_SIZE, CAPACITY, STORE, TREE_TOP};
 use crate::config::size::Size;
 use crate::config::size_or_percent::SizeOrPercent;
 use crate::config::{Scheme, SettingsError};
@@ -81,9 +81,17 @@ impl Home<'_> {
                     );
                 }
                 created.remove_all();
-                let is_in_store =
-                    matches!(error.downcast_ref(), Some(VaultError::AlreadyExists(ExistsIn::Store)));
-                Err(if is_in_store && was_served { error.context(self.lost_trusted_folder()) } else { error })
+                Err(match error.downcast_ref() {
+                    Some(VaultError::AlreadyExists(ExistsIn::Store)) if was_served => {
+                        error.context(self.lost_trusted_folder())
+                    }
+                    Some(VaultError::Refused(_)) => error.context(format!(
+                        "{} is {}, where this user must be able to list, read, write and delete",
+                        self.settings.origins.name(STORE),
+                        self.store_name()
+                    )),
+                    _ => error,
+                })
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Home;
 use crate::config::SettingsError;
-use crate::config::folders::DATABASE;
+use crate::config::folders::{DATABASE, RESERVE};
 use crate::config::names::DATA;
 use crate::migration::{record::MigrationRecord, switch};
 use crate::vault::created_files::CreatedFiles;
@@ -38,7 +38,7 @@ impl Home<'_> {
     /// Opens the trusted disk of an existing vault. An interrupted switch to a successor is finished first.
     ///
     /// # Errors
-    /// [`VaultError::NoVault`], [`VaultError::RestoreUnfinished`], [`VaultError::Locked`], [`VaultError::Disk`];
+    /// [`VaultError::NoVault`], [`VaultError::RestoreUnfinished`], [`VaultError::Damaged`], [`VaultError::Locked`], [`VaultError::Disk`];
     /// [`SettingsError::Moved`] if the store is that of a vault whose successor has taken over.
     pub fn disk(&self) -> Result<TrustedDisk> {
         switch::finish(&self.settings.data)?;
@@ -48,7 +48,18 @@ impl Home<'_> {
         let has_database = database.try_exists().with_context(|| {
             format!("{}: reading {}", self.settings.origins.name(DATA), database.display())
         })?;
-        if has_database { self.open_database() } else { Err(self.no_vault()) }
+        if has_database && !self.has_lost_database() { self.open_database() } else { Err(self.no_vault()) }
+    }
+
+    /// Returns true if the database is missing or empty, and a file that belongs to one is there.
+    fn has_lost_database(&self) -> bool {
+        let bytes = std::fs::metadata(self.database()).map_or(0, |found| found.len());
+        let belongs = |file: PathBuf| {
+            let extension = file.extension().and_then(|extension| extension.to_str());
+            file.ends_with(RESERVE) || matches!(extension, Some("journal" | "stash"))
+        };
+        let files = || std::fs::read_dir(self.settings.data.trusted()).into_iter().flatten().flatten();
+        bytes == 0 && files().any(|file| belongs(file.path()))
     }
 
     /// Refuses to create a vault in a folder with an unfinished restore.
@@ -78,9 +89,13 @@ impl Home<'_> {
 
     /// Returns the error of a missing or partly restored vault, with its folder.
     pub fn no_vault(&self) -> anyhow::Error {
-        let error = match self.is_being_restored() {
-            true => VaultError::RestoreUnfinished,
-            false => VaultError::NoVault,
+        // Looked at first: a look at the state of a restore fills an empty database.
+        let error = if self.has_lost_database() && !self.settings.data.restoring().exists() {
+            VaultError::Damaged(format!("{DATABASE} is missing or empty").into())
+        } else if self.is_being_restored() {
+            VaultError::RestoreUnfinished
+        } else {
+            VaultError::NoVault
         };
         anyhow::Error::new(error).context(self.settings.data.trusted().display().to_string())
     }
@@ -108,10 +123,10 @@ impl Home<'_> {
     pub(super) fn create_trusted(&self, created: &mut CreatedFiles) -> Result<()> {
         let folder = self.settings.data.trusted();
         created.add_folder(&folder);
-        self.settings
-            .data
-            .create_trusted()
-            .with_context(|| format!("{}: creating {}", self.settings.origins.name(DATA), folder.display()))
+        self.settings.data.create_trusted().with_context(|| {
+            let name = self.settings.origins.name(DATA);
+            format!("{name}: creating {}, where this user must be able to write", folder.display())
+        })
     }
 
     fn open_database(&self) -> Result<TrustedDisk> {

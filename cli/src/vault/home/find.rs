@@ -2,6 +2,7 @@
 
 use super::{Home, Opening, Store};
 use crate::config::VaultConfig;
+use crate::config::names::STORE;
 use crate::vault::parameters::refuse_contradictions;
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::parallel::SealThreads;
@@ -62,12 +63,18 @@ impl Home<'_> {
         master: MasterKey,
         requested: &VaultConfig,
     ) -> Result<Opening> {
-        let header = read_header(&disk, &master)?;
+        let header = read_header(&disk, &master).map_err(|error| self.name_wrong_key(error))?;
         refuse_contradictions(self.settings, requested, &header.parameters)?;
         let objects = self.open_objects(false).await.map_err(|error| match error.downcast_ref() {
             // The folder existed when the vault was created: its loss counts as an emptied store.
             Some(OpenError::NoFolder { path }) => {
-                let path = path.display().to_string();
+                let is_default = self.settings.store.url.is_none();
+                let advice = if is_default {
+                    format!(" ({} is not given)", self.settings.origins.name(STORE))
+                } else {
+                    String::new()
+                };
+                let path = format!("{}{advice}", path.display());
                 anyhow::Error::new(VaultError::HeaderVanished).context(path)
             }
             _ => error,

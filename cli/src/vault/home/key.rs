@@ -7,7 +7,7 @@ use crate::vault::created_files::CreatedFiles;
 use ameles_seal::key_file;
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::passphrase::PassphraseHeader;
-use ameles_vault::VaultHeader;
+use ameles_vault::{VaultError, VaultHeader};
 use anyhow::{Context, Result, bail};
 use rand_core::{OsRng, TryRngCore};
 use zeroize::Zeroizing;
@@ -51,15 +51,24 @@ impl Home<'_> {
         let origins = &self.settings.origins;
         let (key, name) = match &self.settings.key {
             KeySettings::Env(variable) => (key_file::from_environment(variable), origins.name(KEY_ENV)),
-            KeySettings::File(file) if *file == self.settings.data.master_key() => {
-                return Ok(key_file::load(file)?);
-            }
             KeySettings::File(file) => (key_file::load(file), origins.name(KEY_FILE)),
             KeySettings::Passphrase(_) => {
                 return Err(SettingsError::Key("a passphrase needs the vault's header".into()).into());
             }
         };
         key.context(name)
+    }
+
+    /// Returns the error with the key's origin, if the key does not open the vault.
+    pub fn name_wrong_key(&self, error: VaultError) -> anyhow::Error {
+        let origins = &self.settings.origins;
+        let key = match &self.settings.key {
+            _ if !matches!(error, VaultError::WrongKey) => return error.into(),
+            KeySettings::File(file) => format!("{} is {}", origins.name(KEY_FILE), file.display()),
+            KeySettings::Env(variable) => format!("{} is {variable}", origins.name(KEY_ENV)),
+            KeySettings::Passphrase(_) => origins.name(KEY_SOURCE),
+        };
+        anyhow::Error::new(error).context(key)
     }
 
     /// Returns true if a new vault here would have the key of the vault with this stored header. With a passphrase it

@@ -47,6 +47,14 @@ impl Home<'_> {
             if let Some(advice) = self.environment_endpoint(&error) {
                 return anyhow::Error::new(error).context(origins.name(STORE)).context(advice);
             }
+            if let OpenError::BadEndpoint { given_by, .. } | OpenError::BadValue { given_by } = &error {
+                let name = match given_by.as_str() {
+                    "endpoint" if store.endpoint.is_some() => origins.name(ENDPOINT),
+                    option if store.options.0.contains_key(option) => origins.name(STORE_OPTION),
+                    variable => variable.to_owned(),
+                };
+                return anyhow::Error::new(error).context(name);
+            }
             let name = match &error {
                 OpenError::UnknownOption { key, .. } if !store.options.0.contains_key(key) => ENDPOINT,
                 OpenError::UnknownOption { .. } | OpenError::PlainHttp => STORE_OPTION,

@@ -122,12 +122,22 @@ fn a_restore_without_a_receipt_warns_once() {
     let status = folder.succeed("status --data second");
     let receipt = restored.stdout.lines().last().expect("a receipt");
     assert!(receipt.starts_with("ameles1-") && status.contains(receipt), "{status}");
+    // It is of the newest checkpoint in the store, so that a later restore accepts no older state.
+    let contents = folder.contents();
+    let folder_of_checkpoints = folder.path("store/blobs/checkpoint");
+    let checkpoints = contents.keys().filter(|path| path.parent() == Some(&folder_of_checkpoints));
+    let newest = checkpoints.filter_map(|path| path.file_name()?.to_str()).max().expect("a checkpoint");
+    let fields: Vec<u64> =
+        receipt.split('-').skip(2).take(2).map(|field| field.parse().expect("a number")).collect();
+    assert_eq!(newest, format!("{:08x}-{:016x}", fields[0], fields[1]), "{receipt}");
     assert_eq!(
         restored.stderr.matches("cannot detect that the store was rolled back").count(),
         1,
         "{}",
         restored.stderr
     );
+    // The gateway has ended: nobody waits for it.
+    assert!(!restored.stderr.contains("old gateway"), "{}", restored.stderr);
     // No eviction has written a bucket yet.
     let announced = restored.stderr.matches("The restore fetches 0 B of 0 buckets, and it writes").count();
     assert_eq!(announced, 1, "{}", restored.stderr);

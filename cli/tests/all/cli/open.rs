@@ -19,7 +19,8 @@ fn a_wrong_key_opens_nothing() {
     let key = std::fs::read(folder.path("ameles-data/master.key")).expect("the key");
     std::fs::write(folder.path("ameles-data/master.key"), "11".repeat(32)).expect("written");
     for error in check_refusals(&folder, 1) {
-        assert!(error.contains("the key does not open this vault"), "{error}");
+        let named = "--key-file is ameles-data/master.key: the key does not open this vault";
+        assert!(error.contains(named), "{error}");
     }
     std::fs::write(folder.path("ameles-data/master.key"), "no key").expect("written");
     for error in check_refusals(&folder, 2) {
@@ -27,7 +28,7 @@ fn a_wrong_key_opens_nothing() {
     }
     std::fs::remove_file(folder.path("ameles-data/master.key")).expect("removed");
     for error in check_refusals(&folder, 2) {
-        assert!(error.contains("master.key"), "{error}");
+        assert!(error.contains("--key-file: there is no key file ameles-data/master.key"), "{error}");
     }
     std::fs::write(folder.path("ameles-data/master.key"), key).expect("written");
     restrict_permissions(&folder, "ameles-data/master.key");
@@ -45,6 +46,10 @@ fn an_invalid_file_of_users_is_refused_before_an_opening_is_claimed() {
     let error = folder.fail(SERVE, 1);
     assert!(error.contains("has no valid users"), "{error}");
     assert_eq!(folder.contents(), before, "a refusal changed something");
+    std::fs::remove_file(folder.path("ameles-data/trusted/credentials.toml")).expect("removed");
+    std::fs::create_dir(folder.path("ameles-data/trusted/credentials.toml")).expect("a folder");
+    let error = folder.fail(SERVE, 1);
+    assert!(error.contains("is a folder, not a file") && !error.contains("chmod"), "{error}");
 }
 
 /// Moves a store back to its place, where it is whole.
@@ -183,7 +188,10 @@ fn a_missing_store_is_an_error_and_not_created_again() {
     let folder = TestFolder::with_vault("1MiB");
     std::fs::rename(folder.path("ameles-data/untrusted"), folder.path("gone")).expect("moved");
     for error in check_refusals(&folder, 3) {
-        assert!(error.contains("is the folder mounted?"), "{error}");
+        assert!(
+            error.contains("is the folder mounted?") && error.contains("--store is not given"),
+            "{error}"
+        );
     }
     put_store_back(&folder, "gone");
 }
@@ -214,6 +222,74 @@ fn without_a_vault_every_command_says_so() {
     std::fs::create_dir(folder.path("store")).expect("a folder");
     let error = folder.fail(&format!("restore --store file://{}", folder.path("store").display()), 5);
     assert!(error.contains("the store holds no vault"), "{error}");
+}
+
+/// Returns all files below a folder, sorted.
+fn files_below(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<_> =
+        entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect();
+    files.sort();
+    files
+}
+
+#[tokio::test]
+async fn check_names_the_objects_that_the_store_changed_and_gc_reports_those_of_a_wrong_size() {
+    let folder = TestFolder::with_vault("1MiB");
+    let server = TestServer::start(&folder, "");
+    server.create_bucket("bucket").await;
+    for name in ["first", "second", "third"] {
+        server.s3("bucket").put(&Path::from(name), vec![7; 50_000].into()).await.expect("put");
+    }
+    assert_eq!(server.stop(), 0);
+    let report = folder.succeed("gc");
+    assert!(report.contains("missing         0 buckets in use\n"), "{report}");
+    let store = folder.path("ameles-data/untrusted");
+    // Of the versions of a bucket, the last one is in use. A fault of a bucket that the opening reads ends the opening.
+    let last = files_below(&store.join("buckets")).into_iter().rev().find(|file| {
+        let original = std::fs::read(file).expect("a file");
+        let mut changed = original.clone();
+        changed[0] ^= 1;
+        std::fs::write(file, changed).expect("written");
+        let checked = folder.run("check");
+        std::fs::write(file, original).expect("written");
+        let name = file.strip_prefix(&store).expect("below").display();
+        checked.code == 3
+            && checked.stdout.contains(&format!("; its object is {name}\n"))
+            && checked.stdout.contains("Put them back")
+    });
+    let last = last.expect("a fault that is named by its object");
+    let original = std::fs::read(&last).expect("a file");
+    let check_gc = |part: &str| {
+        let report = folder.run("gc");
+        assert_eq!(report.code, 3, "{}{}", report.stdout, report.stderr);
+        let both = report.stdout.contains(part) && report.stdout.contains("`ameles check`");
+        assert!(both, "{part}: {}{}", report.stdout, report.stderr);
+    };
+    std::fs::write(&last, "short").expect("written");
+    check_gc("spoilt          1 objects");
+    std::fs::remove_file(&last).expect("removed");
+    check_gc("missing         1 buckets in use: \"bucket ");
+    std::fs::write(&last, original).expect("written");
+    folder.succeed("gc");
+    folder.succeed("check");
+}
+
+#[test]
+fn a_lost_database_is_damage_and_not_a_missing_vault() {
+    let folder = TestFolder::with_vault("1MiB");
+    let (database, lost) = (folder.path("ameles-data/trusted/vault.redb"), folder.path("lost"));
+    std::fs::rename(&database, &lost).expect("moved");
+    for is_empty in [false, true] {
+        if is_empty {
+            std::fs::write(&database, "").expect("written");
+        }
+        for error in check_refusals(&folder, 1) {
+            assert!(error.contains("vault.redb is missing or empty; `ameles restore --takeover`"), "{error}");
+        }
+    }
+    std::fs::rename(&lost, &database).expect("moved");
+    folder.succeed("check");
 }
 
 fn restrict_permissions(folder: &TestFolder, name: &str) {

@@ -4,8 +4,11 @@ use super::harness::{SERVE, TestFolder, finish};
 use super::server::TestServer;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
+use rustix::process::Signal;
 use std::fs::File;
 use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
 
 fn full_disk() -> Stdio {
     File::options().write(true).open("/dev/full").expect("a device that is always full").into()
@@ -50,4 +53,24 @@ async fn a_log_that_cannot_be_written_ends_no_request() {
         assert!(answer.is_err_and(|error| error.to_string().contains("NoSuchBucket")), "it answers");
     }
     assert_eq!(server.stop(), 0);
+}
+
+/// It takes as long as running requests have at a stop.
+#[tokio::test]
+async fn the_exit_code_tells_a_stop_that_aborted_a_request_from_one_that_did_not() {
+    let folder = TestFolder::with_vault("1MiB");
+    for (bucket, is_sent, code) in [("first", true, 0), ("second", false, 130)] {
+        let server = TestServer::start(&folder, "");
+        server.create_bucket(bucket).await;
+        let mut put = server.begin_put(bucket, "object", 100).await;
+        put.write_all(&[7; 99]).await.expect("sent");
+        // The request has begun before the server stops.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let stopped = tokio::task::spawn_blocking(move || server.stop_with(Signal::TERM));
+        if is_sent {
+            put.write_all(&[7]).await.expect("sent");
+        }
+        assert_eq!(stopped.await.expect("it stops"), code, "sent: {is_sent}");
+    }
+    folder.succeed("check");
 }

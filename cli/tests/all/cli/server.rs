@@ -72,6 +72,11 @@ impl TestServer {
         self.s3.create_bucket(name).await;
     }
 
+    /// Begins to put an object of this many bytes; see [`S3Access::begin_put`].
+    pub(crate) async fn begin_put(&self, bucket: &str, name: &str, bytes: u64) -> tokio::net::TcpStream {
+        self.s3.begin_put(bucket, name, bytes).await
+    }
+
     /// Sends a request to the page; returns the head and the body of the answer.
     fn request(&self, method: &str, path: &str, body: &str) -> String {
         let mut answer = String::new();

@@ -17,7 +17,7 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
         ("init --scheme path --z 65", ["--z is 65", "from 1 to 64"]),
         (
             "init --scheme path --z 2",
-            ["--z, --tree-top, --max-batch do not fit together: buckets of 2", "set Z to 4 or more"],
+            ["error: --z does not fit the vault: buckets of 2", "set Z to 4 or more"],
         ),
         (
             "init --scheme path --z 3 --tree-top 0B",
@@ -25,14 +25,27 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
         ),
         ("init --scheme path --s 3", ["--s is not a parameter", "leave it out"]),
         ("init --scheme trivial --tree-top 1MiB", ["--tree-top is not a parameter", "leave it out"]),
-        ("init --z 4 --a 60", ["--z, --s, --a", "lower A to at most 3"]),
+        ("init --z 4 --a 60", ["--z, --a do not fit together", "lower A to at most 3"]),
         ("init --store bucket", ["--store is `bucket`", "s3://BUCKET"]),
         ("init --store ftp://x", ["--store", "s3://"]),
         ("init --endpoint http://127.0.0.1:1", ["--endpoint", "--store"]),
+        (
+            "init --store file:///x --endpoint http://127.0.0.1:1",
+            ["--endpoint is for servers, and --store is `file:///x`", "leave it out"],
+        ),
         ("init --store s3://b --store-option colour=red", ["--store-option", "colour"]),
         ("init --prices nonsense", ["--prices is nonsense", "nor a readable file"]),
         ("status --prices nonsense", ["--prices is nonsense", "nor a readable file"]),
-        ("init --key-file missing/key --data other", ["--key-file", "missing/key"]),
+        (
+            "init --key-file missing/key --data other",
+            ["--key-file", "missing/key cannot be created, because its folder does not exist"],
+        ),
+        ("init --data /dev/null", ["--data is /dev/null, which is not a folder", "name a folder"]),
+        ("check --data /dev/null", ["--data is /dev/null, which is not a folder", "name a folder"]),
+        (
+            "init --key-file /tmp",
+            ["--key-file: the key file /tmp is a folder, not a file", "name the key's file"],
+        ),
         ("init --key-env NO_SUCH_VARIABLE", ["--key-env", "NO_SUCH_VARIABLE"]),
         ("init --passphrase", ["AMELES_PASSPHRASE", "terminal"]),
         ("init --log loud", ["--log is `loud`", "debug"]),
@@ -53,9 +66,7 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
         ("serv", ["unrecognized subcommand 'serv'", "serve"]),
         ("statsu", ["unrecognized subcommand 'statsu'", "status"]),
     ] {
-        // A key file that cannot be created is not a wrong argument.
-        let code = if line.contains("missing/key") { 1 } else { 2 };
-        folder.check_refusal(line, code, &parts);
+        folder.check_refusal(line, 2, &parts);
     }
 }
 
@@ -81,6 +92,38 @@ fn an_error_names_an_endpoint_from_the_environment() {
         assert!(error.contains(part), "{error}");
     }
     assert!(folder.contents().is_empty());
+}
+
+#[test]
+fn an_address_or_key_that_no_request_can_have_is_named_by_its_origin() {
+    let folder = TestFolder::new();
+    let keys = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret")];
+    let refuse = |line: &str, variables: &[(&str, &str)], part: &str| {
+        let error = folder.fail_with(line, variables, 2);
+        assert!(error.contains(part), "{line}: {part:?} is missing in\n{error}");
+        assert!(folder.contents().keys().all(|path| path.ends_with("ameles.toml")), "{line} left files");
+    };
+    let advice = "is not the address of a server: write http://HOST:PORT";
+    for endpoint in
+        ["127.0.0.1:7070", "localhost:9000", "http://", "://", "http://127.0.0.1:99999", "ftp://x.y"]
+    {
+        let part = format!("--endpoint: `{endpoint}` {advice}");
+        for command in ["init", SERVE] {
+            refuse(&format!("{command} --store s3://b/x --endpoint {endpoint}"), &keys, &part);
+        }
+    }
+    let by_option = format!("--store-option: `foo` {advice}");
+    refuse("init --store s3://b/x --store-option endpoint=foo", &keys, &by_option);
+    for variable in ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"] {
+        let variables = [keys[0], keys[1], (variable, "localhost:9000")];
+        refuse("init --store s3://b/x", &variables, &format!("{variable}: `localhost:9000` {advice}"));
+    }
+    let variables = [("AWS_ACCESS_KEY_ID", "id\nmore"), keys[1]];
+    let line = "init --store s3://b/x --endpoint http://127.0.0.1:1";
+    refuse(line, &variables, "AWS_ACCESS_KEY_ID: the value of AWS_ACCESS_KEY_ID has a character");
+    let text = "[store]\nurl = \"s3://b/x\"\nendpoint = \"\"";
+    std::fs::write(folder.path("ameles.toml"), text).expect("written");
+    refuse("init", &keys, &format!("`store.endpoint` in ameles.toml: `` {advice}"));
 }
 
 #[test]
@@ -110,6 +153,9 @@ fn vault_flags_that_contradict_the_vault_are_refused_before_it_opens() {
         ("--cipher aegis-256 --max-batch 3", "--max-batch is 3, but the vault has 16, --cipher"),
     ] {
         folder.check_refusal(&format!("{SERVE} {line}"), 2, &[part]);
+        // A successor has blocks of the same size.
+        let advises_successor = folder.fail(&format!("{SERVE} {line}"), 2).contains("`ameles migrate`");
+        assert_eq!(advises_successor, !line.contains("--block-size"), "{line}");
     }
 }
 

@@ -80,7 +80,7 @@ pub struct RunningGateway {
     pub s3: SocketAddr,
     pub swift: SocketAddr,
     driver: JoinHandle<()>,
-    servers: [JoinHandle<()>; 2],
+    servers: [JoinHandle<bool>; 2],
 }
 
 impl TestEnvironment {

@@ -1,6 +1,7 @@
 //! Buckets and blobs as objects: files, S3, Google Cloud Storage, Azure, anything that `object_store` reaches.
 
 mod blobs;
+mod config_check;
 mod failure;
 mod folder;
 mod names;
@@ -9,6 +10,7 @@ mod open_error;
 mod shared;
 mod versioning;
 
+pub use names::bucket_version as object_name;
 pub use open::{OpenOptions, folder_of};
 pub use open_error::OpenError;
 pub use versioning::Versioning;

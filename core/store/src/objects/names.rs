@@ -13,7 +13,7 @@ pub(super) const BLOBS: &str = "blobs";
 ///
 /// H, M and L are the bucket's number in hex (40, 12 and 12 bits), E the epoch, C the counter. No folder holds more
 /// than 4096 buckets or folders below the first 2^24 buckets, and names sort by bucket, then epoch, then counter.
-pub(super) fn bucket_version(of: BucketVersion) -> String {
+pub fn bucket_version(of: BucketVersion) -> String {
     let number = of.bucket.0;
     format!(
         "{BUCKETS}/{:010x}/{:03x}/{:03x}-{:08x}-{:016x}",

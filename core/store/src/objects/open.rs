@@ -1,5 +1,6 @@
 //! Opens a store from a location as users write it; errors say what to do.
 
+use super::config_check::Checked;
 use super::failure;
 use super::folder::{Folder, blocking, sync_folder};
 use super::open_error::OpenError;
@@ -147,7 +148,6 @@ pub(super) async fn open(location: &str, options: &OpenOptions) -> Result<Shared
             Ok(Shared { once, store, prefix: Path::default(), folder: None, versioning: None, in_flight })
         }
         Location::Cloud(cloud, url) => {
-            check_plain_http(cloud, options)?;
             install_tls_provider();
             let prefix = Path::from_url_path(url.path()).map_err(|error| OpenError::BadLocation {
                 location: without_password(location),
@@ -161,7 +161,8 @@ pub(super) async fn open(location: &str, options: &OpenOptions) -> Result<Shared
                 versioning: versioning_query(cloud, &url, options),
                 in_flight,
             };
-            check_reachable(&shared, &url).await?;
+            check_plain_http(cloud, options)?;
+            check_reachable(&shared, &url, cloud == Cloud::S3 && lacks_access_key(options)).await?;
             Ok(shared)
         }
     }
@@ -257,7 +258,7 @@ fn versioning_query(cloud: Cloud, url: &Url, options: &OpenOptions) -> Option<Ve
 macro_rules! build {
     ($builder:ident, $key:ident, $scheme:literal, $url:expr, $options:expr, $again:expr) => {{
         let set = |builder: $builder, key: $key, value: &str| builder.with_config(key, value);
-        let builder = set_keys($builder::from_env(), $options, $scheme, set)?;
+        let builder = set_keys($builder::from_env(), $options, $scheme, set)?.checked($options)?;
         builder.with_url($url.as_str()).with_retry(retries($again)).build().map_err(OpenError::Options)
     }};
 }
@@ -298,8 +299,18 @@ fn check_plain_http(cloud: Cloud, options: &OpenOptions) -> Result<(), OpenError
     }
 }
 
+/// Returns true if neither the options nor the environment have an access key of S3, and requests are signed. Then only
+/// a role of this machine can give one.
+fn lacks_access_key(options: &OpenOptions) -> bool {
+    let set = |builder: AmazonS3Builder, key, value: &str| builder.with_config(key, value);
+    set_keys(AmazonS3Builder::from_env(), options, "s3://", set).is_ok_and(|builder| {
+        let is = |key, wanted: Option<&str>| builder.get_config_value(&key).as_deref() == wanted;
+        is(AmazonS3ConfigKey::AccessKeyId, None) && !is(AmazonS3ConfigKey::SkipSignature, Some("true"))
+    })
+}
+
 /// Sends a list request of at most one page, which fails if the bucket, the credentials or the network are wrong.
-async fn check_reachable(shared: &Shared, url: &Url) -> Result<(), OpenError> {
+async fn check_reachable(shared: &Shared, url: &Url, lacks_key: bool) -> Result<(), OpenError> {
     let Err(source) = shared.store.list_with_delimiter(Some(&shared.prefix)).await else {
         return Ok(());
     };
@@ -311,6 +322,7 @@ async fn check_reachable(shared: &Shared, url: &Url) -> Result<(), OpenError> {
     let status = failure::http_status(&source);
     Err(match (&source, status) {
         (object_store::Error::NotFound { .. }, _) | (_, Some(404)) => OpenError::NoBucket { bucket },
+        _ if lacks_key => OpenError::NoAccessKey { bucket, why: failure::root(&source) },
         (object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. }, _)
         | (_, Some(401 | 403)) => OpenError::Denied {
             bucket,

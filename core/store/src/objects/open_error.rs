@@ -34,6 +34,22 @@ pub enum OpenError {
         "the endpoint is plain http://, which shows the signatures of requests and all names to the network: use https://, or set allow_http = true"
     )]
     PlainHttp,
+    /// The address of a server is not one that requests can have.
+    #[error("`{endpoint}` is not the address of a server: write http://HOST:PORT or https://HOST")]
+    BadEndpoint {
+        /// The option that gives it, or the variable of the environment.
+        given_by: String,
+        /// The address, without a user and a password.
+        endpoint: String,
+    },
+    /// A value that a request carries in its header has a character that no header has. It may be a secret.
+    #[error(
+        "the value of {given_by} has a character that no request can carry, such as a line break: copy it again"
+    )]
+    BadValue {
+        /// The option that gives it, or the variable of the environment.
+        given_by: String,
+    },
     /// The folder is not there.
     #[error("there is no folder {path}", path = path.display())]
     NoFolder {
@@ -74,6 +90,17 @@ pub enum OpenError {
         bucket: String,
         /// The provider's word for why, or the HTTP status.
         answer: String,
+    },
+    /// No access key is given, and this machine has none by its role.
+    #[error(
+        "no access key is given for bucket {bucket:?}, and this machine's role gives none ({why}): set AWS_ACCESS_KEY_ID and \
+         AWS_SECRET_ACCESS_KEY, or the options access_key_id and secret_access_key"
+    )]
+    NoAccessKey {
+        /// The bucket.
+        bucket: String,
+        /// The root of the failure of a request without a key.
+        why: String,
     },
     /// The provider cannot be reached or does not answer as it should.
     #[error("the store does not answer: {why}")]

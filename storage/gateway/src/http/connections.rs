@@ -158,13 +158,15 @@ impl Connections {
     }
 
     /// Ends all connections: the idle ones at once, the others when their answer was received or the grace period is
-    /// over.
-    pub(crate) async fn end(mut self, grace: Duration) {
+    /// over. Returns true if no running request was aborted.
+    pub(crate) async fn end(mut self, grace: Duration) -> bool {
         self.handles.iter().filter_map(Weak::upgrade).for_each(|handle| handle.end());
         let all_ended = async { while self.tasks.join_next().await.is_some() {} };
-        if tokio::time::timeout(grace, all_ended).await.is_err() {
+        let have_finished = tokio::time::timeout(grace, all_ended).await.is_ok();
+        if !have_finished {
             tracing::warn!("running requests were aborted: the shutdown timeout has expired");
         }
         self.tasks.shutdown().await;
+        have_finished
     }
 }

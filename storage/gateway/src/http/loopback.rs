@@ -1,7 +1,7 @@
 //! A server on loopback, for benches and tests, in a task of its own.
 
 use crate::http::protocol::Protocol;
-use crate::http::server::{self, Serving, serve};
+use crate::http::server::{self, Served, Serving, serve};
 use std::io;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 pub struct Loopback {
     address: SocketAddr,
     end: oneshot::Sender<()>,
-    server: JoinHandle<()>,
+    server: JoinHandle<bool>,
 }
 
 impl Loopback {
@@ -29,7 +29,7 @@ impl Loopback {
     ///
     /// # Errors
     /// No port is free.
-    pub async fn run(server: impl FnOnce(TcpListener, Serving) -> Serving) -> io::Result<Self> {
+    pub async fn run(server: impl FnOnce(TcpListener, Serving) -> Served) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let (end, ended) = oneshot::channel();
@@ -46,7 +46,7 @@ impl Loopback {
     }
 
     /// Requests the server's end; the handle is ready when it has ended.
-    pub fn end(self) -> JoinHandle<()> {
+    pub fn end(self) -> JoinHandle<bool> {
         let _ = self.end.send(());
         self.server
     }

@@ -79,11 +79,14 @@ impl Default for Limits {
     }
 }
 
-/// A future that serves until its server ends.
+/// A future that is ready when a server must end.
 pub type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// A future that serves until its server has ended. It returns true if no running request was aborted.
+pub type Served = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 /// Serves a protocol until `shutdown` is ready. Then it accepts no more connections, and waits for the running requests
-/// (at most [`Limits::grace`]). A connection without a complete request ends at once.
+/// (at most [`Limits::grace`]). A connection without a complete request ends at once. Returns true if no running request
+/// was aborted.
 ///
 /// A request that was cut off may have begun a write or a commit: call [`Gateway::settle`](crate::Gateway::settle) when
 /// all servers of a gateway have ended.
@@ -95,7 +98,7 @@ pub async fn serve<D: Protocol>(
     protocol: D,
     options: Options,
     shutdown: impl Future<Output = ()>,
-) {
+) -> bool {
     let limits = options.limits;
     let connection_permits = FairPermits::new(limits.connections);
     let server = Arc::new(Server {
@@ -128,7 +131,7 @@ pub async fn serve<D: Protocol>(
         connections.serve(&handle, Arc::clone(&server).serve_connection(stream, peer, Arc::clone(&handle)));
     }
     drop(listener);
-    connections.end(limits.grace).await;
+    connections.end(limits.grace).await
 }
 
 /// The rule for requests after which the connection closes, as the answer then says.

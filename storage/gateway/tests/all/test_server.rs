@@ -154,7 +154,7 @@ impl TestServer {
     }
 
     /// Tells the server to end; the handle is ready when it has.
-    pub fn end(self) -> JoinHandle<()> {
+    pub fn end(self) -> JoinHandle<bool> {
         self.server.end()
     }
 

@@ -69,6 +69,8 @@ pub struct Orphans {
     pub planted: Tally,
     /// The buckets of the wrong size among those in use or kept. Never removed.
     pub spoilt: Vec<String>,
+    /// The buckets of the newest checkpoint on the trusted disk that are not in the store.
+    pub missing: Vec<String>,
     /// Objects newer than the newest state that may belong to another gateway. Never removed.
     pub newer: Vec<String>,
     /// The objects with names that this vault has never used. Never removed.
@@ -109,7 +111,8 @@ pub async fn find_orphans<U: VaultStore>(
     let claims = Claims { blobs: store, ring: ring.clone(), vault: header.vault };
     let epoch = claims.ours(disk, known.epoch).await?;
     let shipping = ShippingNotes::load(disk)?;
-    let mut needed: BTreeSet<BucketVersion> = state.versions.live().collect();
+    let mut missing: BTreeSet<BucketVersion> = state.versions.live().collect();
+    let mut needed = missing.clone();
     needed.extend(records.iter().flat_map(written));
     let kept: BTreeSet<BucketVersion> = state.garbage.iter().map(|garbage| garbage.written()).collect();
     let mut found = Orphans {
@@ -119,6 +122,7 @@ pub async fn find_orphans<U: VaultStore>(
         dead_checkpoints: Tally::default(),
         planted: Tally::default(),
         spoilt: Vec::new(),
+        missing: Vec::new(),
         newer: Vec::new(),
         foreign: Vec::new(),
         vault: header.clone(),
@@ -128,10 +132,10 @@ pub async fn find_orphans<U: VaultStore>(
         planted_versions: Vec::new(),
         checkpoints: Vec::new(),
     };
-    let mut newer = Vec::new();
-    let buckets = found.vault.parameters.layout().buckets();
+    let (mut newer, buckets) = (Vec::new(), found.vault.parameters.layout().buckets());
     store
         .list_bucket_versions(&mut |of, bytes| {
+            missing.remove(&of);
             let is_kept = needed.contains(&of) || kept.contains(&of);
             if is_kept && !has_expected_size(store.layout(), of, bytes.0) {
                 found.spoilt.push(name(of));
@@ -150,6 +154,7 @@ pub async fn find_orphans<U: VaultStore>(
             }
         })
         .await?;
+    found.missing = missing.into_iter().map(name).collect();
     found.buckets.sort_unstable();
     if !newer.is_empty() {
         let newer_check = NewerVersionCheck::new(store, &persisted, epoch)?;

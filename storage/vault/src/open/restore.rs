@@ -49,7 +49,11 @@ use ameles_seal::sealed::Sealed;
 use ameles_seal::versions::TrustedVersions;
 use futures::future::LocalBoxFuture;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
+
+/// The stage of a restore that waits for the end of the lease of the gateway that it has displaced.
+pub const WAITING: &str = "waiting until the old gateway has stopped answering";
 
 /// The options of a restore.
 pub struct Restore<L> {
@@ -65,11 +69,12 @@ pub struct Restore<L> {
     /// A function that gets what will be moved: before anybody is displaced, and again before the first bucket is
     /// fetched.
     pub announce: Box<dyn Fn(&RestorePlan)>,
-    /// A function that gets the stage, the bytes done, and all bytes.
+    /// A function that gets the stage, the bytes done, and all bytes; [`WAITING`] has seconds.
     pub progress: Box<dyn Fn(&'static str, u64, u64)>,
 }
 
-/// Restores a vault from its store into an empty trusted disk, and returns the receipt of the restored checkpoint.
+/// Restores a vault from its store into an empty trusted disk, and returns the receipt of the newest checkpoint in the
+/// store, which the restore itself has shipped.
 /// Afterwards the vault can be opened like any other. Writes since the last shipped checkpoint are lost, unless the
 /// journal is in the store.
 ///
@@ -116,7 +121,8 @@ async fn restore_unboxed(
     (options.announce)(&plan_restore(&header, &chosen.1, 0, copy.missing_bytes(&chosen.1.versions)));
 
     let (next, serves_from) = claim_epoch(&mut setup, keyed_header, &chosen.1, options.takeover).await?;
-    let rewritten = fetch_and_rewrite(&mut setup, (&encoded, keyed_header), &options, chosen, next).await;
+    let claimed = (next, serves_from);
+    let rewritten = fetch_and_rewrite(&mut setup, (&encoded, keyed_header), &options, chosen, claimed).await;
     let previous = match rewritten {
         Err(error) if serves_from.is_none() && is_local_error(&error) => {
             // This restore has answered no request in its epoch: the next restore need not wait for it.
@@ -136,17 +142,26 @@ async fn restore_unboxed(
             rewrite(&vault, old, accesses, progress).await?;
         }
         // The first checkpoint that is shipped. From now on the previous buckets are orphans.
-        let restored = vault.checkpoint().await?;
+        vault.checkpoint().await?;
         if let Some(from) = serves_from {
-            progress("waiting until the old gateway has stopped answering", 0, 1);
-            sleep_until(from).await;
+            wait_until(from, progress).await;
         }
         restore_notes::complete(&disk)?;
-        vault.close().await?;
-        Ok(restored)
+        // This ships another checkpoint.
+        vault.close().await
     };
     let (outcome, ()) = futures::join!(rewriting, running);
     outcome
+}
+
+/// Waits until the old gateway has stopped answering, and says so each second.
+async fn wait_until(from: Instant, progress: &dyn Fn(&'static str, u64, u64)) {
+    let left = || from.saturating_duration_since(Instant::now()).as_secs_f64().ceil() as u64;
+    let all = left();
+    while left() > 0 {
+        progress(WAITING, all.saturating_sub(left()), all);
+        sleep_until(from.min(Instant::now() + Duration::from_secs(1))).await;
+    }
 }
 
 /// Returns whether an error comes from one of this machine's disks.
@@ -161,10 +176,11 @@ async fn fetch_and_rewrite<'a, U: VaultStore, L: VaultStore>(
     (encoded, keyed_header): (&[u8], (&VaultHeader, &KeyRing)),
     options: &'a Restore<L>,
     chosen: (Receipt, FoundCheckpoint),
-    next: u32,
+    (next, serves_from): (u32, Option<Instant>),
 ) -> Result<Option<(PreviousVault<'a, L>, u64)>, VaultError> {
     let (header, _) = keyed_header;
-    let (receipt, shipped, mut logged) = fetch_newest(setup, keyed_header, options, chosen, next).await?;
+    let claimed = (next, serves_from);
+    let (receipt, shipped, mut logged) = fetch_newest(setup, keyed_header, options, chosen, claimed).await?;
     let FoundCheckpoint { point, scheme, versions, rows, history, .. } = shipped;
     let (accesses, since) = (point.accesses, logged.accesses());
     let mut old =
@@ -311,7 +327,7 @@ async fn fetch_newest<U: VaultStore, L: VaultStore>(
     keyed_header: (&VaultHeader, &KeyRing),
     options: &Restore<L>,
     mut chosen: (Receipt, FoundCheckpoint),
-    claimed: u32,
+    (claimed, serves_from): (u32, Option<Instant>),
 ) -> Result<(Receipt, FoundCheckpoint, MergedLog), VaultError> {
     let order = |receipt: &Receipt| (receipt.epoch, receipt.checkpoint);
     loop {
@@ -327,7 +343,9 @@ async fn fetch_newest<U: VaultStore, L: VaultStore>(
                 let copy = LocalCopy::open(&options.copy, versions).await?;
                 let missing = copy.missing_bytes(versions);
                 let plan = plan_restore(keyed_header.0, &chosen.1, logged.accesses(), missing);
-                (options.announce)(&plan);
+                let wait =
+                    serves_from.map_or(Duration::ZERO, |from| from.saturating_duration_since(Instant::now()));
+                (options.announce)(&RestorePlan { wait, ..plan });
                 copy.fetch(store, keyed_header, versions, &*options.progress).await.map(|()| logged)
             }
             Err(error) => Err(error),

@@ -26,6 +26,9 @@ pub struct RestorePlan {
     pub may_grow: bool,
     /// The bytes of the checkpoint that was fetched first, and the time that this took.
     pub first: (u64, Duration),
+    /// The time for which the displaced gateway may still answer: the restore is not complete before. Zero until it is
+    /// displaced.
+    pub wait: Duration,
 }
 
 impl RestorePlan {

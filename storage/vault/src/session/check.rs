@@ -12,14 +12,14 @@ use crate::trusted::position::{PREFIX as PREFIX_OF_LOG, Position};
 use crate::trusted::seal_context::context;
 use crate::trusted::shipped_piece_name::{PREFIX, parse_piece_name};
 use crate::trusted::shipped_state::{MAX_SEALED_BYTES, Manifest};
-use ameles_core::store::Untrusted;
+use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_core::types::{Bucket, Slot};
 use ameles_seal::blob;
 use ameles_seal::derive::Purpose;
 use ameles_seal::error::SealError;
 use ameles_seal::key_ring::KeyRing;
 use ameles_seal::sealed::{Sealed, VersionedSlot};
-use ameles_store::{BlobError, Blobs};
+use ameles_store::{BlobError, Blobs, object_name};
 use std::collections::BTreeSet;
 
 /// The result of a check.
@@ -58,7 +58,8 @@ pub(crate) async fn check<U: Untrusted>(
         match sealed.read_places(&places, &mut plaintext).await {
             Ok(()) => {}
             Err(wrong @ (SealError::Forged(_) | SealError::Missing(_) | SealError::Truncated(_))) => {
-                report.faults.push(wrong.to_string());
+                let object = object_name(BucketVersion { bucket, version });
+                report.faults.push(format!("{wrong}; its object is {object}"));
                 if report.faults.len() == MAX_FAULTS {
                     break;
                 }

@@ -21,9 +21,7 @@ pub fn observer(parameters: &RingParameters, adversary: Adversary, seed: u64) ->
     let tree = Tree::of(parameters);
     match adversary {
         Adversary::Full => Box::new(FullObserver::new(tree, parameters, seed)),
-        Adversary::Snapshot => {
-            Box::new(SnapshotObserver::new(tree))
-        }
+        Adversary::Snapshot => Box::new(SnapshotObserver::new(tree)),
     }
 }
 

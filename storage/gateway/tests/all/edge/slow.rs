@@ -38,7 +38,7 @@ impl Listener for QueueListener {
 struct SlowServer {
     arrivals: mpsc::UnboundedSender<DuplexStream>,
     end: oneshot::Sender<()>,
-    server: JoinHandle<()>,
+    server: JoinHandle<bool>,
 }
 
 impl SlowServer {
