@@ -55,7 +55,7 @@ async fn a_log_that_cannot_be_written_ends_no_request() {
     assert_eq!(server.stop(), 0);
 }
 
-/// It takes as long as running requests have at a stop.
+/// The test takes as long as running requests have at a stop.
 #[tokio::test]
 async fn the_exit_code_tells_a_stop_that_aborted_a_request_from_one_that_did_not() {
     let folder = TestFolder::with_vault("1MiB");

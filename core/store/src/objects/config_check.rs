@@ -1,7 +1,7 @@
 //! Checks of a provider's configuration: `object_store` panics on addresses and header values that no request can have.
 
-use super::open::OpenOptions;
 use super::open_error::OpenError;
+use super::open_options::OpenOptions;
 use http::{HeaderValue, Uri};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};

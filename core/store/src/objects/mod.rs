@@ -7,12 +7,14 @@ mod folder;
 mod names;
 mod open;
 mod open_error;
+mod open_options;
 mod shared;
 mod versioning;
 
 pub use names::bucket_version as object_name;
-pub use open::{OpenOptions, folder_of};
+pub use open::folder_of;
 pub use open_error::OpenError;
+pub use open_options::OpenOptions;
 pub use versioning::Versioning;
 
 use crate::blobs::{Inventory, check_name};
