@@ -118,10 +118,7 @@ impl Observer for FullObserver {
             Event::StoreRequest(Work::Access, TraceEntry::Read(slots)) => self.plan(slots),
             Event::StoreRequest(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
             Event::StoreAnswer(Work::Access, nth) => {
-                let mut waiting = self.on_line.iter_mut().filter(|on_line| on_line.is_waiting_for_store);
-                if let Some(on_line) = waiting.nth(*nth) {
-                    on_line.is_waiting_for_store = false;
-                }
+                self.answer_access(*nth);
                 Ok(())
             }
             Event::Ends(Work::Access) => self.end_access(),
@@ -190,6 +187,14 @@ impl FullObserver {
             off_line: Vec::new(),
             rounds: 0,
             observations: Observations::default(),
+        }
+    }
+
+    /// The store has answered a batch: the one after this many others that wait for it.
+    fn answer_access(&mut self, nth: usize) {
+        let mut waiting = self.on_line.iter_mut().filter(|on_line| on_line.is_waiting_for_store);
+        if let Some(on_line) = waiting.nth(nth) {
+            on_line.is_waiting_for_store = false;
         }
     }
 
