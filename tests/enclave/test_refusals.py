@@ -95,9 +95,11 @@ def test_invalid_flags(run, built, flags, why):
     assert why in refused(run, flags, built("steps"))
     result = run(flags, built("steps"))
     assert result.returncode == 2
-    usage = [line for line in result.stderr.splitlines() if line.startswith("Usage:")]
+    # The usage follows an unknown flag only: an error of a value is one line.
+    lines = result.stderr.strip().splitlines()
+    usage = [line for line in lines if line.startswith("Usage:")]
     assert usage == [] or usage[0].startswith("Usage: ameles enclave run "), result.stderr
-    assert usage != [] or "a value is required" in result.stderr or "invalid value" in result.stderr, result.stderr
+    assert usage != [] or len(lines) == 1, result.stderr
 
 
 def test_a_host_program_without_an_instruction(run, built, tmp_path):
