@@ -200,7 +200,7 @@ mod files {
             assert!(error.contains("key file") && !error.contains("not a key at all"), "{error}");
         }
         let missing = folder.path().join("none");
-        assert!(matches!(load(&missing), Err(KeyFileError::Io { doing: "read", .. })));
+        assert!(matches!(load(&missing), Err(KeyFileError::Missing(_))));
     }
 
     #[test]
