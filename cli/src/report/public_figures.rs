@@ -66,7 +66,7 @@ fn recovery_figures(recovery: &Recovery) -> Vec<Figure> {
     let mut figures = vec![
         gauge(
             "journal_in_store",
-            "1 if acknowledged writes are in the store, 0 if on the trusted disk alone",
+            "1 if acknowledged writes are in the store, 0 if on this machine alone",
             recovery.log.is_some().into(),
         ),
         gauge(
