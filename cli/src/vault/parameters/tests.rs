@@ -169,7 +169,10 @@ fn the_bound_of_a_path_vault_is_planned_for_the_bucket_size_in_use() {
 fn parameters_that_do_not_fit_together_are_named() {
     let (settings, _) = settings("[vault]\nz = 4\na = 40");
     let error = vault_parameters(&settings).unwrap_err().to_string();
-    assert!(error.starts_with("`vault.z` in ameles.toml, `vault.a` in ameles.toml do not fit together"), "{error}");
+    assert!(
+        error.starts_with("`vault.z` in ameles.toml, `vault.a` in ameles.toml do not fit together"),
+        "{error}"
+    );
     assert!(error.contains("lower A to at most 3"), "{error}");
 }
 
