@@ -11,19 +11,19 @@
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
 #![allow(clippy::disallowed_types, reason = "it measures time")]
 
+mod support;
+
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::BlockId;
-use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::SealThreads;
 use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
 use ameles_vault::{
-    Call, Entropy, Host, JournalPlace, RowChange, SHIP_AFTER, SchemeParameters, Setup, TrustedDisk, Vault,
-    VaultError, VaultHeader, VaultParameters, VaultStore, draw_header,
+    Call, Entropy, JournalPlace, RowChange, SchemeParameters, Vault, VaultError, VaultHeader,
+    VaultParameters, draw_header,
 };
 use futures::future::try_join_all;
 use std::error::Error;
-use std::path::Path;
 use std::time::{Duration, Instant};
+use support::setup;
 use tempfile::TempDir;
 
 const BLOCK: u32 = 64 << 10;
@@ -180,18 +180,4 @@ fn describe(name: &str, header: &VaultHeader) {
         blocks(usage.bytes_down),
         parameters.recovery_point(),
     );
-}
-
-fn setup<S: VaultStore>(folder: &Path, store: S) -> Result<Setup<S>, Box<dyn Error>> {
-    let file = folder.join("trusted.redb");
-    Ok(Setup {
-        disk: TrustedDisk::open(&file)?,
-        store,
-        master: MasterKey::take(&mut [7; 32]),
-        entropy: Entropy::system(),
-        workers: SealThreads::threads(2)?,
-        pace: None,
-        ship_after: SHIP_AFTER,
-        host: Host::system(&file),
-    })
 }

@@ -8,19 +8,19 @@
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
 #![allow(clippy::disallowed_types, reason = "it measures time")]
 
+mod support;
+
 use ameles_core::schemes::ring::{RingObjective, RingParameters};
 use ameles_core::types::BlockId;
-use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::SealThreads;
 use ameles_store::{Objects, OpenOptions};
 use ameles_vault::{
-    Call, Entropy, Host, SHIP_AFTER, SchemeParameters, Setup, TrustedDisk, Vault, VaultHeader,
-    VaultParameters, draw_header,
+    Call, Entropy, SchemeParameters, Vault, VaultHeader, VaultParameters, VaultStore, draw_header,
 };
 use futures::future::join_all;
 use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use support::setup;
 
 const BLOCK: u32 = 64 << 10;
 const WRITERS: u64 = 8;
@@ -55,8 +55,8 @@ async fn measure(ring: RingParameters, writes: u64) -> Result<(), Box<dyn Error>
     let (capacity, folder) = (ring.capacity, tempfile::tempdir()?);
     let parameters = VaultParameters::with_defaults(SchemeParameters::Ring(ring));
     let header = draw_header(&mut Entropy::system(), parameters, None);
-    Vault::create(&mut setup(folder.path(), &header).await?, &header).await?;
-    let vault = Vault::open(setup(folder.path(), &header).await?).await?;
+    Vault::create(&mut setup(folder.path(), store(folder.path(), &header).await?)?, &header).await?;
+    let vault = Vault::open(setup(folder.path(), store(folder.path(), &header).await?)?).await?;
     // Of blocks all over the vault.
     let write = async |nth: u64| {
         let block = BlockId(nth.wrapping_mul(0x9e37_79b9_7f4a_7c15) % capacity);
@@ -91,18 +91,8 @@ fn print(name: &str, mut times: Vec<Duration>) {
     println!("  {name}: median {:.1} ms, 99 % {:.1} ms, longest {:.1} ms", at(0.5), at(0.99), at(1.0));
 }
 
-async fn setup(folder: &Path, header: &VaultHeader) -> Result<Setup<Objects>, Box<dyn Error>> {
+async fn store(folder: &Path, header: &VaultHeader) -> Result<impl VaultStore + Send, Box<dyn Error>> {
     let options = OpenOptions { create: true, ..OpenOptions::default() };
     let store = Objects::open(&folder.join("store").display().to_string(), &options).await?;
-    let file = folder.join("trusted.redb");
-    Ok(Setup {
-        disk: TrustedDisk::open(&file)?,
-        store: store.with_layout(header.parameters.layout()),
-        master: MasterKey::take(&mut [7; 32]),
-        entropy: Entropy::system(),
-        workers: SealThreads::threads(2)?,
-        pace: None,
-        ship_after: SHIP_AFTER,
-        host: Host::system(&file),
-    })
+    Ok(store.with_layout(header.parameters.layout()))
 }
