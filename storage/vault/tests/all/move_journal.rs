@@ -5,66 +5,19 @@
 
 use crate::every_step::is_thorough;
 use crate::rekey::owner::{Owner, check, compare_blocks, old_key, touch};
-use crate::support::effect_log::{Effect, EffectLog, LoggingStore, MachineState};
+use crate::rekey::write_log::{ROW, SECRET, WriteLog};
+use crate::support::effect_log::{Effect, LoggingStore, MachineState};
 use crate::support::every_scheme_of;
 use crate::support::fragile_disk::Crash;
 use crate::support::rng::TestRng;
 use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::{
-    JournalPlace, Row, RowChange, Vault, VaultError, VaultHeader, VaultParameters, VaultStore, move_journal,
+    JournalPlace, Row, Vault, VaultError, VaultHeader, VaultParameters, VaultStore, move_journal,
 };
-use std::cell::RefCell;
 use tokio::runtime::Builder;
 
-const SECRET: u8 = 150;
-/// The place of the row among the blocks.
-const ROW: u64 = u64::MAX;
 /// The number of effects of a lifecycle up to which each of them is tested.
 const MAX_EFFECTS: usize = 150;
-
-/// A write of a block or of the row, and the numbers of effects before it began and before it was acknowledged.
-struct Written {
-    at: u64,
-    secret: u8,
-    from: usize,
-    acknowledged: usize,
-}
-
-/// The writes of a lifecycle, next to its log.
-#[derive(Default)]
-struct WriteLog(EffectLog, RefCell<Vec<Written>>);
-
-impl WriteLog {
-    /// Writes a block or the row, with a secret that nothing had before.
-    async fn write(&self, vault: &Vault, at: u64) {
-        let secret = SECRET + 1 + self.1.borrow().len() as u8;
-        let from = self.0.len();
-        match at {
-            ROW => vault.commit_rows(vec![RowChange::put("name", vec![secret])]).await.unwrap(),
-            block => touch(vault, secret, block).await.unwrap(),
-        }
-        self.1.borrow_mut().push(Written { at, secret, from, acknowledged: self.0.len() });
-    }
-
-    /// The secrets that may be there after this many effects: the last acknowledged one, or a later one.
-    fn allowed(&self, at: u64, effects: usize) -> Vec<u8> {
-        let mut allowed = vec![SECRET];
-        for write in self.1.borrow().iter().filter(|write| write.at == at && write.from < effects) {
-            if write.acknowledged <= effects {
-                allowed.clear();
-            }
-            allowed.push(write.secret);
-        }
-        allowed
-    }
-
-    /// The secrets that a checkpoint may have that was shipped before this many effects.
-    fn shipped(&self, at: u64, effects: usize) -> Vec<u8> {
-        let writes = self.1.borrow();
-        let before = writes.iter().filter(|write| write.at == at && write.from < effects);
-        [SECRET].into_iter().chain(before.map(|write| write.secret)).collect()
-    }
-}
 
 /// A lifecycle with its log.
 struct Life {

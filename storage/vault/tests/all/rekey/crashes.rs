@@ -11,8 +11,9 @@
 use super::completion::{assert_nothing_is_left_of, sealed_on};
 use super::openable_objects::opened_by;
 use super::owner::{Owner, check, compare_blocks, new_key, old_key, touch, wait};
+use super::write_log::{SECRET, WriteLog};
 use crate::every_step::{is_thorough, path, ring};
-use crate::support::effect_log::{Effect, EffectLog, LoggingStore, MachineState};
+use crate::support::effect_log::{Effect, LoggingStore, MachineState};
 use crate::support::fragile_disk::Crash;
 use crate::support::rng::TestRng;
 use crate::support::{every_scheme_of, with_top_on_disk};
@@ -20,55 +21,12 @@ use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::{
     JournalPlace, Row, TreeTopPlace, Vault, VaultError, VaultHeader, VaultParameters, read_header,
 };
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Instant;
 use tokio::runtime::Builder;
 
-const SECRET: u8 = 150;
 /// The number of effects of a lifecycle up to which each of them is tested.
 const MAX_EFFECTS: usize = 125;
-
-/// A block that was written, and the numbers of effects before the write began and before it was acknowledged.
-struct WrittenBlock {
-    block: u64,
-    secret: u8,
-    from: usize,
-    acknowledged: usize,
-}
-
-/// The writes of a lifecycle, next to its log.
-#[derive(Default)]
-struct WriteLog(EffectLog, RefCell<Vec<WrittenBlock>>);
-
-impl WriteLog {
-    /// Writes a block, with a secret that no block had before.
-    async fn write(&self, vault: &Vault, block: u64) {
-        let secret = SECRET + 1 + self.1.borrow().len() as u8;
-        let from = self.0.len();
-        touch(vault, secret, block).await.unwrap();
-        self.1.borrow_mut().push(WrittenBlock { block, secret, from, acknowledged: self.0.len() });
-    }
-
-    /// The secrets that a block may have after this many effects: the last acknowledged one, or a later one.
-    fn allowed(&self, block: u64, at: usize) -> Vec<u8> {
-        let mut allowed = vec![SECRET];
-        for write in self.1.borrow().iter().filter(|write| write.block == block && write.from < at) {
-            if write.acknowledged <= at {
-                allowed.clear();
-            }
-            allowed.push(write.secret);
-        }
-        allowed
-    }
-
-    /// The secrets that a block may have in a checkpoint that was uploaded before this many effects.
-    fn shipped(&self, block: u64, at: usize) -> Vec<u8> {
-        let writes = self.1.borrow();
-        let before = writes.iter().filter(|write| write.block == block && write.from < at);
-        [SECRET].into_iter().chain(before.map(|write| write.secret)).collect()
-    }
-}
 
 /// A key change with its log.
 struct KeyChangeRun {

@@ -10,3 +10,4 @@ mod progress;
 mod refusals;
 mod store_journal;
 mod traces;
+pub(crate) mod write_log;
