@@ -31,6 +31,7 @@ pub(crate) mod row;
 pub(crate) mod rows;
 pub(crate) mod rows_part;
 pub(crate) mod seal_context;
+mod sealed_note;
 pub(crate) mod sent_payloads;
 pub(crate) mod sent_state;
 pub(crate) mod shipped_piece_name;

@@ -5,17 +5,14 @@
 //! ago. So what an older checkpoint has sent is soon needed no longer, and its pieces are removed. Places, the pieces
 //! that they fill, and the time at which pieces are removed follow from the numbers of accesses alone.
 
+use super::sealed_note::load_note;
 use super::slots::StashSlot;
 use super::stash_directory::Entry;
 use crate::error::VaultError;
-use crate::error_reason::ErrorReason;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::{PIECE_BYTES, VaultHeader, VaultParameters};
-use crate::trusted::seal_context::context;
 use crate::trusted::shipped_piece_name::piece_name;
-use ameles_seal::blob;
 use ameles_seal::cipher::TAG_BYTES;
-use ameles_seal::derive::Purpose;
 use ameles_seal::master_key::MasterKey;
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -149,15 +146,8 @@ impl SentPayloads {
         header: &VaultHeader,
         master: &MasterKey,
     ) -> Result<Self, VaultError> {
-        let Some(sealed) = disk.meta(SENT_NOTE)?.filter(|note| !note.is_empty()) else {
-            return Ok(SentPayloads::default());
-        };
-        let damaged = |why: ErrorReason| {
-            VaultError::Damaged(why.about("its note of the payloads in the store does not open"))
-        };
-        let text = blob::open(master, Purpose::CHECKPOINT, &context(header, SENT_NOTE), &sealed)
-            .map_err(|error| damaged(ErrorReason::of(error)))?;
-        borsh::from_slice(&text).map_err(|error| damaged(ErrorReason::of(error)))
+        let note = load_note((disk, header, master), (SENT_NOTE, "the payloads"))?;
+        Ok(note.unwrap_or_default())
     }
 
     /// The same pieces in the store, with no payload known to be in them.

@@ -8,16 +8,13 @@
 use super::changed_rows;
 use super::database_changes;
 use super::header::{VaultHeader, VaultParameters};
-use super::seal_context::context;
+use super::sealed_note::load_note;
 use super::sent_payloads::{NextCheckpoint, SentPayloads};
 use super::shipped_piece_name::piece_name;
 use super::table_shares::TableShare;
 use crate::error::VaultError;
-use crate::error_reason::ErrorReason;
 use crate::store::SHIPPED_NOTE;
 use crate::trusted::disk::TrustedDisk;
-use ameles_seal::blob;
-use ameles_seal::derive::Purpose;
 use ameles_seal::master_key::MasterKey;
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::collections::BTreeSet;
@@ -119,17 +116,13 @@ impl SentState {
         header: &VaultHeader,
         master: &MasterKey,
     ) -> Result<Self, VaultError> {
-        let Some(sealed) = disk.meta(STATE_NOTE)?.filter(|note| !note.is_empty()) else {
-            // A checkpoint of which nothing is noted was restored, or sent by an earlier version.
-            let is_outdated = disk.meta(SHIPPED_NOTE)?.is_some();
-            return Ok(SentState { is_outdated, ..SentState::default() });
-        };
-        let damaged = |why: ErrorReason| {
-            VaultError::Damaged(why.about("its note of the state in the store does not open"))
-        };
-        let text = blob::open(master, Purpose::CHECKPOINT, &context(header, STATE_NOTE), &sealed)
-            .map_err(|error| damaged(ErrorReason::of(error)))?;
-        borsh::from_slice(&text).map_err(|error| damaged(ErrorReason::of(error)))
+        let note = load_note((disk, header, master), (STATE_NOTE, "the state"))?;
+        if let Some(note) = note {
+            return Ok(note);
+        }
+        // A checkpoint of which nothing is noted was restored, or sent by an earlier version.
+        let is_outdated = disk.meta(SHIPPED_NOTE)?.is_some();
+        Ok(SentState { is_outdated, ..SentState::default() })
     }
 
     /// The same parts in the store, on which no checkpoint can build.
