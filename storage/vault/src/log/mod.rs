@@ -3,8 +3,9 @@
 //! Each batch makes one object before its callers are answered. The length of the object follows only from the length
 //! of the batch. The object holds the batch's writes, with padding in place of reads, and the changes of rows since the
 //! last object. A few objects may be on their way at once. A batch is answered when its object and all before it are in
-//! the store. So a crash may leave a gap; the journal ends before it, and what comes after was not answered. An opening starts with objects of its own. It ends the journals of earlier openings by creating the
-//! next object in each. A gateway that is still running then finds that name taken, and answers nothing.
+//! the store. So a crash may leave a gap; the journal ends before it, and what comes after was not answered. An opening
+//! starts with objects of its own. It ends the journals of earlier openings by creating the next object in each. A
+//! gateway that is still running then finds that name taken, and answers nothing.
 //!
 //! | file | contents |
 //! |---|---|

@@ -6,7 +6,6 @@
 //! waits for at most a small share of the last batch's time. A lone caller never waits: it was the only one in flight.
 //! Nor does a batch wait while others are in flight.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -18,8 +17,6 @@ const MIN: Duration = Duration::from_millis(1);
 
 /// The delay before the next batch.
 pub(super) struct BatchDelay {
-    /// The starts of the batches in flight, and their calls. The oldest comes first.
-    in_flight: VecDeque<(Instant, usize)>,
     /// The wait that the last batch's time allows.
     wait: Duration,
     /// The number of calls for which the next batch waits, and the end of its wait.
@@ -31,18 +28,12 @@ impl BatchDelay {
     /// A delay before any batch has run: the first batch does not wait.
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        BatchDelay { in_flight: VecDeque::new(), wait: Duration::ZERO, expected: 0, until: now }
+        BatchDelay { wait: Duration::ZERO, expected: 0, until: now }
     }
 
-    /// Records that a batch of this many calls starts.
-    pub(super) fn on_batch_started(&mut self, calls: usize) {
-        self.in_flight.push_back((Instant::now(), calls));
-    }
-
-    /// Records that the oldest batch is answered, while this many calls wait for the next one.
-    pub(super) fn on_batch_answered(&mut self, waiting: usize) {
+    /// Records that a batch is answered, with its start and its calls, while `waiting` calls wait for the next one.
+    pub(super) fn on_batch_answered(&mut self, (began, calls): (Instant, usize), waiting: usize) {
         let now = Instant::now();
-        let Some((began, calls)) = self.in_flight.pop_front() else { return };
         self.wait = (now - began) / SHARE;
         self.expected = calls + waiting;
         self.until = if self.is_store_far() { now + self.wait } else { now };
@@ -56,8 +47,7 @@ impl BatchDelay {
     /// The end of the wait for more calls, if a batch of at most `max` calls must wait although `waiting` calls are
     /// there.
     pub(super) fn deadline(&self, waiting: usize, max: usize) -> Option<Instant> {
-        let may_wait = self.in_flight.is_empty() && waiting < self.expected.min(max);
-        let waits = may_wait && Instant::now() < self.until;
+        let waits = waiting < self.expected.min(max) && Instant::now() < self.until;
         waits.then_some(self.until)
     }
 }
@@ -68,9 +58,9 @@ mod tests {
 
     async fn after_a_batch(of: usize, took: Duration, waiting: usize) -> BatchDelay {
         let mut batch_delay = BatchDelay::new();
-        batch_delay.on_batch_started(of);
+        let began = Instant::now();
         tokio::time::advance(took).await;
-        batch_delay.on_batch_answered(waiting);
+        batch_delay.on_batch_answered((began, of), waiting);
         batch_delay
     }
 

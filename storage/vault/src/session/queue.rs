@@ -33,8 +33,8 @@ pub(crate) struct FairQueue<R> {
     /// The keys with waiting calls, each once, in the order of their turns.
     order: VecDeque<QueueKey>,
     lines: HashMap<QueueKey, VecDeque<(AccessId, Call)>>,
-    /// The accesses of the calls in each batch in flight, in the batch's order. The oldest batch comes first.
-    in_flight: VecDeque<Vec<AccessId>>,
+    /// The batches in flight. The oldest comes first.
+    in_flight: VecDeque<BatchInFlight>,
     batch_delay: BatchDelay,
 }
 
@@ -42,6 +42,14 @@ struct Pending<R> {
     calls: usize,
     answers: Answers,
     reply: R,
+}
+
+/// A batch that was not answered.
+#[derive(Clone)]
+struct BatchInFlight {
+    began: Instant,
+    /// The accesses of its calls, in the batch's order.
+    accesses: Vec<AccessId>,
 }
 
 impl<R> FairQueue<R> {
@@ -52,7 +60,7 @@ impl<R> FairQueue<R> {
             accesses: BTreeMap::new(),
             order: VecDeque::new(),
             lines: HashMap::new(),
-            in_flight: vec![Vec::new(); earlier].into(),
+            in_flight: vec![BatchInFlight { began: Instant::now(), accesses: Vec::new() }; earlier].into(),
             batch_delay: BatchDelay::new(),
         }
     }
@@ -124,17 +132,17 @@ impl<R> FairQueue<R> {
         for name in too_long.into_iter().rev() {
             self.order.push_front(name);
         }
-        self.batch_delay.on_batch_started(batch.len());
-        self.in_flight.push_back(accesses);
+        self.in_flight.push_back(BatchInFlight { began: Instant::now(), accesses });
         batch
     }
 
     /// Takes the answers to the oldest batch in flight. Dummies that filled it up are ignored. Returns the accesses that
     /// have all of their answers.
     pub(crate) fn answer(&mut self, answers: impl IntoIterator<Item = Option<Bytes>>) -> Vec<(R, Answers)> {
-        self.batch_delay.on_batch_answered(self.calls());
         let mut whole = Vec::new();
-        for (id, answer) in self.in_flight.pop_front().unwrap_or_default().into_iter().zip(answers) {
+        let Some(BatchInFlight { began, accesses }) = self.in_flight.pop_front() else { return whole };
+        self.batch_delay.on_batch_answered((began, accesses.len()), self.calls());
+        for (id, answer) in accesses.into_iter().zip(answers) {
             let Some(access) = self.accesses.get_mut(&id) else { continue };
             access.answers.push(answer);
             if access.answers.len() == access.calls
@@ -149,7 +157,7 @@ impl<R> FairQueue<R> {
     /// Refuses the oldest batch in flight. Returns the accesses with calls in it, and drops the rest of their calls that
     /// wait.
     pub(crate) fn refuse(&mut self) -> Vec<R> {
-        let refused = self.in_flight.pop_front().unwrap_or_default();
+        let refused = self.in_flight.pop_front().map(|batch| batch.accesses).unwrap_or_default();
         let replies = refused.iter().filter_map(|id| self.accesses.remove(id)).map(|access| access.reply);
         let replies = replies.collect();
         for line in self.lines.values_mut() {
