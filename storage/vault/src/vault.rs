@@ -259,8 +259,10 @@ impl Vault {
     pub async fn settle_reads(&self) -> Result<(), VaultError> {
         let is_hidden = self.shared.is_paced;
         match self.shared.header.parameters.journal {
-            JournalPlace::Store if !is_hidden => self.commit_rows(Vec::new()).await,
-            JournalPlace::Store | JournalPlace::Disk => Ok(()),
+            JournalPlace::Store | JournalPlace::StoreFirst if !is_hidden => {
+                self.commit_rows(Vec::new()).await
+            }
+            JournalPlace::Store | JournalPlace::StoreFirst | JournalPlace::Disk => Ok(()),
         }
     }
 

@@ -17,7 +17,7 @@ use ameles_seal::sealed::{Sealed, VersionChange};
 use bytes::Bytes;
 use deferred_store::{DeferredStore, OperationId, Request};
 use record::{Announcement, Call, Effect, Input, Record};
-use scheme::Scheme;
+use scheme::{Scheme, Seed};
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -181,11 +181,13 @@ impl<U: Untrusted> Engine<U> {
                 let rewriting = rewrite::rewrite(self.deferred_store.clone(), self.sealed.layout(), buckets);
                 self.rewriting = Some(Box::pin(rewriting));
             }
+            Input::Checkpoint(seed) => self.begin_checkpoint(*seed)?,
             Input::Complete(operation) => {
                 self.unfinished.remove(operation);
                 self.deferred_store.deliver(*operation, answer);
             }
-            Input::Epoch(_) => {
+            Input::Epoch(_, seed) => {
+                self.scheme.reseed(*seed);
                 // The caller has started the epoch. Unfinished writes are repeated under its key.
                 for (operation, unfinished) in &self.unfinished {
                     if let Unfinished::Write(buckets, plaintext) = unfinished {
@@ -209,9 +211,15 @@ impl<U: Untrusted> Engine<U> {
         Ok(Step { record: Record { input, announced }, work })
     }
 
-    /// Numbers operations from 0 again, at a checkpoint, when nothing is in flight.
-    pub(crate) fn renumber(&self) {
+    /// Brings the engine into the state that a checkpoint holds.
+    fn begin_checkpoint(&mut self, seed: Seed) -> Result<(), VaultError> {
+        if self.is_accessing() || self.is_stepping() || self.is_rewriting() || !self.unfinished.is_empty() {
+            return Err(VaultError::Damaged("its journal makes a checkpoint while operations run".into()));
+        }
+        self.sealed.drop_unused_epochs();
+        self.scheme.reseed(seed);
         self.deferred_store.restart();
+        Ok(())
     }
 
     /// Ends a replay. Drops the plaintext of unfinished writes, which have been sent to the store now.

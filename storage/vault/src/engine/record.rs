@@ -4,6 +4,7 @@
 //! from the last checkpoint, and gets exactly the requests that were announced.
 
 use crate::engine::deferred_store::OperationId;
+use crate::engine::scheme::Seed;
 use ameles_core::types::{BlockId, Bucket, Slot, Version};
 use ameles_seal::epoch::Epoch;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -29,8 +30,11 @@ pub(crate) enum Input {
     Step,
     /// The store has finished an operation.
     Complete(OperationId),
-    /// The vault was opened again, with a new key from here on. Unfinished writes get new versions.
-    Epoch(Epoch),
+    /// The vault was opened again, with a new key and new randomness from here on. Unfinished writes get new versions.
+    Epoch(Epoch, Seed),
+    /// A checkpoint: nothing is in flight, randomness is drawn from this seed from here on, and operations are numbered
+    /// from 0 again.
+    Checkpoint(Seed),
     /// Buckets are read whole and rewritten with the same contents, under the newest key. Nothing else is in flight
     /// meanwhile.
     Rewrite(Vec<Bucket>),

@@ -1,18 +1,19 @@
-//! The text of a log object: a head, a field for each access of the batch, and a reserved space for changes of rows.
-//! Its length follows from the number of accesses. The field of a read or a dummy is all zeros.
+//! The text of a log object. Its length follows from the number of accesses and, with announcements, from the requests
+//! that they announce. The field of a read or a dummy is as long as that of a write.
 
+use super::access_fields::{FIELD_BYTES, access_fields, decode_access_fields};
+use super::announcements::AnnouncedRecords;
 use crate::engine::record::Call;
+use crate::engine::scheme::MAX_BATCHES;
 use crate::trusted::header::VaultParameters;
 use crate::trusted::unlogged_commits::RowBytes;
-use ameles_core::types::BlockId;
 use ameles_seal::blob;
 use borsh::{BorshDeserialize, BorshSerialize};
-use bytes::Bytes;
 
 /// The number of bytes of the head.
 const HEAD_BYTES: usize = 21;
-/// The number of bytes of a field without the payload: whether it is a write, and of which block.
-const PLACE_BYTES: usize = 9;
+/// The maximum number of bytes of the records in an object, without their accesses.
+const MAX_RECORD_BYTES: usize = 64 << 20;
 
 /// A log object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,14 +23,32 @@ pub(crate) enum Object {
     End(u32),
 }
 
-/// An object of a batch or of an opening.
+/// An object of a batch, of records, or of an opening.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The index of the object among the first objects of an opening, and their number. They count only together.
     pub(crate) opening: Option<(u32, u32)>,
-    /// The writes of the batch, with dummies in place of reads.
-    pub(crate) calls: Vec<Call>,
+    pub(crate) contents: Contents,
     pub(crate) rows: RowBytes,
+}
+
+/// What an object holds besides rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Contents {
+    /// The writes of a batch, with dummies in place of reads.
+    Writes(Vec<Call>),
+    /// The records of a flush, in a vault that announces in the store.
+    Records(AnnouncedRecords),
+}
+
+impl Contents {
+    /// The number of accesses, dummies included.
+    pub(crate) fn accesses(&self) -> usize {
+        match self {
+            Contents::Writes(calls) => calls.len(),
+            Contents::Records(records) => records.accesses(),
+        }
+    }
 }
 
 #[derive(BorshSerialize, BorshDeserialize)]
@@ -45,23 +64,37 @@ struct Head {
 const BATCH: u8 = 1;
 const OPENING: u8 = 2;
 const END: u8 = 3;
+const RECORDS: u8 = 4;
+const OPENING_RECORDS: u8 = 5;
 
-/// Returns the number of bytes for changes of rows in the object of a batch. A row of the gateway has a few hundred.
+/// Returns the number of bytes for changes of rows in an object with this many accesses. A row of the gateway has a few
+/// hundred.
 pub(crate) fn row_bytes(calls: usize) -> usize {
     2048 + 512 * calls
 }
 
 impl VaultParameters {
-    /// Returns the number of bytes of the log object of a batch with this many accesses.
+    /// Returns the number of bytes of the log object of a batch with this many accesses, without announcements.
     pub fn journal_object_bytes(&self, calls: u64) -> u64 {
         blob::sealed_bytes(text_bytes(self, calls as usize)) as u64
     }
 }
 
-/// Returns the number of bytes of an object's text for this many accesses.
+/// Returns the number of bytes of an object's text for this many accesses, without announcements.
 pub(crate) fn text_bytes(parameters: &VaultParameters, calls: usize) -> usize {
-    let place = PLACE_BYTES + parameters.scheme.block_bytes() as usize;
+    let place = FIELD_BYTES + parameters.scheme.block_bytes() as usize;
     HEAD_BYTES + calls * place + row_bytes(calls)
+}
+
+/// Returns the maximum number of bytes of an object's text.
+pub(crate) fn max_text_bytes(parameters: &VaultParameters) -> usize {
+    let batch = parameters.scheme.max_batch() as usize;
+    if parameters.journal.announces() {
+        // An opening repeats the batches of all objects that may be missing, and of those that had no object yet.
+        let batches = 2 * MAX_BATCHES as usize;
+        return text_bytes(parameters, batches * batch) + MAX_RECORD_BYTES;
+    }
+    text_bytes(parameters, batch)
 }
 
 impl Object {
@@ -82,32 +115,28 @@ impl Object {
         let Head { kind, nth, of, calls, continued, rows } = borsh::from_slice(head).ok()?;
         let opening = match kind {
             END => return rest.is_empty().then_some(Object::End(nth)),
-            OPENING => Some((nth, of)),
-            BATCH => None,
+            OPENING | OPENING_RECORDS => Some((nth, of)),
+            BATCH | RECORDS => None,
             _ => return None,
         };
-        let calls = usize::try_from(calls).ok().filter(|n| *n <= parameters.scheme.max_batch() as usize)?;
-        if text.len() != text_bytes(parameters, calls) {
+        let block = parameters.scheme.block_bytes() as usize;
+        let calls = usize::try_from(calls).ok()?;
+        let fields = calls.checked_mul(FIELD_BYTES + block)?;
+        let (fields, rest) = rest.split_at_checked(fields)?;
+        let calls = decode_access_fields(fields, &parameters.scheme)?;
+        let room = row_bytes(calls.len());
+        let (contents, rest) = match kind {
+            RECORDS | OPENING_RECORDS => {
+                let (records, rest) = rest.split_at_checked(rest.len().checked_sub(room)?)?;
+                (Contents::Records(AnnouncedRecords::decode(records, calls)?), rest)
+            }
+            _ => (Contents::Writes(calls), rest),
+        };
+        if rest.len() != room {
             return None;
         }
-        let place_bytes = PLACE_BYTES + parameters.scheme.block_bytes() as usize;
-        let (places, rest) = rest.split_at(calls * place_bytes);
-        let call = |place: &[u8]| -> Option<Call> {
-            let (kind, rest) = place.split_first()?;
-            let (block, payload) = rest.split_first_chunk()?;
-            match kind {
-                0 => Some(Call::Dummy),
-                1 => {
-                    let block = BlockId(u64::from_le_bytes(*block));
-                    let is_there = block.0 < parameters.scheme.capacity();
-                    is_there.then(|| Call::Write(block, Bytes::copy_from_slice(payload)))
-                }
-                _ => None,
-            }
-        };
-        let calls = places.chunks_exact(place_bytes).map(call).collect::<Option<Vec<_>>>()?;
         let bytes = rest.get(..rows as usize).filter(|_| continued <= rows)?.to_vec();
-        Some(Object::Entry(Entry { opening, calls, rows: RowBytes { continued, bytes } }))
+        Some(Object::Entry(Entry { opening, contents, rows: RowBytes { continued, bytes } }))
     }
 }
 
@@ -118,25 +147,30 @@ pub(crate) fn is_end(sealed_bytes: u64) -> bool {
 
 impl Entry {
     fn encode(&self, parameters: &VaultParameters) -> Vec<u8> {
-        let Entry { opening, calls, rows } = self;
-        let ((nth, of), kind) = opening.map_or(((0, 0), BATCH), |place| (place, OPENING));
-        let RowBytes { continued, bytes } = rows;
+        let Entry { opening, contents, rows: RowBytes { continued, bytes } } = self;
+        let (nth, of) = opening.unwrap_or_default();
+        let kind = match (contents, opening) {
+            (Contents::Writes(_), None) => BATCH,
+            (Contents::Writes(_), Some(_)) => OPENING,
+            (Contents::Records(_), None) => RECORDS,
+            (Contents::Records(_), Some(_)) => OPENING_RECORDS,
+        };
         let (continued, rows) = (*continued, bytes.len() as u32);
-        let head = Head { kind, nth, of, calls: calls.len() as u32, continued, rows };
-        let length = text_bytes(parameters, calls.len());
-        let mut text = Vec::with_capacity(length);
+        let calls = contents.accesses();
+        let head = Head { kind, nth, of, calls: calls as u32, continued, rows };
+        let mut text = Vec::with_capacity(text_bytes(parameters, calls));
         borsh::to_writer(&mut text, &head).expect("a write to memory does not fail");
-        for call in calls {
-            let end = text.len() + PLACE_BYTES + parameters.scheme.block_bytes() as usize;
-            if let Call::Write(block, payload) = call {
-                text.push(1);
-                text.extend_from_slice(&block.0.to_le_bytes());
-                text.extend_from_slice(payload);
+        let block = parameters.scheme.block_bytes() as usize;
+        match contents {
+            Contents::Writes(calls) => access_fields(calls.iter(), block, &mut text),
+            Contents::Records(records) => {
+                access_fields(records.calls(), block, &mut text);
+                records.encode(&mut text);
             }
-            text.resize(end, 0);
         }
+        let end = text.len() + row_bytes(calls);
         text.extend_from_slice(bytes);
-        text.resize(length, 0);
+        text.resize(end, 0);
         text
     }
 }

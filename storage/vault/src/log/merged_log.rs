@@ -1,8 +1,9 @@
-//! The merged contents of a journal's objects: the last payload of each written block, and the last value of each
-//! changed row.
+//! The merged contents of a journal's objects: the last payload of each written block, the last value of each changed
+//! row, and the records that were announced in the store.
 
-use super::entry::Entry;
-use crate::engine::record::Call;
+use super::announcements::AnnouncedRecords;
+use super::entry::{Contents, Entry};
+use crate::engine::record::{Call, Input, Record};
 use crate::error::VaultError;
 use crate::trusted::position::Position;
 use crate::trusted::row::{Row, RowChange};
@@ -16,6 +17,10 @@ use std::collections::{BTreeMap, HashMap};
 pub(crate) struct MergedLog {
     writes: HashMap<BlockId, Bytes>,
     rows: BTreeMap<Bytes, Option<Bytes>>,
+    /// The records, in a vault that announces in the store.
+    records: Vec<Record>,
+    /// The number of the record after them.
+    next: u64,
     /// The number of accesses, dummies included.
     accesses: u64,
     epoch: u32,
@@ -25,6 +30,11 @@ pub(crate) struct MergedLog {
 }
 
 impl MergedLog {
+    /// An empty journal whose first record has this number.
+    pub(crate) fn from(sequence: u64) -> Self {
+        MergedLog { next: sequence, ..MergedLog::default() }
+    }
+
     /// Adds the next object.
     ///
     /// # Errors
@@ -65,16 +75,43 @@ impl MergedLog {
     }
 
     fn apply(&mut self, entry: Entry) -> Option<()> {
-        self.accesses += entry.calls.len() as u64;
-        for call in entry.calls {
-            if let Call::Write(block, payload) = call {
-                self.writes.insert(block, payload);
+        match entry.contents {
+            Contents::Writes(calls) => self.apply_calls(&calls),
+            Contents::Records(AnnouncedRecords { first, records }) => {
+                // The first object of an opening may repeat records.
+                let known = usize::try_from(self.next.checked_sub(first)?).ok()?;
+                for record in records.into_iter().skip(known) {
+                    if let Input::Batch(calls) = &record.input {
+                        self.apply_calls(calls);
+                    }
+                    self.records.push(record);
+                    self.next += 1;
+                }
             }
         }
         for RowChange { key, value } in self.stream.take(&entry.rows)?.into_iter().flatten() {
             self.rows.insert(key, value);
         }
         Some(())
+    }
+
+    fn apply_calls(&mut self, calls: &[Call]) {
+        self.accesses += calls.len() as u64;
+        for call in calls {
+            if let Call::Write(block, payload) = call {
+                self.writes.insert(*block, payload.clone());
+            }
+        }
+    }
+
+    /// The number of the record after the last one.
+    pub(crate) fn next_record(&self) -> u64 {
+        self.next
+    }
+
+    /// Takes the records.
+    pub(crate) fn take_records(&mut self) -> Vec<Record> {
+        std::mem::take(&mut self.records)
     }
 
     /// Applies the changes to rows.

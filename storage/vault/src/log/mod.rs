@@ -10,9 +10,13 @@
 //! | file | contents |
 //! |---|---|
 //! | `entry` | the text of an object |
+//! | `access_fields` | the accesses in it |
+//! | `announcements` | the records in it, in a vault that announces in the store |
 //! | `objects` | the objects in the store: created, read, and ended |
 //! | `merged_log` | the merged contents of the objects of several openings |
 
+mod access_fields;
+pub(crate) mod announcements;
 pub(crate) mod entry;
 pub(crate) mod merged_log;
 pub(crate) mod objects;
@@ -20,9 +24,26 @@ pub(crate) mod objects;
 use crate::error::VaultError;
 use crate::error_reason::ErrorReason;
 use crate::trusted::disk::TrustedDisk;
-use borsh::BorshDeserialize;
+use crate::trusted::position::Position;
+use borsh::{BorshDeserialize, BorshSerialize};
 
-/// The name of a note on the trusted disk. The note holds the position after the last object that was started.
+/// The next object of the journal, as the trusted disk notes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct NextObject {
+    /// The position after the last object that was started.
+    pub(crate) at: Position,
+    /// The number of a record. The store is known to hold those before it, in a vault that announces in the store.
+    pub(crate) recorded: u64,
+}
+
+impl NextObject {
+    /// The text of the note.
+    pub(crate) fn encode(self) -> Vec<u8> {
+        borsh::to_vec(&self).expect("a write to memory does not fail")
+    }
+}
+
+/// The name of the note of the [next object](NextObject) on the trusted disk.
 pub(crate) const NEXT_OBJECT_NOTE: &str = "log";
 /// The name of the note of the first object that the shipped checkpoint does not hold.
 pub(crate) const FIRST_NEEDED_NOTE: &str = "log-from";

@@ -1,7 +1,7 @@
 //! The objects of the journal in the store. They are created once, read and authenticated, and ended by a later
 //! opening.
 
-use super::entry::{Entry, Object, is_end, text_bytes};
+use super::entry::{Entry, Object, is_end, max_text_bytes};
 use crate::engine::scheme::MAX_BATCHES;
 use crate::error::VaultError;
 use crate::error_reason::ErrorReason;
@@ -91,8 +91,7 @@ impl<B: Blobs> LogObjects<'_, B> {
     }
 
     async fn get(&self, at: Position) -> Result<Option<Vec<u8>>, VaultError> {
-        let parameters = &self.header.parameters;
-        let max = blob::sealed_bytes(text_bytes(parameters, parameters.scheme.max_batch() as usize));
+        let max = blob::sealed_bytes(max_text_bytes(&self.header.parameters));
         Ok(self.blobs.get(&at.name(), max).await?)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::engine::scheme::SchemeParameters;
 use crate::lease::LEASE_CHECK_EVERY;
-use crate::trusted::header::{JournalPlace, VaultParameters};
+use crate::trusted::header::VaultParameters;
 use crate::trusted::shipped_sizes::ShippedSize;
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::ring::RingParameters;
@@ -71,7 +71,7 @@ impl VaultParameters {
     /// The share of a journal in the store: an object for each batch, and lists of objects that a shipped checkpoint
     /// holds.
     fn journal_share(&self, batches: f64, length: u32) -> JournalShare {
-        if self.journal == JournalPlace::Disk {
+        if !self.journal.is_in_store() {
             return JournalShare::default();
         }
         /// The number of names in a page of a list.

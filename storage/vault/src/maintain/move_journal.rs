@@ -7,7 +7,7 @@
 use crate::any_store::AnyStore;
 use crate::claims::Claims;
 use crate::error::VaultError;
-use crate::log::{FIRST_NEEDED_NOTE, NEXT_OBJECT_NOTE};
+use crate::log::{FIRST_NEEDED_NOTE, NEXT_OBJECT_NOTE, NextObject};
 use crate::open::fence::{ClaimedEpoch, fence};
 use crate::open::persisted_state::PersistedState;
 use crate::open::setup::Setup;
@@ -67,9 +67,10 @@ async fn move_unboxed(setup: Setup<AnyStore>, place: JournalPlace) -> Result<(),
     let mut exchange = Vec::from(header_exchange::begin_exchange(&disk, encoded)?);
     exchange.push(header_exchange::claimed_note(claimed));
     // The checkpoint in the store has everything of its epoch. A journal in the store begins with the next one.
-    let first =
-        borsh::to_vec(&Position::first_of(shipped.epoch + 1)).expect("a write to memory does not fail");
-    exchange.extend([(FIRST_NEEDED_NOTE, first.clone()), (NEXT_OBJECT_NOTE, first)]);
+    let first = Position::first_of(shipped.epoch + 1);
+    let next = NextObject { at: first, recorded: 0 };
+    let first = borsh::to_vec(&first).expect("a write to memory does not fail");
+    exchange.extend([(FIRST_NEEDED_NOTE, first), (NEXT_OBJECT_NOTE, next.encode())]);
     disk.set_metas(&exchange)?;
     let claims = Claims { blobs: &store, ring, vault: header.vault };
     claims.check_next_epoch(claimed).await?;

@@ -20,7 +20,7 @@ use crate::session::ShippingNotes;
 use crate::store::{HEADER, VaultStore};
 use crate::trusted::checkpoint::{max_sealed_bytes, parse_blob_name};
 use crate::trusted::disk::TrustedDisk;
-use crate::trusted::header::{JournalPlace, VaultHeader};
+use crate::trusted::header::VaultHeader;
 use crate::trusted::position::Position;
 use crate::trusted::seal_context::context;
 use crate::trusted::sent_state::SentCheckpoint;
@@ -208,7 +208,7 @@ impl Orphans {
 
     fn classify_blob(&mut self, name: String, bytes: u64, shipping: &ShippingNotes, kept_from: Position) {
         let shipped = &shipping.shipped;
-        let has_journal = self.vault.parameters.journal == JournalPlace::Store;
+        let has_journal = self.vault.parameters.journal.is_in_store();
         if let Some(object) = Position::of(&name).filter(|_| has_journal) {
             return match object {
                 _ if object.epoch > self.epoch => self.newer.push(name),

@@ -52,7 +52,9 @@ pub(crate) async fn fence<U: VaultStore>(
         });
     }
     let log = match persisted.header.parameters.journal {
-        JournalPlace::Store => Some(check_log(disk, store, persisted, claimed).await?),
+        JournalPlace::Store | JournalPlace::StoreFirst => {
+            Some(check_log(disk, store, persisted, claimed).await?)
+        }
         JournalPlace::Disk => None,
     };
     let salt = entropy.salt();
@@ -86,7 +88,11 @@ async fn free_store_space<U: VaultStore>(
     inventory: &Inventory,
 ) -> Result<(), VaultError> {
     let noted = ShippingNotes::load(disk)?;
-    let number = if noted.is_unclear { 0 } else { persisted.state.head.number };
+    let mut number = if noted.is_unclear { 0 } else { persisted.state.head.number };
+    if persisted.header.parameters.journal.announces() {
+        // A restore repeats all reads since the checkpoint in the store.
+        number = number.min(noted.shipped.number);
+    }
     let unneeded =
         persisted.state.garbage.iter().filter(|garbage| !garbage.is_needed(number, &noted.shipped));
     let held: Vec<BucketVersion> = unneeded

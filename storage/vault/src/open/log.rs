@@ -10,9 +10,10 @@ use crate::engine::record::{Call, Input};
 use crate::engine::scheme::MAX_BATCHES;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::log::entry::{Entry, Object, row_bytes};
+use crate::log::announcements::AnnouncedRecords;
+use crate::log::entry::{Contents, Entry, Object, row_bytes};
 use crate::log::objects::{LogObjects, seal};
-use crate::log::{FIRST_NEEDED_NOTE, NEXT_OBJECT_NOTE, read_note};
+use crate::log::{FIRST_NEEDED_NOTE, NEXT_OBJECT_NOTE, NextObject, read_note};
 use crate::session::without_reads;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::position::Position;
@@ -25,10 +26,19 @@ pub(super) struct KnownLog {
     next: Position,
     /// The first object that may be missing: that of the first of these batches, or `next`.
     in_doubt: Position,
-    /// The writes of the last batches, of each batch by itself, if no checkpoint came after them.
-    last: Vec<Vec<Call>>,
+    /// What the objects in doubt contain, if no checkpoint came after it.
+    last: LastRecords,
     /// The objects in the store before the claim of this opening.
     listed: Vec<Position>,
+}
+
+/// The last contents of the journal on the trusted disk, which the store may lack.
+enum LastRecords {
+    /// The writes of the last batches, of each batch by itself.
+    Writes(Vec<Vec<Call>>),
+    /// All records, in a vault that announces in the store. The store has those before the number `recorded`, and may
+    /// have others.
+    Announced { records: AnnouncedRecords, recorded: u64 },
 }
 
 /// Checks that the store holds the required objects of the journal, and nothing newer. Called before the claim.
@@ -43,17 +53,23 @@ pub(super) async fn check_log<B: Blobs>(
     claimed: u32,
 ) -> Result<KnownLog, VaultError> {
     let objects = LogObjects { blobs, header: &persisted.header, ring: &persisted.ring };
-    let (mut next, from): (Position, Position) =
-        (read_note(disk, NEXT_OBJECT_NOTE)?, read_note(disk, FIRST_NEEDED_NOTE)?);
+    let NextObject { at: mut next, recorded } = read_note(disk, NEXT_OBJECT_NOTE)?;
+    let from: Position = read_note(disk, FIRST_NEEDED_NOTE)?;
     if next.epoch < persisted.known.epoch {
         // The last opening was a restore, which has no journal.
         next = Position::first_of(persisted.known.epoch);
     }
-    let last = last_batches(persisted);
-    // A batch of an earlier epoch was repeated by the first objects of the next one.
-    let own = last.iter().filter(|(epoch, _)| *epoch == next.epoch).count() as u64;
+    let (last, own) = if persisted.header.parameters.journal.announces() {
+        let (records, end) = (persisted.records.clone(), persisted.sequence);
+        let records = AnnouncedRecords { first: end - records.len() as u64, records };
+        (LastRecords::Announced { records, recorded }, MAX_BATCHES.into())
+    } else {
+        let last = last_batches(persisted);
+        // A batch of an earlier epoch was repeated by the first objects of the next one.
+        let own = last.iter().filter(|(epoch, _)| *epoch == next.epoch).count() as u64;
+        (LastRecords::Writes(last.into_iter().map(|(_, calls)| calls).collect()), own)
+    };
     let in_doubt = Position { sequence: next.sequence.saturating_sub(own), ..next };
-    let last = last.into_iter().map(|(_, calls)| calls).collect();
     let listed = objects.list().await?;
     for newer in listed.iter().filter(|at| **at >= next && at.epoch <= claimed) {
         if let Some(Object::Entry(entry)) = objects.read(*newer).await? {
@@ -81,9 +97,9 @@ fn last_batches(persisted: &PersistedState) -> Vec<(u32, Vec<Call>)> {
     let mut batches = Vec::new();
     for record in &persisted.records {
         match &record.input {
-            Input::Epoch(begun) => epoch = begun.number,
+            Input::Epoch(begun, _) => epoch = begun.number,
             Input::Batch(calls) => batches.push((epoch, calls)),
-            Input::Step | Input::Rewrite(_) | Input::Complete(_) => {}
+            Input::Step | Input::Rewrite(_) | Input::Complete(_) | Input::Checkpoint(_) => {}
         }
     }
     let last = batches.split_off(batches.len().saturating_sub(MAX_BATCHES as usize));
@@ -102,8 +118,7 @@ fn refuse_newer(next: Position, at: Position, entry: &Entry) -> Result<(), Vault
 }
 
 impl KnownLog {
-    /// Ends the journals of earlier openings, and starts the journal of this one. Returns the position of its next
-    /// object.
+    /// Ends the journals of earlier openings, and starts the journal of this one. Returns its next object.
     ///
     /// # Errors
     /// The errors of [`check_log`], and [`VaultError::Displaced`].
@@ -114,21 +129,28 @@ impl KnownLog {
         rows: &Rows,
         epoch: u32,
         entropy: &mut Entropy,
-    ) -> Result<Position, VaultError> {
+    ) -> Result<NextObject, VaultError> {
         let KnownLog { next, in_doubt, last, listed } = self;
-        let mut each = |at, entry| refuse_newer(next, at, &entry);
+        // The numbers of records that the store has.
+        let mut held = HeldRecords::default();
+        let mut each = |at, entry: Entry| {
+            refuse_newer(next, at, &entry)?;
+            held.take(at, &entry);
+            Ok(())
+        };
         objects.end_earlier_journals(in_doubt, (epoch, &listed), &mut || entropy.salt(), &mut each).await?;
         let begin = Position::first_of(epoch);
         let mut entries: Vec<Entry> = Vec::new();
         let mut taken = 0;
-        let mut last = last.into_iter();
+        let (contents, recorded) = last.lacking(held.end);
+        let mut contents = contents.into_iter();
         while let Some(mut unlogged) = rows.unlogged()
-            && (entries.is_empty() || last.len() > 0 || unlogged.bytes() > 0)
+            && (entries.is_empty() || contents.len() > 0 || unlogged.bytes() > 0)
         {
-            let calls = last.next().unwrap_or_default();
-            let (bytes, up_to) = unlogged.take(row_bytes(calls.len()));
+            let contents = contents.next().unwrap_or(Contents::Writes(Vec::new()));
+            let (bytes, up_to) = unlogged.take(row_bytes(contents.accesses()));
             taken = up_to;
-            entries.push(Entry { opening: Some((0, 0)), calls, rows: bytes });
+            entries.push(Entry { opening: Some((0, 0)), contents, rows: bytes });
         }
         let (mut at, of) = (begin, entries.len() as u32);
         for (nth, entry) in (0..).zip(entries) {
@@ -137,10 +159,56 @@ impl KnownLog {
             objects.create(at, &sealed).await?;
             at = at.next();
         }
-        disk.set_meta(NEXT_OBJECT_NOTE, &borsh::to_vec(&at).expect("a write to memory does not fail"))?;
+        let next = NextObject { at, recorded };
+        disk.set_meta(NEXT_OBJECT_NOTE, &next.encode())?;
         if let Some(mut unlogged) = rows.unlogged() {
             unlogged.mark_logged(taken);
         }
-        Ok(at)
+        Ok(next)
+    }
+}
+
+/// The records in the objects that were read.
+#[derive(Default)]
+struct HeldRecords {
+    /// The number of the record after the last one.
+    end: u64,
+    /// The same with an opening whose first objects are not all there yet, and its epoch. They count only together.
+    opening: Option<(u32, u64)>,
+}
+
+impl HeldRecords {
+    /// Adds the next object.
+    fn take(&mut self, at: Position, entry: &Entry) {
+        let own = match &entry.contents {
+            Contents::Records(records) => records.end(),
+            Contents::Writes(_) => 0,
+        };
+        match entry.opening {
+            Some((nth, of)) if nth + 1 < of => {
+                let begun = self.opening.filter(|(epoch, _)| *epoch == at.epoch);
+                self.opening = Some((at.epoch, begun.map_or(own, |(_, end)| end.max(own))));
+            }
+            Some(_) => {
+                let begun = self.opening.take().filter(|(epoch, _)| *epoch == at.epoch);
+                self.end = self.end.max(begun.map_or(own, |(_, end)| end.max(own)));
+            }
+            None => self.end = self.end.max(own),
+        }
+    }
+}
+
+impl LastRecords {
+    /// The contents of the first objects of this opening, and the number of the record before which the store has all
+    /// with them. `held` is such a number without them.
+    fn lacking(self, held: u64) -> (Vec<Contents>, u64) {
+        match self {
+            LastRecords::Writes(batches) => (batches.into_iter().map(Contents::Writes).collect(), 0),
+            LastRecords::Announced { records, recorded } => {
+                let end = records.end();
+                let records = records.from(held.max(recorded));
+                (vec![Contents::Records(records)], end)
+            }
+        }
     }
 }

@@ -16,6 +16,7 @@
 //! | `shipped_checkpoint` | a checkpoint in the store |
 //! | `in_flight` | the number of buckets that a restore fetches or writes in parallel |
 //! | `local_copy` | a restore's local copy of the buckets |
+//! | `restored_journal` | a restore that repeats what the lost machine did |
 //! | `restored_stash` | the stash of a restore, with its payloads on a disk |
 //! | `service` | an opened vault on a thread of its own |
 
@@ -36,6 +37,7 @@ mod replay;
 pub(crate) mod restore;
 pub(crate) mod restore_notes;
 pub(crate) mod restore_plan;
+mod restored_journal;
 mod restored_stash;
 mod service;
 pub(crate) mod setup;

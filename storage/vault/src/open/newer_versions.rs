@@ -46,7 +46,7 @@ impl<'a, U: VaultStore> NewerVersionCheck<'a, U> {
         let nonces = Entropy::system().nonces();
         let sealed = Sealed::new(store, ring, cipher, nonces, state.versions.clone(), SealThreads::single())?;
         for record in records {
-            if let Input::Epoch(epoch) = record.input {
+            if let Input::Epoch(epoch, _) = record.input {
                 sealed.replay_epoch(epoch)?;
             }
         }

@@ -80,7 +80,8 @@ impl PersistedState {
         let (records, sequence) = read_journal(disk, &header, master, state.head.sequence)?;
         opening.journal = began.elapsed();
         opening.records = records.len() as u64;
-        let known = newest_known(&state, &records);
+        let restored = Version { epoch: restore_notes::epoch(disk)?, counter: 0 };
+        let known = newest_known(&state, &records).max(restored);
         Ok(PersistedState { header, ring, state, records, sequence, known, opening })
     }
 }
@@ -147,7 +148,7 @@ fn newest_known(state: &State, records: &[Record]) -> Version {
     let start = Version { epoch: state.versions.epochs().newest(), counter: state.versions.counter() };
     records.iter().fold(start, |newest, record| {
         let begun = match &record.input {
-            Input::Epoch(epoch) => Version { epoch: epoch.number, counter: 0 },
+            Input::Epoch(epoch, _) => Version { epoch: epoch.number, counter: 0 },
             _ => newest,
         };
         let written = record.announced.iter().filter_map(|announced| match &announced.effect {

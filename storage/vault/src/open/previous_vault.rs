@@ -55,8 +55,8 @@ impl<'a, L: Untrusted> PreviousVault<'a, L> {
         let deferred_store = Rc::new(DeferredStore::default());
         let damaged = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
         let master = ring.newest();
-        let resumed = scheme
-            .resume(deferred_store.clone(), &mut SealContext { header, master, entropy: &mut *entropy })?;
+        let with = (deferred_store.clone(), entropy.seed());
+        let resumed = scheme.resume(with, &mut SealContext { header, master, entropy: &mut *entropy })?;
         let ((scheme, payload_reader), stash) = resumed.ok_or_else(damaged)?;
         let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces());
         let padding = versions.live().map(|live| Slot { bucket: live.bucket, index: 0 }).collect();

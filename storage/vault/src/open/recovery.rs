@@ -7,6 +7,7 @@
 
 use super::fence::{ClaimedEpoch, fence};
 use super::inventory::find_unneeded;
+use super::log::KnownLog;
 use super::persisted_state::PersistedState;
 use super::replay::replay;
 use super::setup::Setup;
@@ -14,6 +15,7 @@ use super::state::State;
 use crate::claims::Claims;
 use crate::engine::Engine;
 use crate::engine::deferred_store::DeferredStore;
+use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::lease::holder::record_holder;
 use crate::log::objects::LogObjects;
@@ -21,12 +23,17 @@ use crate::session::pace::Pacer;
 use crate::session::{Identity, Log, RecoveredState, Session, Shipping};
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::Garbage;
+use crate::trusted::disk::TrustedDisk;
 use crate::trusted::payload_reader::PayloadReader;
 use crate::trusted::rows::Rows;
 use ameles_seal::sealed::Sealed;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::time::{Instant, sleep_until};
+
+/// The reason why a vault that announces in the store has no pace.
+const PACED: &str = "a pace with `--journal store-first` is not implemented: convert the vault to `--journal store`, or \
+    serve it without a pace";
 
 /// Opens a vault, in the state in which the last acknowledged write was acknowledged.
 pub(crate) async fn open<U: VaultStore>(setup: Setup<U>) -> Result<Session<U>, VaultError> {
@@ -51,6 +58,9 @@ async fn recover<U: VaultStore>(
     began: Instant,
 ) -> Result<RecoveredState<U>, VaultError> {
     let Setup { disk, store, master, mut entropy, workers, pace, ship_after, host } = setup;
+    if pace.is_some() && persisted.header.parameters.journal.announces() {
+        return Err(VaultError::Parameters(PACED.into()));
+    }
     let asked = Instant::now();
     let ClaimedEpoch { epoch, inventory, lease_term, log } =
         fence(&disk, &store, &persisted, &mut entropy, &host).await?;
@@ -73,11 +83,15 @@ async fn recover<U: VaultStore>(
     let cipher = header.parameters.cipher()?;
     let sealed = Rc::new(Sealed::new(store, &ring, cipher, entropy.nonces(), versions, workers)?);
     let mut engine = Engine::new(sealed.clone(), scheme, (deferred_store, payload_reader), head.accesses);
+    // If the vault announces in the store, a read may be repeated only when the store has its record.
+    let (early, late) = if header.parameters.journal.announces() { (log, None) } else { (None, log) };
+    let objects = LogObjects { blobs: sealed.untrusted(), header: &header, ring: &ring };
+    let early = begin_log(early, &objects, (&disk, &rows), epoch.number, &mut entropy).await?;
     let replaying = Instant::now();
     let finished = match replay(&mut engine, records).await {
         Ok(reads) => reads,
         Err(error) => {
-            let claims = Claims { blobs: sealed.untrusted(), ring, vault: header.vault };
+            let claims = Claims { blobs: sealed.untrusted(), ring: ring.clone(), vault: header.vault };
             return Err(claims.or_displaced(epoch.number, error).await);
         }
     };
@@ -91,14 +105,7 @@ async fn recover<U: VaultStore>(
         sleep_until(until).await;
         record_holder(&disk, &host)?;
     }
-    let log = match log {
-        Some(log) => {
-            let objects = LogObjects { blobs: sealed.untrusted(), header: &header, ring: &ring };
-            let next = log.begin(&disk, &objects, &rows, epoch.number, &mut entropy).await?;
-            Some(Log::begin(rows.clone(), next))
-        }
-        None => None,
-    };
+    let log = early.or(begin_log(late, &objects, (&disk, &rows), epoch.number, &mut entropy).await?);
     Ok(RecoveredState {
         identity: Identity::new(header, ring, epoch.number),
         disk,
@@ -119,4 +126,17 @@ async fn recover<U: VaultStore>(
         pacer: pace.map(|pace| Pacer::new(pace, began, Instant::now())),
         log,
     })
+}
+
+/// Begins the journal of this opening in the store, if the vault has one.
+async fn begin_log<U: VaultStore>(
+    known: Option<KnownLog>,
+    objects: &LogObjects<'_, U>,
+    (disk, rows): (&TrustedDisk, &Arc<Rows>),
+    epoch: u32,
+    entropy: &mut Entropy,
+) -> Result<Option<Log>, VaultError> {
+    let Some(known) = known else { return Ok(None) };
+    let next = known.begin(disk, objects, rows, epoch, entropy).await?;
+    Ok(Some(Log::begin(rows.clone(), next, objects.header.parameters.journal)))
 }

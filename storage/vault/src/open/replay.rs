@@ -23,13 +23,14 @@ pub(crate) async fn replay<U: VaultStore>(
     let mut answers: BTreeMap<OperationId, Vec<u8>> = BTreeMap::new();
     let mut records = records.into_iter().peekable();
     while records.peek().is_some() {
-        // The keys of an epoch are known after its record has been stepped through. So the records of each epoch form a
-        // segment.
+        // The keys of an epoch are known after its record has been stepped through, and a checkpoint numbers operations
+        // again. So the records between two of these form a segment.
         let mut segment: Vec<Record> = records.next().into_iter().collect();
-        while let Some(record) = records.next_if(|record| !matches!(record.input, Input::Epoch(_))) {
+        let continues = |record: &Record| !matches!(record.input, Input::Epoch(..) | Input::Checkpoint(_));
+        while let Some(record) = records.next_if(continues) {
             segment.push(record);
         }
-        if let Some(Record { input: Input::Epoch(epoch), .. }) = segment.first() {
+        if let Some(Record { input: Input::Epoch(epoch, _), .. }) = segment.first() {
             sealed.replay_epoch(*epoch)?;
         }
         let announced: Vec<(OperationId, Vec<(Slot, Version)>)> =

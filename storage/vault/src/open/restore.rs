@@ -6,6 +6,9 @@
 //! that exist, each once in the order of their numbers. With Path ORAM it writes each block into an empty vault by an
 //! access. It makes as many accesses as there have been, or `capacity` if that is less. With Trivial ORAM it makes
 //! `capacity` accesses. All of these numbers are public. So the watcher sees the same for any contents of the vault.
+//!
+//! If the vault announces in the store, everything that has been read is known. Then the restore only writes the state
+//! of the checkpoint and the journal after it to the trusted disk, and the next opening repeats them.
 
 use super::choose_checkpoint::{choose_checkpoint, list_checkpoints};
 use super::create::write_initial_state;
@@ -14,7 +17,8 @@ use super::inventory::{check_epochs, list_inventory};
 use super::local_copy::LocalCopy;
 use super::previous_vault::PreviousVault;
 use super::rebuild_tree::rebuild_tree;
-use super::restore_plan::{RestorePlan, plan_restore};
+use super::restore_plan::{RestorePlan, plan_repetition, plan_restore};
+use super::restored_journal::write_journal;
 use super::setup::Setup;
 use super::shipped_checkpoint::{FoundCheckpoint, empty_checkpoint};
 use super::{recovery, restore_notes};
@@ -31,7 +35,7 @@ use crate::log::objects::LogObjects;
 use crate::store::{HEADER, SHIPPED_NOTE, VaultStore};
 use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint};
 use crate::trusted::disk::TrustedDisk;
-use crate::trusted::header::{JournalPlace, VaultHeader};
+use crate::trusted::header::VaultHeader;
 use crate::trusted::position::Position;
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::rows::Rows;
@@ -66,6 +70,9 @@ pub struct Restore<L> {
     pub expect: Option<Receipt>,
     /// True if a gateway that has the vault open may be displaced.
     pub takeover: bool,
+    /// True if positions are drawn again although the vault announces in the store. Then a provider that hides the end
+    /// of the journal sees no path read twice.
+    pub redraw: bool,
     /// A function that gets what will be moved: before anybody is displaced, and again before the first bucket is
     /// fetched.
     pub announce: Box<dyn Fn(&RestorePlan)>,
@@ -74,7 +81,7 @@ pub struct Restore<L> {
 }
 
 /// Restores a vault from its store into an empty trusted disk, and returns the receipt of the newest checkpoint in the
-/// store, which the restore itself has shipped.
+/// store. The restore itself has shipped it, unless the vault announces in the store.
 /// Afterwards the vault can be opened like any other. Writes since the last shipped checkpoint are lost, unless the
 /// journal is in the store.
 ///
@@ -86,9 +93,9 @@ pub async fn restore<U: VaultStore, L: VaultStore>(
     setup: Setup<U>,
     options: Restore<L>,
 ) -> Result<Receipt, VaultError> {
-    let Restore { copy, scratch, expect, takeover, announce, progress } = options;
+    let Restore { copy, scratch, expect, takeover, redraw, announce, progress } = options;
     let copy = AnyStore::new(copy);
-    let options = Restore { copy, scratch, expect, takeover, announce, progress };
+    let options = Restore { copy, scratch, expect, takeover, redraw, announce, progress };
     restore_boxed(setup.erase_store(), options).await
 }
 
@@ -110,18 +117,28 @@ async fn restore_unboxed(
     let encoded = raw_header_of_store(&setup.store).await?;
     let (header, ring) = VaultHeader::decode_with_ring(&encoded, &setup.master)?;
     let keyed_header = (&header, &ring);
-    let wanted = (&options.scratch, options.expect.as_ref());
+    let repeats = header.parameters.journal.announces() && !options.redraw;
+    // The stash of a state that is continued belongs to the trusted disk.
+    let scratch = if repeats { setup.disk.clone() } else { options.scratch.clone() };
+    let wanted = (&scratch, options.expect.as_ref());
     let chosen = match choose_checkpoint(&mut setup, keyed_header, wanted).await {
         Err(VaultError::NoCheckpoint) if holds_all_in_log(&setup, keyed_header, &options).await? => {
-            empty_checkpoint(&header, &options.scratch)?
+            empty_checkpoint(&header, &scratch)?
         }
         chosen => chosen?,
     };
-    let copy = LocalCopy::open(&options.copy, &chosen.1.versions).await?;
-    (options.announce)(&plan_restore(&header, &chosen.1, 0, copy.missing_bytes(&chosen.1.versions)));
+    let mut plan = plan_repetition(&chosen.1, 0);
+    if !repeats {
+        let copy = LocalCopy::open(&options.copy, &chosen.1.versions).await?;
+        plan = plan_restore(&header, &chosen.1, 0, copy.missing_bytes(&chosen.1.versions));
+    }
+    (options.announce)(&plan);
 
-    let (next, serves_from) = claim_epoch(&mut setup, keyed_header, &chosen.1, options.takeover).await?;
-    let claimed = (next, serves_from);
+    let claimed = claim_epoch(&mut setup, keyed_header, &chosen.1, options.takeover).await?;
+    let (next, serves_from) = claimed;
+    if repeats {
+        return repeat(&mut setup, (&encoded, keyed_header), &options, chosen, claimed).await;
+    }
     let rewritten = fetch_and_rewrite(&mut setup, (&encoded, keyed_header), &options, chosen, claimed).await;
     let previous = match rewritten {
         Err(error) if serves_from.is_none() && is_local_error(&error) => {
@@ -152,6 +169,33 @@ async fn restore_unboxed(
     };
     let (outcome, ()) = futures::join!(rewriting, running);
     outcome
+}
+
+/// Restores a vault that announces in the store: the next opening repeats what was announced after the checkpoint.
+/// Returns the receipt of the checkpoint.
+async fn repeat<U: VaultStore, L: VaultStore>(
+    setup: &mut Setup<U>,
+    (encoded, keyed_header): (&[u8], (&VaultHeader, &KeyRing)),
+    options: &Restore<L>,
+    chosen: (Receipt, FoundCheckpoint),
+    (next, serves_from): (u32, Option<Instant>),
+) -> Result<Receipt, VaultError> {
+    let (header, ring) = keyed_header;
+    let claimed = (next, serves_from);
+    let (receipt, found, mut logged) = fetch_newest(setup, keyed_header, options, chosen, claimed).await?;
+    let newest = (found.versions.epochs().newest(), found.versions.counter());
+    let history = found.history.clone();
+    let rows = write_journal(setup, (header, encoded), found, &mut logged, next)?;
+    restore_rows(setup, header, rows)?;
+    record_receipt(&setup.disk, &receipt, newest, history)?;
+    if let Some(from) = serves_from {
+        wait_until(from, &*options.progress).await;
+    }
+    restore_notes::complete(&setup.disk)?;
+    // This restore has answered no request: the next opening need not wait for it.
+    let claims = Claims { blobs: &setup.store, ring: ring.clone(), vault: header.vault };
+    claims.mark_end(next, setup.entropy.salt()).await?;
+    Ok(receipt)
 }
 
 /// Waits until the old gateway has stopped answering, and says so each second.
@@ -205,7 +249,7 @@ async fn fetch_and_rewrite<'a, U: VaultStore, L: VaultStore>(
         Some((old, header.parameters.scheme.accesses_of_restore(accesses.saturating_add(since))))
     };
     restore_rows(setup, header, rows)?;
-    record_receipt(&setup.disk, &receipt, history)?;
+    record_receipt(&setup.disk, &receipt, (0, 0), history)?;
     Ok(previous)
 }
 
@@ -257,10 +301,12 @@ async fn claim_epoch<U: VaultStore>(
     Ok((next, (!has_ended).then(|| Instant::now() + LEASE)))
 }
 
-/// Records the receipt of the restored checkpoint and the earlier ones, so that they are still recognised.
+/// Records the receipt of the restored checkpoint and the earlier ones, so that they are still recognised. The vault on
+/// the disk needs the versions of this checkpoint up to `newest`.
 fn record_receipt(
     disk: &TrustedDisk,
     receipt: &Receipt,
+    newest: (u32, u64),
     mut history: Vec<(u64, [u8; 32])>,
 ) -> Result<(), VaultError> {
     let Receipt { epoch, checkpoint: number, digest, .. } = *receipt;
@@ -268,7 +314,7 @@ fn record_receipt(
         return Ok(());
     }
     history.push((number, digest));
-    let known = ShippedCheckpoint { number, epoch, newest: (0, 0), digest };
+    let known = ShippedCheckpoint { number, epoch, newest, digest };
     let note =
         borsh::to_vec(&(known, history)).map_err(|error| VaultError::Damaged(ErrorReason::of(error)))?;
     // An interrupted restore may have noted what it had sent.
@@ -282,7 +328,7 @@ async fn holds_all_in_log<U: VaultStore, L>(
     (header, ring): (&VaultHeader, &KeyRing),
     options: &Restore<L>,
 ) -> Result<bool, VaultError> {
-    if header.parameters.journal == JournalPlace::Disk || options.expect.is_some() {
+    if !header.parameters.journal.is_in_store() || options.expect.is_some() {
         return Ok(false);
     }
     let objects = LogObjects { blobs: &setup.store, header, ring };
@@ -319,7 +365,8 @@ async fn rewrite<L: Untrusted>(
     Ok(())
 }
 
-/// Ends the journal in the store, if there is one, and copies the buckets of the chosen checkpoint, or of a newer one.
+/// Ends the journal in the store, if there is one. Copies the buckets of the chosen checkpoint, or of a newer one, unless
+/// the restore only repeats what was announced.
 /// The displaced gateway may have sent a newer checkpoint before it could see the claim, and that one may have replaced
 /// the chosen one.
 async fn fetch_newest<U: VaultStore, L: VaultStore>(
@@ -330,22 +377,31 @@ async fn fetch_newest<U: VaultStore, L: VaultStore>(
     (claimed, serves_from): (u32, Option<Instant>),
 ) -> Result<(Receipt, FoundCheckpoint, MergedLog), VaultError> {
     let order = |receipt: &Receipt| (receipt.epoch, receipt.checkpoint);
+    let wait = || serves_from.map_or(Duration::ZERO, |from| from.saturating_duration_since(Instant::now()));
+    let repeats = keyed_header.0.parameters.journal.announces() && !options.redraw;
+    let scratch = if repeats { setup.disk.clone() } else { options.scratch.clone() };
     loop {
         let Setup { store, entropy, .. } = &mut *setup;
         let from = first_needed(keyed_header.0, &chosen.1);
+        let sequence = chosen.1.from.sequence;
         let logged = match from {
-            Some(from) => merge_log(&*store, keyed_header, from, claimed, entropy).await,
+            Some(from) => merge_log(&*store, keyed_header, (from, sequence), claimed, entropy).await,
             None => Ok(MergedLog::default()),
         };
         let fetched = match logged {
+            Ok(logged) if repeats => {
+                (options.announce)(&RestorePlan {
+                    wait: wait(),
+                    ..plan_repetition(&chosen.1, logged.accesses())
+                });
+                Ok(logged)
+            }
             Ok(logged) => {
                 let versions = &chosen.1.versions;
                 let copy = LocalCopy::open(&options.copy, versions).await?;
                 let missing = copy.missing_bytes(versions);
                 let plan = plan_restore(keyed_header.0, &chosen.1, logged.accesses(), missing);
-                let wait =
-                    serves_from.map_or(Duration::ZERO, |from| from.saturating_duration_since(Instant::now()));
-                (options.announce)(&RestorePlan { wait, ..plan });
+                (options.announce)(&RestorePlan { wait: wait(), ..plan });
                 copy.fetch(store, keyed_header, versions, &*options.progress).await.map(|()| logged)
             }
             Err(error) => Err(error),
@@ -359,7 +415,7 @@ async fn fetch_newest<U: VaultStore, L: VaultStore>(
             }
             Ok(_) => VaultError::Tampered("a newer checkpoint appeared in the store, and was removed".into()),
         };
-        let wanted = (&options.scratch, options.expect.as_ref());
+        let wanted = (&scratch, options.expect.as_ref());
         let newest = choose_checkpoint(setup, keyed_header, wanted).await?;
         if order(&newest.0) <= order(&chosen.0) {
             return Err(error);
@@ -371,8 +427,8 @@ async fn fetch_newest<U: VaultStore, L: VaultStore>(
 /// The first object of the journal in the store that a checkpoint does not have, if the vault has such a journal. A
 /// checkpoint from before the journal was moved into the store has everything of its epoch and names no object.
 fn first_needed(header: &VaultHeader, checkpoint: &FoundCheckpoint) -> Option<Position> {
-    let is_kept = header.parameters.journal == JournalPlace::Store;
-    is_kept.then(|| checkpoint.from.unwrap_or(Position::first_of(checkpoint.point.epoch + 1)))
+    let is_kept = header.parameters.journal.is_in_store();
+    is_kept.then(|| checkpoint.from.object.unwrap_or(Position::first_of(checkpoint.point.epoch + 1)))
 }
 
 /// Returns whether no checkpoint in the store is newer.
@@ -385,13 +441,13 @@ async fn is_newest<U: VaultStore>(store: &U, receipt: &Receipt) -> Result<bool, 
 async fn merge_log<U: VaultStore>(
     blobs: &U,
     (header, ring): (&VaultHeader, &KeyRing),
-    from: Position,
+    (from, sequence): (Position, u64),
     claimed: u32,
     entropy: &mut Entropy,
 ) -> Result<MergedLog, VaultError> {
     let objects = LogObjects { blobs, header, ring };
     let listed = objects.list().await?;
-    let mut merged = MergedLog::default();
+    let mut merged = MergedLog::from(sequence);
     let mut take = |at, entry| merged.take(at, entry);
     objects.end_earlier_journals(from, (claimed, &listed), &mut || entropy.salt(), &mut take).await?;
     Ok(merged)

@@ -4,6 +4,7 @@ use crate::error::VaultError;
 use crate::trusted::disk::TrustedDisk;
 
 const NAME: &str = "restoring";
+const EPOCH: &str = "restored-in";
 const DISPLACED: &str = "restoring-displaces";
 const UNFINISHED: &[u8] = b"unfinished";
 const DONE: &[u8] = b"done";
@@ -21,6 +22,18 @@ pub(crate) fn displaced(disk: &TrustedDisk) -> Result<Option<u32>, VaultError> {
     }
     let noted = disk.meta(DISPLACED)?;
     Ok(noted.and_then(|epoch| epoch.try_into().ok()).map(u32::from_le_bytes))
+}
+
+/// Records that the vault on this disk is the result of a restore in this epoch. It repeats an earlier epoch's journal, so
+/// no record of it is of this epoch.
+pub(crate) fn set_epoch(disk: &TrustedDisk, epoch: u32) -> Result<(), VaultError> {
+    disk.set_meta(EPOCH, &epoch.to_le_bytes())
+}
+
+/// The epoch of the restore that has made the vault on this disk from an earlier epoch's journal. 0 if there was none.
+pub(crate) fn epoch(disk: &TrustedDisk) -> Result<u32, VaultError> {
+    let noted = disk.meta(EPOCH)?;
+    Ok(noted.and_then(|epoch| epoch.try_into().ok()).map_or(0, u32::from_le_bytes))
 }
 
 /// Records that the restore is complete.

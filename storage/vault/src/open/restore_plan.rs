@@ -10,6 +10,8 @@ use std::time::Duration;
 /// The amounts that a restore will move. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RestorePlan {
+    /// True if no bucket is moved: the next opening repeats the accesses since the checkpoint.
+    pub repeats: bool,
     /// The number of buckets of the checkpoint.
     pub buckets_read: u64,
     /// The number of bytes that must still be fetched: those of the buckets that an interrupted restore has not fetched.
@@ -40,6 +42,18 @@ impl RestorePlan {
     }
 }
 
+/// Plans a restore that repeats this many accesses of the journal in the store after a checkpoint. The next opening reads
+/// what they read.
+pub(super) fn plan_repetition(found: &FoundCheckpoint, logged: u64) -> RestorePlan {
+    RestorePlan {
+        repeats: true,
+        accesses_after: found.point.accesses.saturating_add(logged),
+        may_grow: logged == 0,
+        first: found.came,
+        ..RestorePlan::default()
+    }
+}
+
 /// Plans a restore from a checkpoint after which the journal in the store has this many accesses. This many bytes of its
 /// buckets are missing in the local copy.
 pub(super) fn plan_restore(
@@ -53,7 +67,7 @@ pub(super) fn plan_restore(
     let plan = RestorePlan {
         buckets_read: versions.live().count() as u64,
         bytes_read: missing,
-        may_grow: found.from.is_some() && logged == 0,
+        may_grow: found.from.object.is_some() && logged == 0,
         first: found.came,
         ..RestorePlan::default()
     };

@@ -11,6 +11,7 @@ use crate::store::VaultStore;
 use crate::trusted::checkpoint::{Receipt, blob_name, digest, max_sealed_bytes};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
+use crate::trusted::journal_point::JournalPoint;
 use crate::trusted::payload_pieces::payloads_in;
 use crate::trusted::position::Position;
 use crate::trusted::row::Row;
@@ -40,8 +41,8 @@ pub(crate) struct FoundCheckpoint {
     pub(crate) rows: Vec<Row>,
     /// The receipts of earlier checkpoints.
     pub(crate) history: Vec<(u64, [u8; 32])>,
-    /// The first object of the journal in the store that the checkpoint does not hold, if the vault has such a journal.
-    pub(crate) from: Option<Position>,
+    /// The point at which a journal continues the checkpoint.
+    pub(crate) from: JournalPoint,
     /// The bytes of the checkpoint's objects, and the time that they took to come.
     pub(crate) came: (u64, Duration),
 }
@@ -58,17 +59,16 @@ impl ShippedScheme {
         &self.written.rest
     }
 
-    /// Resumes the scheme with its stash on the scratch disk. `None` if its state contradicts itself.
+    /// Resumes the scheme with its stash on the scratch disk, and with this seed. `None` if its state contradicts itself.
     ///
     /// # Errors
     /// The errors of the disk.
     pub(super) fn resume(
         self,
-        deferred_store: Rc<DeferredStore>,
+        with: (Rc<DeferredStore>, Seed),
         seal: &mut SealContext<'_>,
     ) -> Result<Option<(Resumed, RestoredStash)>, VaultError> {
-        let seed = seal.entropy.seed();
-        let resumed = self.stash.resume(self.written, (deferred_store, seed), seal)?;
+        let resumed = self.stash.resume(self.written, with, seal)?;
         Ok(resumed.map(|resumed| (resumed, self.stash)))
     }
 }
@@ -93,7 +93,7 @@ pub(super) fn empty_checkpoint(
         versions: TrustedVersions::new(header.vault, header.parameters.layout().buckets()),
         rows: Vec::new(),
         history: Vec::new(),
-        from: Some(Position::first_of(1)),
+        from: JournalPoint { object: Some(Position::first_of(1)), ..JournalPoint::default() },
         came: (0, Duration::ZERO),
     };
     Ok((receipt, found))

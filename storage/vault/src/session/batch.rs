@@ -39,7 +39,7 @@ impl<U: VaultStore> Session<U> {
 
     /// Returns whether another batch may be in flight besides those that are. Under a pace there is one.
     pub(super) fn may_overlap(&self) -> bool {
-        let batches = self.engine.batches().max(self.journal.pending_objects());
+        let batches = self.engine.batches().max(self.journal.unacknowledged_batches());
         let scheme = &self.identity.header.parameters.scheme;
         let may_overlap = self.dispatcher.pacer().is_none()
             && batches < scheme.max_batches() as usize
@@ -99,7 +99,7 @@ impl<U: VaultStore> Session<U> {
         }
     }
 
-    /// Sends the log object of a batch whose record is durable.
+    /// Sends a log object whose records are durable.
     pub(super) fn send_object(&mut self, (at, sealed): (Position, Vec<u8>), began: Instant) {
         let (identity, store) = (self.identity.clone(), self.engine.sealed.clone());
         let task = async move {

@@ -8,11 +8,13 @@ use super::Log;
 use super::identity::Identity;
 use crate::engine::deferred_store::OperationId;
 use crate::engine::record::{Input, Record};
+use crate::engine::scheme::MAX_BATCHES;
 use crate::engine::work::Work;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::error_reason::ErrorReason;
-use crate::trusted::header::{JournalPlace, VaultHeader};
+use crate::log::announcements::AnnouncedRecords;
+use crate::trusted::header::VaultHeader;
 use crate::trusted::position::Position;
 use crate::trusted::unlogged_commits::CommitId;
 use ameles_seal::derive::{Purpose, Salt};
@@ -30,7 +32,7 @@ pub(super) struct Flush {
     pub(super) began: Instant,
     /// The work that waits for the records.
     pub(super) work: Vec<(OperationId, Work)>,
-    /// The log objects of the batches, if there is a journal in the store.
+    /// The log objects of the batches or of the records, if there is a journal in the store.
     pub(super) objects: Vec<(Position, Vec<u8>)>,
     /// The number of batches that start in it.
     batches: usize,
@@ -53,8 +55,10 @@ pub(super) struct Journal {
     work: Vec<(OperationId, Work)>,
     /// The time of the first step since the last flush could have started.
     stepped_at: Option<Instant>,
-    /// The flushes that have not ended, in order.
+    /// The flushes whose records are not durable on the trusted disk, in order.
     flushes: VecDeque<Flush>,
+    /// The flushes before them whose log objects are not in the store, if the vault announces there.
+    announcing: VecDeque<Flush>,
     bytes: u64,
     /// The journal in the store, if there is one.
     pub(super) log: Option<Log>,
@@ -76,6 +80,7 @@ impl Journal {
             work: Vec::new(),
             stepped_at: None,
             flushes: VecDeque::new(),
+            announcing: VecDeque::new(),
             bytes: 0,
             log,
         })
@@ -86,8 +91,12 @@ impl Journal {
         self.sequence
     }
 
-    /// The number of log objects that are not known to be in the store with all before them. The callers of their
-    /// batches are not answered yet.
+    /// Returns whether the store has every record before the requests that it announces leave.
+    pub(super) fn announces(&self) -> bool {
+        self.log.as_ref().is_some_and(Log::announces)
+    }
+
+    /// The number of log objects that are not known to be in the store with all before them.
     pub(super) fn pending_objects(&self) -> usize {
         self.log.as_ref().map_or(0, Log::pending)
     }
@@ -101,13 +110,13 @@ impl Journal {
     /// store is known to hold.
     fn object_note(&self) -> Option<(Vec<u8>, CommitId)> {
         let log = self.log.as_ref().filter(|log| log.has_object())?;
-        Some((borsh::to_vec(&log.next()).expect("a write to memory does not fail"), log.logged()))
+        Some((log.note().encode(), log.logged()))
     }
 
     /// The first object of the journal in the store that the current state does not hold. A restore has no such
     /// journal, and none follows it in its epoch.
     pub(super) fn log_position(&self, header: &VaultHeader, epoch: u32) -> Option<Position> {
-        let is_kept = header.parameters.journal == JournalPlace::Store;
+        let is_kept = header.parameters.journal.is_in_store();
         is_kept.then(|| self.log.as_ref().map_or(Position::first_of(epoch), Log::next))
     }
 
@@ -133,40 +142,69 @@ impl Journal {
         identity: &Identity,
         entropy: &mut Entropy,
     ) -> Result<Option<Append>, VaultError> {
-        let began = self.stepped_at.take().unwrap_or_else(Instant::now);
-        let batches = self.batches();
-        if batches == 0 && self.work.is_empty() {
+        let is_full = self.announces() && self.pending_objects() >= MAX_BATCHES as usize;
+        if is_full || !self.is_flush_needed() {
             return Ok(None);
         }
+        let began = self.stepped_at.take().unwrap_or_else(Instant::now);
+        let batches = self.batches();
         let records = std::mem::take(&mut self.records);
+        let first = self.sequence;
         let sealed = records.iter().map(|record| self.seal(record, identity, entropy));
-        let records = sealed.collect::<Result<Vec<_>, _>>()?;
-        self.bytes += records.iter().map(|(_, record)| record.len() as u64).sum::<u64>();
+        let sealed = sealed.collect::<Result<Vec<_>, _>>()?;
+        self.bytes += sealed.iter().map(|(_, record)| record.len() as u64).sum::<u64>();
+        if let Some(log) = self.log.as_mut().filter(|log| log.announces()) {
+            log.build_records(AnnouncedRecords { first, records }, identity, entropy)?;
+        }
         let note = self.object_note();
         let objects = self.log.as_mut().map(Log::take_objects).unwrap_or_default();
         let work = std::mem::take(&mut self.work);
         self.flushes.push_back(Flush { began, work, objects, batches });
-        Ok(Some(Append { records, note }))
+        Ok(Some(Append { records: sealed, note }))
     }
 
-    /// Ends the oldest flush: its records are durable.
-    pub(super) fn end_flush(&mut self) -> Option<Flush> {
-        self.flushes.pop_front()
+    /// Returns whether something depends on the records that no flush has taken. A checkpoint follows its own record.
+    fn is_flush_needed(&self) -> bool {
+        let is_awaited = |record: &Record| matches!(record.input, Input::Batch(_) | Input::Checkpoint(_));
+        !self.work.is_empty() || self.records.iter().any(is_awaited)
+    }
+
+    /// The records of the oldest flush are durable on the trusted disk. Returns what can be sent now: its log objects,
+    /// and its work, unless that waits for them.
+    pub(super) fn on_durable(&mut self) -> Option<Flush> {
+        let mut flush = self.flushes.pop_front()?;
+        if !self.announces() {
+            return Some(flush);
+        }
+        let (began, objects) = (flush.began, std::mem::take(&mut flush.objects));
+        self.announcing.push_back(flush);
+        Some(Flush { began, work: Vec::new(), objects, batches: 0 })
+    }
+
+    /// The store has a log object. Returns the work that waited for it.
+    pub(super) fn on_logged(&mut self, at: Position) -> Vec<(OperationId, Work)> {
+        let stored = self.log.as_mut().map_or(0, |log| log.on_logged(at));
+        let announced = stored.min(self.announcing.len());
+        self.announcing.drain(..announced).flat_map(|flush| flush.work).collect()
     }
 
     /// Returns whether a flush has not ended.
     pub(super) fn is_flushing(&self) -> bool {
-        !self.flushes.is_empty()
+        !self.flushes.is_empty() || !self.announcing.is_empty()
     }
 
-    /// The number of batches whose records are not durable on the trusted disk.
+    /// The number of batches whose records are not durable on the trusted disk, and in the store if they are announced
+    /// there.
     pub(super) fn unrecorded_batches(&self) -> usize {
-        self.batches() + self.flushes.iter().map(|flush| flush.batches).sum::<usize>()
+        let flushes = self.announcing.iter().chain(&self.flushes);
+        self.batches() + flushes.map(|flush| flush.batches).sum::<usize>()
     }
 
-    /// The number of batches whose callers may not be answered yet: the newest ones.
+    /// The number of batches whose callers may not be answered yet: the newest ones. Without announcements there, each
+    /// batch has an object in the store.
     pub(super) fn unacknowledged_batches(&self) -> usize {
-        self.unrecorded_batches().max(self.pending_objects())
+        let objects = if self.announces() { 0 } else { self.pending_objects() };
+        self.unrecorded_batches().max(objects)
     }
 
     /// The number of batches in the records that no flush has taken.

@@ -2,6 +2,9 @@
 //! own requests. The batch is answered when the store has the object and all before it. So at most the last
 //! [few](crate::engine::scheme::MAX_BATCHES) objects are in doubt.
 //!
+//! If the vault announces in the store, each flush of the journal has an object, with its records. The requests of the
+//! flush leave when the store has the object and all before it.
+//!
 //! A change of rows waits for a log object, too. It is sent with the next batch. If no call waits for a batch, the
 //! session makes a batch of dummies, which looks like any other.
 
@@ -12,7 +15,9 @@ use super::status::LogFigures;
 use crate::engine::record::Call;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::log::entry::{Entry, Object, row_bytes};
+use crate::log::NextObject;
+use crate::log::announcements::AnnouncedRecords;
+use crate::log::entry::{Contents, Entry, Object, row_bytes};
 use crate::log::objects::{LogObjects, seal};
 use crate::trusted::header::JournalPlace;
 use crate::trusted::position::Position;
@@ -35,6 +40,8 @@ pub(crate) struct Log {
     /// The last commit of rows that the objects hold, the pending ones included.
     taken: CommitId,
     waiting: Vec<(CommitId, Reply<()>)>,
+    /// The number of the record before which the store is known to hold all, if the vault announces in the store.
+    recorded: Option<u64>,
 }
 
 /// An object that is on its way, or has one before it that is.
@@ -45,13 +52,27 @@ struct PendingObject {
     began: Instant,
     /// The last commit of rows that it completes.
     taken: CommitId,
+    /// The number of the record after its last one.
+    end: u64,
     is_stored: bool,
 }
 
 impl Log {
-    /// The journal of an opening. `next` is the position after the objects that the opening has already written.
-    pub(crate) fn begin(rows: Arc<Rows>, next: Position) -> Self {
-        Log { rows, next, built: Vec::new(), pending: VecDeque::new(), taken: 0, waiting: Vec::new() }
+    /// The journal of an opening. `next` is the object after those that the opening has already written.
+    pub(crate) fn begin(rows: Arc<Rows>, next: NextObject, place: JournalPlace) -> Self {
+        let recorded = place.announces().then_some(next.recorded);
+        let (built, pending, waiting) = Default::default();
+        Log { rows, next: next.at, built, pending, taken: 0, waiting, recorded }
+    }
+
+    /// Returns whether the store has every record before the requests that it announces leave.
+    pub(super) fn announces(&self) -> bool {
+        self.recorded.is_some()
+    }
+
+    /// The note of the next object.
+    pub(super) fn note(&self) -> NextObject {
+        NextObject { at: self.next, recorded: self.recorded.unwrap_or_default() }
     }
 
     /// The position of the next object.
@@ -96,18 +117,38 @@ impl Log {
         identity: &Identity,
         entropy: &mut Entropy,
     ) -> Result<(), VaultError> {
+        self.build(Contents::Writes(without_reads(batch)), 0, (identity, entropy))
+    }
+
+    /// Builds the object of records that are about to become durable.
+    pub(super) fn build_records(
+        &mut self,
+        records: AnnouncedRecords,
+        identity: &Identity,
+        entropy: &mut Entropy,
+    ) -> Result<(), VaultError> {
+        let end = records.end();
+        self.build(Contents::Records(records), end, (identity, entropy))
+    }
+
+    fn build(
+        &mut self,
+        contents: Contents,
+        end: u64,
+        (identity, entropy): (&Identity, &mut Entropy),
+    ) -> Result<(), VaultError> {
+        let accesses = contents.accesses();
         let (rows, taken) = match self.rows.unlogged() {
-            Some(mut unlogged) => unlogged.take(row_bytes(batch.len())),
+            Some(mut unlogged) => unlogged.take(row_bytes(accesses)),
             None => Default::default(),
         };
-        let calls = without_reads(batch);
-        let object = Object::Entry(Entry { opening: None, calls, rows });
+        let object = Object::Entry(Entry { opening: None, contents, rows });
         let (at, keys) = (self.next, (&identity.header, &identity.master));
         let sealed = seal(keys, at, &object, entropy.salt())?;
         self.built.push((at, sealed));
-        let (accesses, began) = (batch.len() as u64, Instant::now());
-        self.pending.push_back(PendingObject { at, accesses, began, taken, is_stored: false });
-        (self.next, self.taken) = (at.next(), taken);
+        let (accesses, began) = (accesses as u64, Instant::now());
+        self.pending.push_back(PendingObject { at, accesses, began, taken, end, is_stored: false });
+        (self.next, self.taken) = (at.next(), taken.max(self.taken));
         Ok(())
     }
 
@@ -127,16 +168,21 @@ impl Log {
     }
 
     /// Records that an object is in the store. Answers the callers that waited for it, if those before it are there.
-    pub(super) fn on_logged(&mut self, at: Position) {
+    /// Returns how many objects are in the store now with all before them, and were not before.
+    pub(super) fn on_logged(&mut self, at: Position) -> usize {
         if let Some(object) = self.pending.iter_mut().find(|object| object.at == at) {
             object.is_stored = true;
         }
+        let mut stored = 0;
         while let Some(object) = self.pending.pop_front_if(|object| object.is_stored) {
+            stored += 1;
+            self.recorded = self.recorded.map(|_| object.end);
             if let Some(mut unlogged) = self.rows.unlogged() {
                 unlogged.mark_logged(object.taken);
             }
         }
         self.answer();
+        stored
     }
 
     fn answer(&mut self) {
@@ -171,7 +217,7 @@ pub(super) async fn reseal_end_markers<B: Blobs>(
     (until, instants): (u32, Option<Instants>),
     mut entropy: Entropy,
 ) -> Result<(), VaultError> {
-    if identity.header.parameters.journal == JournalPlace::Disk {
+    if !identity.header.parameters.journal.is_in_store() {
         return Ok(());
     }
     let objects = LogObjects { blobs, header: &identity.header, ring: &identity.ring() };

@@ -190,7 +190,8 @@ impl<U: VaultStore> Session<U> {
             closing: None,
             dispatcher: Dispatcher::new(pacer, lease_renewer, ship_timer),
         };
-        session.step(Input::Epoch(epoch), Vec::new())?;
+        let seed = session.entropy.seed();
+        session.step(Input::Epoch(epoch, seed), Vec::new())?;
         session.engine.go_live();
         for (operation, answer) in finished {
             let event = async move { Event::Operation(operation, Ok(answer)) };

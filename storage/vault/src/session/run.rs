@@ -8,8 +8,9 @@ use super::key_change::KeyChange;
 use super::pace::{LocalWork, next_instant};
 use super::queue::FairQueue;
 use super::{Closing, Session};
+use crate::engine::deferred_store::OperationId;
 use crate::engine::record::Input;
-use crate::engine::work::execute;
+use crate::engine::work::{Work, execute};
 use crate::error::VaultError;
 use crate::lease::holder::clear_holder;
 use crate::log::NEXT_OBJECT_NOTE;
@@ -168,7 +169,7 @@ impl<U: VaultStore> Session<U> {
                 self.note_access();
                 let batch = self.take_batch();
                 self.garbage.change.iter_mut().for_each(KeyChange::on_batch_started);
-                if let Some(log) = &mut self.journal.log {
+                if let Some(log) = self.journal.log.as_mut().filter(|log| !log.announces()) {
                     log.build_object(&batch, &self.identity, &mut self.entropy)?;
                 }
                 self.step(Input::Batch(batch), Vec::new())?;
@@ -190,7 +191,7 @@ impl<U: VaultStore> Session<U> {
                 started = true;
             }
             if !started && self.is_quiet() && self.is_checkpoint_due() {
-                self.checkpoint().await?;
+                self.advance_checkpoint().await?;
                 started = true;
             }
             if !started && sweeps && self.is_quiet() {
@@ -281,16 +282,21 @@ impl<U: VaultStore> Session<U> {
         Ok(())
     }
 
-    /// Sends the requests of the steps whose records are durable now.
+    /// Sends the log objects of the steps whose records are durable now, and the requests that need not wait for them.
     fn on_durable(&mut self) {
-        let Some(flush) = self.journal.end_flush() else { return };
+        let Some(flush) = self.journal.on_durable() else { return };
         let began = flush.began;
         // Published before the requests leave: a watcher of the requests may know that they have begun.
         self.publish();
         for object in flush.objects {
             self.send_object(object, began);
         }
-        for (operation, work) in flush.work {
+        self.send_work(flush.work, began);
+    }
+
+    /// Sends the requests of steps that were made at `began`.
+    fn send_work(&mut self, work: Vec<(OperationId, Work)>, began: Instant) {
+        for (operation, work) in work {
             let sealed = self.engine.sealed.clone();
             let request = async move { Event::Operation(operation, execute(&sealed, work).await) };
             self.dispatcher.send(LocalWork::Step, began, Box::pin(request));
@@ -322,10 +328,8 @@ impl<U: VaultStore> Session<U> {
             Event::Shipped(shipped) => self.on_shipped(shipped?).await?,
             Event::LeaseChecked(looked) => self.on_lease_checked(looked)?,
             Event::Logged(logged) => {
-                let at = logged?;
-                if let Some(log) = &mut self.journal.log {
-                    log.on_logged(at);
-                }
+                let work = self.journal.on_logged(logged?);
+                self.send_work(work, Instant::now());
             }
             Event::KeyChanged(changed) => {
                 changed?;

@@ -38,6 +38,21 @@ pub enum JournalPlace {
     /// The store as well. Each batch makes an object there before it is answered, and a lost machine loses no
     /// acknowledged write.
     Store = 2,
+    /// The store first. Every record is in an object there before the requests that it announces leave. So a restore
+    /// can repeat what the lost machine did, and draws no position again.
+    StoreFirst = 3,
+}
+
+impl JournalPlace {
+    /// Returns whether the store has a journal.
+    pub fn is_in_store(self) -> bool {
+        self != JournalPlace::Disk
+    }
+
+    /// Returns whether the store has the records of requests before the requests.
+    pub fn announces(self) -> bool {
+        self == JournalPlace::StoreFirst
+    }
 }
 
 /// The place of the payloads of stash and tree top.

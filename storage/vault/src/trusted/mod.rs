@@ -20,6 +20,7 @@ pub(crate) mod folder_sync;
 pub(crate) mod header;
 pub(crate) mod header_exchange;
 pub(crate) mod journal;
+pub(crate) mod journal_point;
 mod log_tables;
 #[cfg(test)]
 pub(crate) mod memory_file;

@@ -24,13 +24,14 @@ pub struct ShippedSize {
 
 impl VaultParameters {
     /// The number of checkpoints on the trusted disk for each shipped one. With the journal on the trusted disk, a lost
-    /// machine loses what came after the shipped one. With the journal in the store it loses nothing, and a checkpoint
-    /// that sends everything adds a quarter of a block to each access.
+    /// machine loses what came after the shipped one. With announcements in the store, a restore repeats it. With only
+    /// payloads in the store neither matters, and a checkpoint that sends everything adds a quarter of a block to each
+    /// access.
     pub(super) fn planned_ship_every(&self) -> u64 {
         let block = u64::from(self.scheme.block_bytes()).max(1);
         let seldom = 4 * self.shipped_bytes().div_ceil(block);
         let accesses = match self.journal {
-            JournalPlace::Disk => (SHIP_EVERY_BYTES / block).min(seldom),
+            JournalPlace::Disk | JournalPlace::StoreFirst => (SHIP_EVERY_BYTES / block).min(seldom),
             JournalPlace::Store => seldom,
         };
         accesses.div_ceil(self.checkpoint_every).max(1)
@@ -109,7 +110,9 @@ impl VaultParameters {
         let journal = match self.journal {
             JournalPlace::Disk => 0,
             // Log objects are deleted after a checkpoint has been shipped. Another one may be due before.
-            JournalPlace::Store => 2 * self.recovery_point() * self.journal_object_bytes(1),
+            JournalPlace::Store | JournalPlace::StoreFirst => {
+                2 * self.recovery_point() * self.journal_object_bytes(1)
+            }
         };
         let payloads = self.kept_places() * self.place_bytes();
         let parts =

@@ -16,7 +16,7 @@
 //! keep them as they were when the upload started. All rows are read as pieces need them, too.
 
 use super::delta::Delta;
-use super::position::Position;
+use super::journal_point::JournalPoint;
 use super::row::Row;
 use super::rows_part::{MergedRows, RowBytes, RowsPart};
 use super::sent_payloads::PayloadSet;
@@ -83,21 +83,14 @@ impl Manifest {
         self.parts.iter().flat_map(StatePart::names).chain(self.sets.iter().flat_map(PayloadSet::names))
     }
 
-    /// Encodes the manifest. In a vault with its journal in the store, it contains the first log object that the state
-    /// does not hold.
-    pub(crate) fn encode(&self, from: Option<Position>) -> Vec<u8> {
-        let mut text = borsh::to_vec(self).expect("a write to memory does not fail");
-        if let Some(from) = from {
-            borsh::to_writer(&mut text, &from).expect("a write to memory does not fail");
-        }
-        text
+    /// Encodes the manifest, with the point at which a journal continues the checkpoint.
+    pub(crate) fn encode(&self, from: &JournalPoint) -> Vec<u8> {
+        borsh::to_vec(&(self, from)).expect("a write to memory does not fail")
     }
 
     /// Decodes an authenticated text.
-    pub(crate) fn decode(mut text: &[u8]) -> Option<(Self, Option<Position>)> {
-        let manifest = Manifest::deserialize(&mut text).ok()?;
-        let from = if text.is_empty() { None } else { Some(borsh::from_slice(text).ok()?) };
-        Some((manifest, from))
+    pub(crate) fn decode(text: &[u8]) -> Option<(Self, JournalPoint)> {
+        borsh::from_slice(text).ok()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The steps of a session that decide when a checkpoint is due, and make it.
 
 use super::{Checkpoints, Shipping};
+use crate::engine::record::Input;
 use crate::engine::scheme::Seed;
 use crate::error::VaultError;
 use crate::session::pace::LocalWork;
@@ -21,7 +22,10 @@ impl<U: VaultStore> Session<U> {
             !self.is_settled()
         };
         let last = self.is_closing() && can_be_last;
-        self.checkpoints.wanted || last || self.checkpoints.since_due(self.engine.accesses()) >= every
+        self.checkpoints.announced.is_some()
+            || self.checkpoints.wanted
+            || last
+            || self.checkpoints.since_due(self.engine.accesses()) >= every
     }
 
     /// Returns whether the last checkpoint holds everything, and is in the store if a stop requires that.
@@ -48,14 +52,27 @@ impl<U: VaultStore> Session<U> {
         is_last && self.checkpoints.since(self.engine.accesses()) == 0
     }
 
-    /// Makes a checkpoint of the trusted state on the disk, while nothing is in flight. Some of them are shipped as
-    /// well.
-    pub(in crate::session) async fn checkpoint(&mut self) -> Result<(), VaultError> {
-        let began = Instant::now();
-        self.engine.sealed.drop_unused_epochs();
+    /// Makes a checkpoint that is due, while nothing is in flight. If the vault announces in the store, its record must
+    /// be there first: this starts to announce it, and the next call makes the checkpoint.
+    pub(in crate::session) async fn advance_checkpoint(&mut self) -> Result<(), VaultError> {
+        if let Some(seed) = self.checkpoints.announced.take() {
+            return self.checkpoint(seed).await;
+        }
         let seed = self.entropy.seed();
-        self.engine.scheme.reseed(seed);
-        self.engine.renumber();
+        let input = Input::Checkpoint(seed);
+        if self.journal.announces() {
+            self.checkpoints.announced = Some(seed);
+            return self.step(input, Vec::new());
+        }
+        // The record need not be kept: the checkpoint replaces it.
+        self.engine.step(input, Vec::new())?;
+        self.checkpoint(seed).await
+    }
+
+    /// Makes a checkpoint of the trusted state on the disk, in which randomness continues from this seed. Some of them
+    /// are shipped as well.
+    async fn checkpoint(&mut self, seed: Seed) -> Result<(), VaultError> {
+        let began = Instant::now();
         self.checkpoints.number += 1;
         let mut change = self.build_checkpoint(seed)?;
         self.engine.check_payload_reads()?;
@@ -80,7 +97,7 @@ impl<U: VaultStore> Session<U> {
         // Published before requests leave that follow from it.
         self.publish();
         if self.is_to_be_shipped() {
-            self.start_upload(began)?;
+            self.start_upload(began, seed)?;
         }
         self.dispatcher.skip(LocalWork::Checkpoint, began);
         self.collect_garbage();

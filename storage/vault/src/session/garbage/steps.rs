@@ -51,7 +51,12 @@ impl<U: VaultStore> Session<U> {
             return;
         }
         // Number 0 keeps everything: no version was replaced before the first checkpoint.
-        let unneeded = self.garbage.take_unneeded(number.unwrap_or(0), &self.checkpoints.shipped);
+        let mut number = number.unwrap_or(0);
+        if self.identity.header.parameters.journal.announces() {
+            // A restore repeats all reads since the checkpoint in the store.
+            number = number.min(self.checkpoints.shipped.number);
+        }
+        let unneeded = self.garbage.take_unneeded(number, &self.checkpoints.shipped);
         let log_objects = self.garbage.log_objects.take();
         let checkpoints =
             self.garbage.checkpoints.take().map(|newest| (newest, self.checkpoints.sent.names()));

@@ -4,7 +4,6 @@ use crate::session::Session;
 use crate::session::checkpoints::Shipping;
 use crate::session::pace::Instants;
 use crate::store::VaultStore;
-use crate::trusted::header::JournalPlace;
 use tokio::time::Instant;
 
 impl<U: VaultStore> Session<U> {
@@ -28,7 +27,7 @@ impl<U: VaultStore> Session<U> {
     /// The time at which a checkpoint must be shipped. Under a pace it is an instant. `None` if the store lacks no
     /// access, and while a checkpoint is due or on its way.
     pub(in crate::session) fn next_shipment(&self) -> Option<Instant> {
-        let is_needed = self.identity.header.parameters.journal == JournalPlace::Disk
+        let is_needed = !self.identity.header.parameters.journal.is_in_store()
             && self.closing.is_none()
             // Before a caller has made a request, the store sees no more than the opening.
             && self.startup.has_request()

@@ -12,8 +12,8 @@ mod steps;
 use crate::error::VaultError;
 use crate::trusted::checkpoint::{ShippedCheckpoint, blob_name, digest};
 use crate::trusted::header::VaultHeader;
+use crate::trusted::journal_point::JournalPoint;
 use crate::trusted::payload_pieces::PayloadPieceWriter;
-use crate::trusted::position::Position;
 use crate::trusted::seal_context::context;
 use crate::trusted::sent_state::SentCheckpoint;
 use crate::trusted::shipped_piece_name::piece_name;
@@ -29,8 +29,8 @@ pub(super) struct CheckpointUpload {
     payloads: PayloadPieceWriter,
     /// The contents of the store when the checkpoint is there.
     sent: SentCheckpoint,
-    /// The first object of the journal in the store that the state does not hold, if there is such a journal.
-    from: Option<Position>,
+    /// The point at which a journal continues the state.
+    from: JournalPoint,
     /// The next object, sealed.
     next: Object,
     number: u64,
@@ -50,7 +50,7 @@ enum Object {
 /// A checkpoint that has reached the store.
 pub(super) struct UploadedCheckpoint {
     shipped: ShippedCheckpoint,
-    from: Option<Position>,
+    from: JournalPoint,
     sent: SentCheckpoint,
 }
 
@@ -80,7 +80,7 @@ impl CheckpointUpload {
             object
         } else {
             let manifest = Manifest { parts: state.parts.clone(), sets: payloads.sets.clone() };
-            let text = manifest.encode(self.from);
+            let text = manifest.encode(&self.from);
             Object::Manifest(seal(Purpose::MANIFEST, &blob_name(self.epoch, self.number), &text))
         };
         Ok(())

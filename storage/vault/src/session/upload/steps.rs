@@ -2,6 +2,7 @@
 
 use super::{CheckpointUpload, Object, UploadedCheckpoint};
 use crate::engine::Engine;
+use crate::engine::scheme::Seed;
 use crate::error::VaultError;
 use crate::log::FIRST_NEEDED_NOTE;
 use crate::session::Session;
@@ -16,6 +17,7 @@ use crate::trusted::checkpoint::{ShippedCheckpoint, blob_name, digest};
 use crate::trusted::delta::Delta;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
+use crate::trusted::journal_point::JournalPoint;
 use crate::trusted::payload_pieces::PayloadPieceWriter;
 use crate::trusted::rows_part::{RowBytes, RowsPart};
 use crate::trusted::seal_context::SealContext;
@@ -34,7 +36,7 @@ use tokio::time::Instant;
 
 impl<U: VaultStore> Session<U> {
     /// Starts to upload the current state, which is that of the newest checkpoint. Nothing is in flight.
-    pub(in crate::session) fn start_upload(&mut self, began: Instant) -> Result<(), VaultError> {
+    pub(in crate::session) fn start_upload(&mut self, began: Instant, seed: Seed) -> Result<(), VaultError> {
         let number = self.checkpoints.number;
         // The snapshot has every row that was noted under this mark.
         let row_mark = self.disk.next_row_mark();
@@ -55,7 +57,8 @@ impl<U: VaultStore> Session<U> {
             stash: 0,
             rows: RowBytes::default(),
         };
-        let from = self.journal.log_position(header, epoch);
+        let object = self.journal.log_position(header, epoch);
+        let from = JournalPoint { object, sequence: self.journal.sequence(), seed };
         let newest = (head.versions.newest_epoch(), head.versions.counter());
         let directory = &mut checkpoints.writer.directory;
         let opener = PayloadOpener::new(header, &identity.master, &directory.keys())?;
@@ -177,7 +180,7 @@ impl<U: VaultStore> Session<U> {
             borsh::to_vec(&(shipped, &self.checkpoints.history)).expect("a write to memory does not fail");
         let noting = move |disk: &TrustedDisk| {
             // Written before the other notes: deletions follow from this one.
-            if let Some(from) = from {
+            if let Some(from) = from.object {
                 disk.set_meta(
                     FIRST_NEEDED_NOTE,
                     &borsh::to_vec(&from).expect("a write to memory does not fail"),
@@ -186,7 +189,7 @@ impl<U: VaultStore> Session<U> {
             disk.note_sent(&[(SHIPPED_NOTE, &note), (SENT_NOTE, &payloads), (STATE_NOTE, &state)], rows)
         };
         self.dispatcher.run_on_disk(&self.disk, noting).await?;
-        self.garbage.add_log_objects(from);
+        self.garbage.add_log_objects(from.object);
         self.garbage.add_checkpoints_before(shipped);
         let receipt = self.checkpoints.receipt(self.identity.header.vault);
         self.checkpoints.answer(receipt);

@@ -1,0 +1,86 @@
+//! The records of a flush in a log object: the inputs of the engine, and the requests that each has announced.
+//!
+//! The accesses of the batches are in [fields](super::access_fields) of one length. Everything else in a record is known
+//! to the watcher, or has one length.
+
+use crate::engine::record::{Announcement, Call, Input, Record};
+use borsh::{BorshDeserialize, BorshSerialize};
+
+/// Consecutive records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AnnouncedRecords {
+    /// The number of the first record in the vault's journal.
+    pub(crate) first: u64,
+    pub(crate) records: Vec<Record>,
+}
+
+/// A record without the accesses of its batch.
+#[derive(BorshSerialize, BorshDeserialize)]
+struct RecordShape {
+    /// The number of accesses of a batch that starts, or another input.
+    input: Result<u32, Input>,
+    announced: Vec<Announcement>,
+}
+
+impl AnnouncedRecords {
+    /// The number of the record after the last one.
+    pub(crate) fn end(&self) -> u64 {
+        self.first + self.records.len() as u64
+    }
+
+    /// The records from this number on.
+    pub(crate) fn from(mut self, sequence: u64) -> Self {
+        let first = sequence.clamp(self.first, self.end());
+        self.records.drain(..(first - self.first) as usize);
+        AnnouncedRecords { first, records: self.records }
+    }
+
+    /// The accesses of the batches, in order.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.records.iter().flat_map(|record| match &record.input {
+            Input::Batch(calls) => calls.as_slice(),
+            _ => &[],
+        })
+    }
+
+    /// The number of accesses, dummies included.
+    pub(crate) fn accesses(&self) -> usize {
+        self.calls().count()
+    }
+
+    /// Appends the records without their accesses.
+    pub(super) fn encode(&self, text: &mut Vec<u8>) {
+        let shape = |record: &Record| RecordShape {
+            input: match &record.input {
+                Input::Batch(calls) => Ok(calls.len() as u32),
+                other => Err(other.clone()),
+            },
+            announced: record.announced.clone(),
+        };
+        let shapes: Vec<RecordShape> = self.records.iter().map(shape).collect();
+        borsh::to_writer(text, &(self.first, shapes)).expect("a write to memory does not fail");
+    }
+
+    /// Reads authenticated records, whose batches have these accesses. `None` if they have others.
+    pub(super) fn decode(text: &[u8], calls: Vec<Call>) -> Option<Self> {
+        let (first, shapes): (u64, Vec<RecordShape>) = borsh::from_slice(text).ok()?;
+        first.checked_add(shapes.len() as u64)?;
+        let mut calls = calls.into_iter();
+        let mut records = Vec::with_capacity(shapes.len());
+        for RecordShape { input, announced } in shapes {
+            let input = match input {
+                Ok(count) => {
+                    let taken: Vec<Call> = calls.by_ref().take(count as usize).collect();
+                    if taken.len() != count as usize {
+                        return None;
+                    }
+                    Input::Batch(taken)
+                }
+                Err(Input::Batch(_)) => return None,
+                Err(other) => other,
+            };
+            records.push(Record { input, announced });
+        }
+        calls.next().is_none().then_some(AnnouncedRecords { first, records })
+    }
+}
