@@ -92,6 +92,7 @@ async fn a_change_of_the_key_and_a_restore_hold_a_piece_of_the_stash_and_a_few_b
         scratch: disk("scratch.redb"),
         expect: None,
         takeover: true,
+        redraw: false,
         announce: Box::new(|_| {}),
         progress: Box::new(|_, _, _| {}),
     };

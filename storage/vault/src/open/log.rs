@@ -69,7 +69,11 @@ pub(super) async fn check_log<B: Blobs>(
         let own = last.iter().filter(|(epoch, _)| *epoch == next.epoch).count() as u64;
         (LastRecords::Writes(last.into_iter().map(|(_, calls)| calls).collect()), own)
     };
-    let in_doubt = Position { sequence: next.sequence.saturating_sub(own), ..next };
+    let mut in_doubt = Position { sequence: next.sequence.saturating_sub(own), ..next };
+    if from.epoch == next.epoch {
+        // The objects before were deleted.
+        in_doubt = in_doubt.max(from);
+    }
     let listed = objects.list().await?;
     for newer in listed.iter().filter(|at| **at >= next && at.epoch <= claimed) {
         if let Some(Object::Entry(entry)) = objects.read(*newer).await? {

@@ -198,7 +198,8 @@ async fn a_local_copy_that_fails_is_told_as_such_and_not_as_the_store() {
                 }
             });
             let Restore { scratch, expect, takeover, announce, .. } = restore_options(&header, None);
-            let failing = Restore { copy, scratch, expect, takeover, announce, progress };
+            let redraw = false;
+            let failing = Restore { copy, scratch, expect, takeover, redraw, announce, progress };
             let error = restore(setup(&memory_disk(), store.clone(), 5), failing).await.unwrap_err();
             assert!(matches!(error, VaultError::LocalCopy(_)), "{fails_from}: {error}");
             assert!(error.to_string().contains("run `ameles restore` again"), "{error}");

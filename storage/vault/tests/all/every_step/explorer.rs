@@ -5,7 +5,7 @@ use super::model::{Model, ModelEvents};
 use crate::support::effect_log::{Effect, MachineState};
 use crate::support::fragile_disk::{Crash, JOURNAL};
 use crate::support::rng::TestRng;
-use ameles_vault::{JournalPlace, VaultHeader};
+use ameles_vault::VaultHeader;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::runtime::Runtime;
 
@@ -98,7 +98,7 @@ impl Explorer<'_> {
                     self.summary.crashes += 1;
                 }
                 // Acknowledgements come between two effects.
-                let keeps_all = self.header.parameters.journal == JournalPlace::Store;
+                let keeps_all = self.header.parameters.journal.is_in_store();
                 let has_changed = at > 0
                     && matches!(effects[at - 1], Effect::Put(..) | Effect::Removed(_) | Effect::Deleted(_));
                 if has_changed || keeps_all {

@@ -214,7 +214,7 @@ pub async fn remove_orphans(MachineState { disk, store, .. }: &MachineState) {
 /// Restores the vault from its store alone. Compares it with the state of the last receipt, or with everything if its
 /// journal is in the store. Returns whether anything was uploaded.
 pub async fn restore_elsewhere(header: &VaultHeader, store: VersionedMemory, mut model: Model) -> bool {
-    let keeps_all = header.parameters.journal == JournalPlace::Store;
+    let keeps_all = header.parameters.journal.is_in_store();
     let has_shipped = !store.list("checkpoint/").await.expect("memory does not fail").is_empty();
     assert!(has_shipped || model.receipt.is_none(), "the store holds no checkpoint any more");
     let is_empty = store.list("log/").await.expect("memory does not fail").is_empty();
@@ -300,7 +300,7 @@ pub async fn commit(
     model_recorder.record(ModelEvent::CommitBegins(changes.clone()));
     match vault.header().parameters.journal {
         JournalPlace::Disk => futures::executor::block_on(vault.commit_rows(changes))?,
-        JournalPlace::Store => vault.commit_rows(changes).await?,
+        JournalPlace::Store | JournalPlace::StoreFirst => vault.commit_rows(changes).await?,
     }
     model_recorder.record(ModelEvent::Committed);
     Ok(())

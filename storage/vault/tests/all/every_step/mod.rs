@@ -41,9 +41,17 @@ fn around(scheme: SchemeParameters) -> VaultHeader {
 
 /// The vault with its journal in the store.
 fn with_journal_in_store(header: &VaultHeader) -> VaultHeader {
-    let mut header = header.clone();
-    header.parameters.journal = JournalPlace::Store;
-    header
+    with_journal(header, JournalPlace::Store)
+}
+
+/// The vault with its journal in the store before the requests that it announces.
+fn with_announcements(header: &VaultHeader) -> VaultHeader {
+    with_journal(header, JournalPlace::StoreFirst)
+}
+
+fn with_journal(header: &VaultHeader, journal: JournalPlace) -> VaultHeader {
+    let parameters = VaultParameters { journal, ..header.parameters.clone() };
+    VaultHeader { parameters, ..header.clone() }
 }
 
 /// The vault with stash and tree top on the trusted disk.
@@ -137,6 +145,9 @@ crash_everywhere! {
     no_crash_at_any_step_loses_anything_under_path_oram: path(false);
     no_crash_at_any_step_loses_anything_under_path_oram_with_a_trusted_top: path(true);
     a_machine_lost_at_any_step_loses_nothing_that_was_acknowledged_with_its_journal_in_the_store: with_journal_in_store(&ring(true));
+    a_machine_lost_at_any_step_is_repeated_from_its_announcements: with_announcements(&ring(true));
+    a_machine_lost_at_any_step_is_repeated_in_slices_with_the_top_on_the_disk: with_announcements(&with_top_on_disk(&ring_in_slices()));
+    a_machine_lost_at_any_step_is_repeated_under_path_oram: with_announcements(&path(false));
     a_machine_lost_at_any_step_loses_nothing_under_path_oram_with_its_journal_in_the_store: with_journal_in_store(&path(false));
     no_crash_at_any_step_loses_anything_under_ring_oram_with_its_top_on_the_disk: with_top_on_disk(&ring(true));
     no_crash_at_any_step_loses_anything_under_path_oram_with_its_top_on_the_disk: with_top_on_disk(&path(true));

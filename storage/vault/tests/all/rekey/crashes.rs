@@ -132,7 +132,7 @@ impl KeyChangeRun {
             .await
             .unwrap();
         let allowed = |block| match self.header.parameters.journal {
-            JournalPlace::Store => self.writes.allowed(block, at),
+            JournalPlace::Store | JournalPlace::StoreFirst => self.writes.allowed(block, at),
             JournalPlace::Disk => self.writes.shipped(block, at),
         };
         restored.open(key(), async |vault| drop(compare(vault, allowed).await)).await.unwrap();

@@ -37,7 +37,7 @@ impl Scenario {
 
     /// Returns whether a lost machine must lose nothing that was acknowledged.
     pub fn has_journal_in_store(&self) -> bool {
-        self.parameters.journal == JournalPlace::Store
+        self.parameters.journal.is_in_store()
     }
 
     pub fn draw(rng: &mut TestRng) -> Self {
@@ -70,7 +70,7 @@ impl Scenario {
             // With much room, checkpoints in the store send changed rows, and otherwise all of them.
             rows_bytes: rng.one_of(&[1024, 256 << 10]),
             pad_batches: rng.percent(25),
-            journal: if rng.percent(25) { JournalPlace::Store } else { JournalPlace::Disk },
+            journal: draw_journal(rng),
             ..VaultParameters::with_defaults(scheme)
         };
         let rate = rng.one_of(&[0.0, 0.0, 0.01, 0.05, 0.2]);
@@ -87,6 +87,7 @@ impl Scenario {
             first_wait: Duration::from_millis(10),
             longest_wait: Duration::from_millis(100),
         };
+        let announces = parameters.journal.announces();
         let mut scenario = Scenario {
             parameters,
             faults,
@@ -96,7 +97,7 @@ impl Scenario {
             openings: rng.within(2..=6),
             requests: rng.magnitude(4..=40),
             crashes_in_recovery: rng.one_of(&[0, 20, 60]),
-            pace: rng.percent(30).then(|| {
+            pace: (rng.percent(30) && !announces).then(|| {
                 let turn = Duration::from_millis(rng.magnitude(8..=1000));
                 Pace::every(turn).expect("it is in range")
             }),
@@ -107,6 +108,11 @@ impl Scenario {
         }
         scenario
     }
+}
+
+fn draw_journal(rng: &mut TestRng) -> JournalPlace {
+    let places = [JournalPlace::Disk, JournalPlace::Disk, JournalPlace::Store, JournalPlace::StoreFirst];
+    rng.one_of(&places)
 }
 
 /// A Path ORAM; sometimes its stash has room for hardly more than a largest batch, so that it evicts in the background.

@@ -109,6 +109,7 @@ pub fn restore_options(header: &VaultHeader, expect: Option<Receipt>) -> Restore
         scratch: memory_disk(),
         expect,
         takeover: true,
+        redraw: false,
         announce: Box::new(|_| {}),
         progress: Box::new(|_, _, _| {}),
     }
