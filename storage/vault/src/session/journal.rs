@@ -142,11 +142,11 @@ impl Journal {
         identity: &Identity,
         entropy: &mut Entropy,
     ) -> Result<Option<Append>, VaultError> {
+        let began = self.stepped_at.take().unwrap_or_else(Instant::now);
         let is_full = self.announces() && self.pending_objects() >= MAX_BATCHES as usize;
         if is_full || !self.is_flush_needed() {
             return Ok(None);
         }
-        let began = self.stepped_at.take().unwrap_or_else(Instant::now);
         let batches = self.batches();
         let records = std::mem::take(&mut self.records);
         let first = self.sequence;

@@ -50,8 +50,8 @@ pub(super) fn scan(
     let places = u32::try_from(file.len().map_err(failure)? / SEGMENT).unwrap_or(u32::MAX);
     let first = segment_of(mark.at.saturating_sub(1));
     let found = find_segments(file, places, first)?;
-    let mut walk =
-        Walk { file, locate: |segment| found.places.get(&segment).map(|(_, place)| *place), cached: None };
+    let locate = |segment| found.places.get(&segment).map(|(_, place)| *place).or(found.damaged);
+    let mut walk = Walk { file, locate, cached: None };
     let (last, end) = walk.run(mark, each)?;
     if found.newest_previous > last || mark.applied > last {
         return Err(damaged(&format!("group {} is missing or damaged", last + 1)));
@@ -73,6 +73,8 @@ struct Found {
     newest: u64,
     /// The highest number of a group that another one names as durable.
     newest_previous: u64,
+    /// A place whose first sector is damaged. A segment that is not found may be there: it may have no other sector.
+    damaged: Option<u32>,
 }
 
 /// Finds the segments from `first` on.
@@ -82,7 +84,11 @@ fn find_segments(file: &dyn StorageBackend, places: u32, first: u64) -> Result<F
     for place in 0..places {
         file.read(u64::from(place) * SEGMENT, &mut bytes).map_err(failure)?;
         for (within, sector) in bytes.chunks_exact(SECTOR).enumerate() {
-            let Sector::Whole(header, _) = Sector::of(sector) else { continue };
+            let sector = Sector::of(sector);
+            if within == 0 && matches!(sector, Sector::Damaged) {
+                found.damaged = Some(place);
+            }
+            let Sector::Whole(header, _) = sector else { continue };
             found.newest = found.newest.max(header.group);
             found.newest_previous = found.newest_previous.max(header.previous);
             let segment = segment_of(header.at);

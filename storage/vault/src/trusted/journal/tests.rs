@@ -121,6 +121,27 @@ fn every_part_of_a_torn_group_is_taken_for_none_and_the_whole_for_all() {
 }
 
 #[test]
+fn a_damaged_group_that_is_alone_in_its_segment_is_told() {
+    for journal in [TestJournal::new(), used_before()] {
+        let first_of_segment = |bytes: &[u8], before: &[u8]| {
+            let changed = changed_sectors(before, bytes);
+            changed.len() == 1 && (changed[0] as u64).is_multiple_of(SEGMENT)
+        };
+        let (mut sequence, mut before) = (500, journal.file.copy());
+        journal.append(sequence, 1);
+        while !first_of_segment(&journal.file.copy(), &before) {
+            (sequence, before) = (sequence + 1, journal.file.copy());
+            journal.append(sequence, 1);
+        }
+        let at = changed_sectors(&before, &journal.file.copy())[0];
+        let mut spoilt = journal.file.copy();
+        spoilt[at + 3] ^= 1;
+        let refused = TestJournal::open(spoilt, &journal.mark).map(|_| ());
+        assert!(matches!(refused, Err(VaultError::Damaged(_))), "{refused:?}");
+    }
+}
+
+#[test]
 fn parts_of_two_torn_groups_never_make_a_whole_one() {
     let journal = used_before();
     let before = journal.file.copy();
