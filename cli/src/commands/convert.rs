@@ -21,6 +21,7 @@ moves. If it is interrupted, run it again: the vault has its journal in the old 
 
 Examples:
   ameles convert --journal store --store s3://my-bucket/ameles
+  ameles convert --journal store-first
   ameles convert --journal disk"
 )]
 pub(super) struct Arguments {

@@ -3,6 +3,7 @@
 use crate::commands::vault_flags::VaultFlags;
 use crate::config::size::Size;
 use crate::config::{Config, Settings};
+use crate::report::count::count;
 use crate::report::status_file::{Continued, Report};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::{print_error, print_line};
@@ -32,7 +33,8 @@ use std::time::Duration;
 #[command(
     after_help = "Writes since the last shipped checkpoint are lost, unless the vault has its journal in the store. The buckets \
 that exist are fetched once into a folder next to the trusted one, and rewritten with new random positions. What will be \
-moved is printed first. A restore that was interrupted and is run again fetches only what that folder lacks.
+moved is printed first. A restore that was interrupted and is run again fetches only what that folder lacks. With \
+`--journal store-first` no bucket is moved: the next opening repeats what the lost machine has announced.
 
 Examples:
   ameles restore --store s3://my-bucket/ameles --key-file master.key --takeover
@@ -45,6 +47,10 @@ pub(super) struct Arguments {
     /// Displace the gateway that has the vault open: it can never write again
     #[arg(long)]
     takeover: bool,
+    /// Draw all positions again although the vault has its journal in the store first: then a provider that hides the end
+    /// of the journal cannot see a path read twice
+    #[arg(long)]
+    redraw: bool,
     #[command(flatten)]
     vault: VaultFlags,
 }
@@ -52,12 +58,13 @@ pub(super) struct Arguments {
 pub(super) struct RestoreOptions {
     expect: Option<Receipt>,
     takeover: bool,
+    redraw: bool,
 }
 
 impl Arguments {
     pub(super) fn options(&self) -> Result<RestoreOptions> {
         let expect = self.expect.as_deref().map(str::parse).transpose().context("--expect")?;
-        Ok(RestoreOptions { expect, takeover: self.takeover })
+        Ok(RestoreOptions { expect, takeover: self.takeover, redraw: self.redraw })
     }
 
     pub(super) fn apply_to(self, config: Config) -> Config {
@@ -103,8 +110,8 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
         let last = planned.clone();
         let announce =
             Box::new(move |plan: &RestorePlan| plan_bar.suspend(|| announce(plan, &last.replace(*plan))));
-        let RestoreOptions { expect, takeover } = request;
-        let options = Restore { copy, scratch, expect, takeover, announce, progress };
+        let RestoreOptions { expect, takeover, redraw } = request;
+        let options = Restore { copy, scratch, expect, takeover, redraw, announce, progress };
         let restored_vault = restore(home.setup(disk.clone(), store, master)?, options).await;
         bar.finish_and_clear();
         is_begun.set(is_unfinished(&disk).unwrap_or(true));
@@ -145,11 +152,15 @@ fn with_folder(error: anyhow::Error, settings: &Settings, copy: &Path) -> anyhow
 fn announcement(plan: &RestorePlan) -> String {
     let RestorePlan { buckets_read, bytes_read, buckets_written, accesses, bytes_written, may_grow, .. } =
         *plan;
+    let rest = if may_grow { ", and more if the journal in the store has more" } else { "" };
+    if plan.repeats {
+        let accesses = count(plan.accesses_after, "access");
+        return format!("The restore moves no bucket: the vault continues after {accesses}{rest}.");
+    }
     let written = match accesses {
         0 => format!("it writes {buckets_written} buckets, {}", Size(bytes_written)),
         _ => format!("{accesses} accesses write {}", Size(bytes_written)),
     };
-    let rest = if may_grow { ", and more if the journal in the store has more" } else { "" };
     let time = plan.estimate().map_or(String::new(), |time| {
         format!("; about {} at the speed at which the checkpoint came", Seconds(time))
     });

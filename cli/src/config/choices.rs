@@ -56,12 +56,25 @@ pub enum Cipher {
 
 /// The place of the journal in which a write must be before it is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Journal {
     /// The trusted folder: if the machine is lost, writes after the last shipped checkpoint are lost
     Disk,
     /// Also the store, with an object for each batch: if the machine is lost, no acknowledged write is lost
     Store,
+    /// The store before the requests that it announces: a restore repeats what the lost machine did, in seconds. Each
+    /// answer takes a round trip more
+    StoreFirst,
+}
+
+impl From<JournalPlace> for Journal {
+    fn from(place: JournalPlace) -> Self {
+        match place {
+            JournalPlace::Disk => Journal::Disk,
+            JournalPlace::Store => Journal::Store,
+            JournalPlace::StoreFirst => Journal::StoreFirst,
+        }
+    }
 }
 
 impl From<Journal> for JournalPlace {
@@ -69,6 +82,7 @@ impl From<Journal> for JournalPlace {
         match journal {
             Journal::Disk => JournalPlace::Disk,
             Journal::Store => JournalPlace::Store,
+            Journal::StoreFirst => JournalPlace::StoreFirst,
         }
     }
 }

@@ -43,10 +43,7 @@ pub fn successor_parameters(
         scheme: Some(requested.scheme.unwrap_or_else(|| scheme_of(&old.scheme))),
         max_batch: Some(requested.max_batch.unwrap_or_else(|| old.scheme.max_batch())),
         pad_batches: Some(requested.pad_batches.unwrap_or(old.pad_batches)),
-        journal: Some(requested.journal.unwrap_or(match old.journal {
-            JournalPlace::Disk => Journal::Disk,
-            JournalPlace::Store => Journal::Store,
-        })),
+        journal: Some(requested.journal.unwrap_or(old.journal.into())),
         tree_top_on: requested.tree_top_on.or(match old.tree_top {
             // The scheme `trivial` has no tree top.
             TreeTopPlace::Disk if requested.scheme != Some(Scheme::Trivial) => Some(TreeTopOn::Disk),

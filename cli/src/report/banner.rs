@@ -70,6 +70,9 @@ pub struct OnDiskSummary {
 pub struct JournalSummary {
     /// The lengths of batches, each with the bytes of its object.
     pub objects: Vec<(u64, Size)>,
+    /// True if an object announces requests before they leave.
+    #[serde(default)]
+    pub announces: bool,
 }
 
 /// The cost of a pace, with or without requests of clients.
@@ -106,7 +109,11 @@ pub struct MemorySummary {
 
 impl VaultSummary {
     fn journal_place(&self) -> JournalPlace {
-        if self.journal.is_some() { JournalPlace::Store } else { JournalPlace::Disk }
+        match &self.journal {
+            Some(journal) if journal.announces => JournalPlace::StoreFirst,
+            Some(_) => JournalPlace::Store,
+            None => JournalPlace::Disk,
+        }
     }
 
     /// Returns what a lost machine takes along by the vault's plan.
@@ -167,7 +174,7 @@ impl VaultSummary {
         line("a lost machine", self.planned_recovery_point().to_string());
         let (name, places) = journal_line(self.journal_place());
         line(name, places);
-        if let Some(JournalSummary { objects }) = &self.journal {
+        if let Some(JournalSummary { objects, .. }) = &self.journal {
             let sizes: Vec<String> =
                 objects.iter().map(|(length, bytes)| format!("{bytes} for {length}")).collect();
             line("its objects", format!("{} accesses", sizes.join(", ")));

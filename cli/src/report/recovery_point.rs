@@ -39,6 +39,9 @@ pub fn journal_line(place: JournalPlace) -> (&'static str, String) {
         JournalPlace::Store => {
             "announcements on the trusted disk, payloads in the store: one object per batch"
         }
+        JournalPlace::StoreFirst => {
+            "announcements and payloads in the store, before the requests leave: an object per batch and step"
+        }
     };
     ("journal", places.to_owned())
 }
@@ -70,7 +73,7 @@ impl PlannedRecoveryPoint {
 
 impl fmt::Display for PlannedRecoveryPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.place == JournalPlace::Store {
+        if self.place.is_in_store() {
             return f.write_str(NOTHING);
         }
         write!(f, "loses at most the writes of about the last {}", Unshipped::of(self.accesses, self.block))?;

@@ -184,10 +184,7 @@ pub fn contradictions(
         SchemeParameters::Path(path) => (Scheme::Path, Some(path.blocks_per_bucket), None, None),
         SchemeParameters::Trivial(_) => (Scheme::Trivial, None, None, None),
     };
-    let journal = match existing.journal {
-        JournalPlace::Disk => Journal::Disk,
-        JournalPlace::Store => Journal::Store,
-    };
+    let journal = Journal::from(existing.journal);
     let tree_top_on = match existing.tree_top {
         TreeTopPlace::Memory => TreeTopOn::Memory,
         TreeTopPlace::Disk => TreeTopOn::Disk,
@@ -324,7 +321,7 @@ pub fn summary(
         on_disk: (parameters.tree_top == TreeTopPlace::Disk).then(|| on_disk_summary(parameters)),
         dollars_per_month: prices.map(|prices| prices.bill(&usage).storage_per_month),
         pace: pace.map(|pace| pace_summary(parameters, pace, prices)),
-        journal: (parameters.journal == JournalPlace::Store).then(|| journal_summary(parameters)),
+        journal: parameters.journal.is_in_store().then(|| journal_summary(parameters)),
         million_accesses: MillionAccesses::of(parameters, prices),
         recovery_point: parameters.recovery_point(),
         ship_after: serve.ship_after.as_secs(),
@@ -346,6 +343,7 @@ fn journal_summary(parameters: &VaultParameters) -> JournalSummary {
     let lengths = doubled.take_while(|length| *length < max).chain([max]);
     JournalSummary {
         objects: lengths.map(|length| (length, Size(parameters.journal_object_bytes(length)))).collect(),
+        announces: parameters.journal.announces(),
     }
 }
 

@@ -23,7 +23,6 @@ use ameles_gateway::auth::identity::Users;
 use ameles_gateway::http::admin;
 use ameles_gateway::page::RequestCounters;
 use ameles_gateway::{AnswerCheck, Gateway};
-use ameles_vault::JournalPlace;
 use anyhow::{Context, Result};
 use axum::Router;
 use std::sync::atomic::AtomicBool;
@@ -149,7 +148,7 @@ impl Running {
         }
         let vault = self.device.vault();
         let unshipped = Unshipped::of(vault.status().checkpoints.unshipped, vault.block_bytes() as u64);
-        let can_lose = vault.header().parameters.journal == JournalPlace::Disk;
+        let can_lose = !vault.header().parameters.journal.is_in_store();
         if no_ship && can_lose && unshipped.accesses > 0 {
             print_line!(
                 "The store lacks the last {unshipped}. They are lost if this machine is lost: `ameles backup{data_flag}` ships them."

@@ -77,8 +77,25 @@ impl VaultParameters {
         /// The number of names in a page of a list.
         const PAGE: f64 = 1000.0;
         let each = self.journal_object_bytes(length.into()) as f64;
-        let between = self.recovery_point() as f64 / f64::from(length);
-        JournalShare { objects: batches, bytes: batches * each, lists: (between / PAGE).ceil() }
+        let steps = if self.journal.announces() { self.announced_steps(length) } else { 0.0 };
+        let between = self.recovery_point() as f64 / f64::from(length) * (1.0 + steps);
+        let bytes = batches * (each + steps * self.journal_object_bytes(0) as f64);
+        JournalShare { objects: batches * (1.0 + steps), bytes, lists: (between / PAGE).ceil() }
+    }
+}
+
+impl VaultParameters {
+    /// The log objects for each batch besides its own, in a vault that announces in the store: what a read brings
+    /// announces a write. An eviction announces the reads of each slice as well. Steps at one time share an object, so
+    /// this is a maximum. Announcements themselves are short.
+    fn announced_steps(&self, length: u32) -> f64 {
+        match &self.scheme {
+            SchemeParameters::Ring(ring) => {
+                let evictions = f64::from(length) / f64::from(ring.eviction_rate);
+                2.0 * evictions * ring.slices().len().max(1) as f64
+            }
+            SchemeParameters::Path(_) | SchemeParameters::Trivial(_) => 1.0,
+        }
     }
 }
 
