@@ -2,11 +2,9 @@
 
 use crate::config::names::{BLOCK_SIZE, CAPACITY};
 use crate::config::size::Size;
-use crate::config::{
-    Config, Journal, Scheme, SchemeSettings, Settings, SettingsError, TreeTopOn, VaultConfig,
-};
+use crate::config::{Config, Scheme, SchemeSettings, Settings, SettingsError, TreeTopOn, VaultConfig};
 use crate::vault::parameters::{scheme_of, vault_parameters};
-use ameles_vault::{JournalPlace, TreeTopPlace, VaultParameters};
+use ameles_vault::{TreeTopPlace, VaultParameters};
 
 /// Returns the parameters of the successor of a vault with parameters `old`, and the settings with them.
 ///
@@ -73,6 +71,7 @@ pub fn successor_parameters(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ameles_vault::JournalPlace;
     use std::path::Path;
 
     fn existing(text: &str) -> VaultParameters {

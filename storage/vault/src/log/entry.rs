@@ -174,3 +174,68 @@ impl Entry {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::record::{Announcement, Effect, Input, Record};
+    use crate::engine::scheme::SchemeParameters;
+    use crate::trusted::header::JournalPlace;
+    use ameles_core::schemes::trivial::TrivialParameters;
+    use ameles_core::types::{BlockId, Bucket, Slot, Version};
+
+    fn parameters() -> VaultParameters {
+        let trivial = TrivialParameters { capacity: 8, block_bytes: 16, chunk_blocks: 2, max_batch: 3 };
+        VaultParameters::with_defaults(SchemeParameters::Trivial(trivial))
+            .with_journal(JournalPlace::StoreFirst)
+    }
+
+    /// An object with a batch of these calls, which reads a slot, and with the records around it.
+    fn announced(calls: Vec<Call>) -> Object {
+        let version = Version { epoch: 2, counter: 9 };
+        let read = Effect::Read(vec![(Slot { bucket: Bucket(3), index: 1 }, version)]);
+        let batch = Record {
+            input: Input::Batch(calls),
+            announced: vec![Announcement { operation: 4, effect: read }],
+        };
+        let other = |input| Record { input, announced: Vec::new() };
+        let records = vec![other(Input::Checkpoint([7; 32])), batch, other(Input::Complete(4))];
+        let contents = Contents::Records(AnnouncedRecords { first: 11, records });
+        let rows = RowBytes { continued: 2, bytes: vec![5; 40] };
+        Object::Entry(Entry { opening: None, contents, rows })
+    }
+
+    #[test]
+    fn an_object_is_as_long_for_reads_as_for_writes_and_dummies() {
+        let parameters = parameters();
+        let (read, write) = (Call::Read(BlockId(7)), Call::Write(BlockId(2), vec![9; 16].into()));
+        let batches = [
+            vec![Call::Dummy, Call::Dummy],
+            vec![read.clone(), write.clone()],
+            vec![write.clone(), write],
+            vec![read; 2],
+        ];
+        let mut lengths = Vec::new();
+        for calls in batches {
+            let object = announced(calls);
+            let text = object.encode(&parameters);
+            assert_eq!(Object::decode(&text, &parameters), Some(object));
+            lengths.push(text.len());
+        }
+        assert!(lengths.iter().all(|length| *length == lengths[0]), "{lengths:?}");
+        assert!(lengths[0] > text_bytes(&parameters, 2) && lengths[0] <= max_text_bytes(&parameters));
+    }
+
+    #[test]
+    fn records_with_more_accesses_than_fields_are_refused() {
+        let parameters = parameters();
+        let text = announced(vec![Call::Dummy; 2]).encode(&parameters);
+        // The head says one access less. Its field is taken for the start of the records.
+        let mut fewer = text.clone();
+        fewer[9] = 1;
+        assert_eq!(Object::decode(&fewer, &parameters), None);
+        for length in 0..text.len() {
+            assert_eq!(Object::decode(&text[..length], &parameters), None, "{length} bytes");
+        }
+    }
+}

@@ -4,6 +4,7 @@
 //! `every_step` tests the loss of a machine at every step, `crash_traces` tests what crashes reveal, and `pace` tests
 //! what a paced vault reveals.
 
+mod announced;
 mod copies;
 mod displaced;
 mod lost_machine;
