@@ -19,7 +19,12 @@ impl Position {
 
     /// The next position.
     pub(crate) fn next(self) -> Self {
-        Position { sequence: self.sequence + 1, ..self }
+        self.after(1)
+    }
+
+    /// The position this many objects later.
+    pub(crate) fn after(self, objects: u64) -> Self {
+        Position { sequence: self.sequence + objects, ..self }
     }
 
     /// The name of the object.

@@ -210,6 +210,32 @@ async fn a_machine_lost_again_before_its_first_checkpoint_loses_nothing() {
     looking.await.unwrap();
 }
 
+/// A crash between a record and its object, made by hand.
+#[tokio::test(start_paused = true)]
+async fn an_opening_announces_in_the_store_what_it_repeats_before_it_repeats_it() {
+    let fixture = VaultFixture::with(header(announced(), 1)).await;
+    record_work(&fixture).await;
+    let listed = super::objects(&fixture.store).await;
+    for object in &listed[listed.len() - 3..] {
+        Blobs::remove(&fixture.store, object).await.unwrap();
+    }
+    let (disk, recorder) = (fixture.disk.mount().unwrap(), Recorder::new());
+    let opened = Vault::start(fixture.setup_over(&disk, recorder.over(fixture.store.clone()))).await;
+    drop(opened.unwrap());
+    let trace: Vec<TraceEvent> = recorder.take_trace().into_iter().map(|(_, event)| event).collect();
+    let first_of_opening = |event: &TraceEvent| match event {
+        TraceEvent::Asks { nth, request: Request::PutIfAbsent { name, .. }, .. } => {
+            name.starts_with("log/00000002-").then_some(*nth)
+        }
+        _ => None,
+    };
+    let object = trace.iter().find_map(first_of_opening).expect("the opening has an object");
+    let answered = trace.iter().position(|event| *event == TraceEvent::Answered(object));
+    let is_read = |event: &TraceEvent| matches!(event, TraceEvent::Asks { request: Request::Read(_), .. });
+    let read = trace.iter().position(is_read);
+    assert!(read.is_some() && answered < read, "{answered:?}, {read:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_removed_object_of_the_middle_is_found() {
     let fixture = VaultFixture::with(header(announced(), 1)).await;

@@ -5,7 +5,7 @@ use crate::promises::fixture::{CAPACITY, VaultFixture, block};
 use crate::support::{faults_of, header};
 use ameles_core::types::BlockId;
 use ameles_store::Blobs;
-use ameles_vault::{JournalPlace, Row, RowChange, Vault, VaultHeader};
+use ameles_vault::{JournalPlace, Row, RowChange, Vault, VaultHeader, VaultParameters};
 
 /// Writes, reads and commits in several openings, each of which ends with a crash. Then the machine is lost.
 async fn lose(fixture: VaultFixture) {
@@ -85,7 +85,7 @@ async fn objects_go_when_a_checkpoint_in_the_store_holds_them() {
 #[test]
 fn a_header_tells_where_the_journal_is() {
     let master = crate::support::master();
-    for journal in [JournalPlace::Disk, JournalPlace::Store] {
+    for journal in [JournalPlace::Disk, JournalPlace::Store, JournalPlace::StoreFirst] {
         let mut header = header(super::with_journal_in_store(), 1);
         header.parameters.journal = journal;
         let salt = |byte| ameles_seal::derive::Salt([byte; 32]);
@@ -115,5 +115,34 @@ async fn what_a_crash_has_left_on_the_disk_alone_is_in_the_store_before_anybody_
         };
         fixture.open_and_crash(seen).await.unwrap();
         in_successor(&fixture.header, &fixture.store, seen).await.unwrap();
+    }
+}
+
+/// A crash that left a gap in the journal, made by hand. The next opening ends the journal there.
+#[tokio::test(start_paused = true)]
+async fn an_object_behind_the_end_of_its_journal_is_no_fault() {
+    for journal in [JournalPlace::Store, JournalPlace::StoreFirst] {
+        let parameters = VaultParameters { journal, ship_every: 1000, ..super::with_journal_in_store() };
+        let fixture = VaultFixture::with(header(parameters, 1)).await;
+        fixture
+            .open_and_crash(async |vault| {
+                for at in 0..8 {
+                    vault.write(BlockId(at), block(1)).await.unwrap();
+                }
+            })
+            .await
+            .unwrap();
+        let listed = objects(&fixture.store).await;
+        let [.., missing, last] = &listed[..] else { panic!("{listed:?}") };
+        Blobs::remove(&fixture.store, missing).await.unwrap();
+        let (faults, _) = fixture
+            .open_and_crash(async |vault| {
+                assert_eq!(vault.read(BlockId(7)).await.unwrap(), block(1));
+                faults_of(vault).await
+            })
+            .await
+            .unwrap();
+        assert_eq!(faults, [""; 0], "{journal:?}");
+        assert!(objects(&fixture.store).await.contains(last), "{journal:?}");
     }
 }
