@@ -201,7 +201,7 @@ pub enum SettingsError {
     },
     /// An endpoint of a store that is no server.
     #[error(
-        "{name} is for servers, and {store_name} is `{url}`: leave it out, or name a store such as s3://BUCKET"
+        "{name} is for servers, and {store_name} is `{url}`: leave {name} out, or name a store such as s3://BUCKET"
     )]
     EndpointOfFolder {
         /// The endpoint's name.

@@ -92,7 +92,7 @@ pub(super) fn for_each_seed<T: Send>(
     })
 }
 
-/// The section of several seeds.
+/// Runs an experiment with several seeds, and returns their section of the report.
 ///
 /// # Errors
 /// The error of a run.

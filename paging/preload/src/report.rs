@@ -1,5 +1,6 @@
 //! The pager's figures for the person who runs the program, in a page that both map. They are written at the end of the
-//! program and after a requested number of faults. For programs that end in another way, they are also written before.
+//! program and after a requested number of faults. Some programs end in another way: for these, they are also written
+//! earlier.
 
 use crate::clock;
 use crate::meters::Metered;

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 
 impl<U: VaultStore> Session<U> {
     /// Returns whether a batch may start although a checkpoint is due. The checkpoint may wait for evictions that take
-    /// long, and reads can continue in parallel with them. So the checkpoint is late by at most a share of the interval
-    /// between two.
+    /// long, and reads can continue in parallel with them. So the checkpoint is late by at most a quarter of the
+    /// interval between two checkpoints.
     pub(super) fn may_overlap_checkpoint(&self) -> bool {
         let max = self.identity.header.parameters.latest_checkpoint();
         let is_only_late = self.is_checkpoint_due()

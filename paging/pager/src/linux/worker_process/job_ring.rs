@@ -150,8 +150,8 @@ impl JobRing {
         unsafe { rustix::mm::madvise(self.start.cast(), self.bytes(), Advice::LinuxDontFork) }
     }
 
-    /// Claims and runs the next job. `false` if there is none. While it waits for a job of the other side, it asks now
-    /// and then whether that side has ended.
+    /// Claims and runs the next job. `false` if there is none. A job may wait for a job of the other side. During this
+    /// wait, `has_ended` is called now and then: it returns whether that side has ended.
     pub(super) fn run_next<M: SharedMemory>(
         &self,
         slots: &SealedSlots<M>,
