@@ -71,7 +71,7 @@ fn overlapped(machine: Configuration) -> Configuration {
     Configuration { overlapped_writes: true, ..compressed(machine) }
 }
 
-/// Three blocks a bucket, which a settled tree has room for, and two on the first [`LEVELS_OF_TWO`] levels in memory.
+/// Three blocks per bucket, which a settled tree has room for, and two on the first [`LEVELS_OF_TWO`] levels in memory.
 fn smaller_buckets(machine: Configuration) -> Configuration {
     let mut machine = overlapped(machine);
     machine.oram.sizes = sizes_below(machine.oram.top_levels, machine.oram.levels);

@@ -1,6 +1,6 @@
 //! Instructions between the requests of a trace that has times and no instructions.
 //!
-//! The lab's processor has one clock of 3.2 GHz, and executes up to four instructions a cycle. A time says nothing of
+//! The lab's processor has one clock of 3.2 GHz, and executes up to four instructions per cycle. A time says nothing of
 //! instructions, so each cycle of that clock counts as one.
 
 /// Cycles of the processor in a second.

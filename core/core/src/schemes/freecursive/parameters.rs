@@ -113,8 +113,8 @@ impl BackendParameters {
 pub enum PositionStorage {
     /// The positions are in the payloads of the PosMap blocks, where they belong.
     InBlocks,
-    /// The positions are in a separate table, 4 bytes a block: for simulations, whose blocks have no payload. The trace
-    /// is the same.
+    /// The positions are in a separate table, 4 bytes per block: for simulations, whose blocks have no payload. The
+    /// trace is the same.
     Separate,
     /// Nowhere: the payloads of the PosMap blocks hold counters, from which the positions are computed (the
     /// compressed PosMap). The table on the trusted side holds counters of 8 bytes.
