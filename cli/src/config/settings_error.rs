@@ -199,7 +199,7 @@ pub enum SettingsError {
         /// The given text.
         url: String,
     },
-    /// An endpoint of a store that is no server.
+    /// An endpoint of a store that is not a server.
     #[error(
         "{name} is for servers, and {store_name} is `{url}`: leave {name} out, or name a store such as s3://BUCKET"
     )]

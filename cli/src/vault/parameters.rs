@@ -105,8 +105,9 @@ fn is_given(name: Name, scheme: &SchemeSettings) -> bool {
     }
 }
 
-/// Returns the place of the journal of a new vault. What a client puts into a bucket must survive this machine, so the
-/// default is the store, unless the store is a folder of this machine, which would be lost too.
+/// Returns the place of the journal of a new vault. What a client puts into a bucket must survive the loss of this
+/// machine, so the default is the store. If the store is a folder of this machine, it would be lost too, so the default
+/// is the trusted disk.
 fn journal_place(settings: &Settings) -> JournalPlace {
     let default = || default_journal(settings.store.url.as_deref());
     settings.scheme.journal.map_or_else(default, JournalPlace::from)

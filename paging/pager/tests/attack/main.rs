@@ -5,7 +5,7 @@
 //! The paper has three pages resident, and evicts the least recently used. Second chance, with one page unmapped,
 //! does the same here; first in, first out reveals the secret one pass later.
 //!
-//! **The statistics.** A guesser guesses fresh runs, each in a region of its own with a key of its own, whose secrets
+//! **The statistics.** A guesser guesses fresh runs, each in its own region under its own key. The secrets of the runs
 //! are independent fair coins. If the transcript reveals nothing, its right guesses are binomial with 1/2. A test
 //! alarms if the two-sided tail of that is below 2^-32. The tail is exact at every number of runs. All tests together,
 //! fewer than 64, give a false alarm with a probability below 2^-26. The guessers that are found: see [`TRIALS`] and

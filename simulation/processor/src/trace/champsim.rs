@@ -60,7 +60,7 @@ fn addresses(bytes: &[u8]) -> impl Iterator<Item = Line> {
 }
 
 /// Returns whether the first bytes of a file are ChampSim's records. In these, the flags are 0 or 1, an instruction
-/// that is no branch is not taken, and each instruction has an address.
+/// that is not a branch is not taken, and each instruction has an address.
 pub(super) fn can_begin_with(first: &[u8]) -> bool {
     let (records, _) = first.as_chunks::<RECORD>();
     let is_record =

@@ -31,8 +31,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::rc::Rc;
 
-/// Writes the previous blocks into the buckets of a redraw under this epoch, and writes its state to the trusted disk as
-/// the checkpoint at `point`.
+/// Writes the previous blocks into the buckets of a redraw under this epoch. Then writes the state of the new tree to
+/// the trusted disk, as the checkpoint at `point`.
 pub(super) async fn rebuild_tree<U: VaultStore, L: Untrusted>(
     setup: &mut Setup<U>,
     header: &VaultHeader,

@@ -73,10 +73,9 @@ pub struct Restore<L> {
     pub progress: Box<dyn Fn(&'static str, u64, u64)>,
 }
 
-/// Restores a vault from its store into an empty trusted disk, and returns the receipt of the newest checkpoint in the
-/// store, which the restore itself has shipped.
-/// Afterwards the vault can be opened like any other. Writes since the last shipped checkpoint are lost, unless the
-/// journal is in the store.
+/// Restores a vault from its store into an empty trusted disk, and ships a checkpoint. Returns the receipt of this
+/// checkpoint, which is the newest in the store. Afterwards the vault can be opened like any other. Writes since the
+/// last shipped checkpoint are lost, unless the journal is in the store.
 ///
 /// # Errors
 /// [`VaultError::AlreadyExists`], [`VaultError::TakeoverNeeded`], [`VaultError::NoCheckpoint`],

@@ -37,7 +37,7 @@ impl<U: VaultStore> Session<U> {
         }
     }
 
-    /// Returns whether another batch may be in flight besides those that are. Under a pace there is one.
+    /// Returns whether one more batch may be in flight. Under a pace, only one batch is in flight at a time.
     pub(super) fn may_overlap(&self) -> bool {
         let batches = self.engine.batches().max(self.journal.pending_objects());
         let scheme = &self.identity.header.parameters.scheme;

@@ -291,8 +291,8 @@ impl ShippedStateReader {
         fit.then_some(())
     }
 
-    /// Ends a part of which all pieces were read. Returns its point; `None` if it is no part. `hash` is the hash of a
-    /// row's key.
+    /// Ends a part of which all pieces were read. Returns its point; `None` if it is not a part. `hash` is the hash of
+    /// a row's key.
     pub(crate) fn end_part(&mut self, hash: &dyn Fn(&[u8]) -> [u8; 32]) -> Option<ShippedPoint> {
         let head = self.head.take()?;
         let is_read = std::mem::take(&mut self.has_delta) && std::mem::take(&mut self.words) == head.words.1;

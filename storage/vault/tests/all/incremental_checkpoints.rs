@@ -1,5 +1,5 @@
-//! A checkpoint in the store sends the words, rows and payloads that changed since the last one, in room of public sizes,
-//! and some of the others in turn. A restore finds all of them.
+//! A checkpoint sends to the store the words, rows and payloads that changed since the last one, and some of the others
+//! in turn. The room for them has public sizes. A restore finds all of them.
 
 use crate::promises::fixture::VaultFixture;
 use crate::support::rng::TestRng;

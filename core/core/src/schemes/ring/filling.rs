@@ -5,7 +5,7 @@
 //! writes only the buckets that exist. The blocks come to their places as in a vault that accessed each of them once
 //! and then made dummies. They wait in the stash until an eviction of the public schedule passes. So the stash is that
 //! of a vault after a possible sequence of requests. The bound of the stash holds for every sequence, so it holds here
-//! and ever after. (If each block went as deep as possible, the lowest existing buckets would overflow. Such a bucket
+//! and afterwards. (If each block went as deep as possible, the lowest existing buckets would overflow. Such a bucket
 //! would also take all blocks of its missing child, up to A instead of A/2.)
 //!
 //! [`draw`](RingFilling::draw) writes a full tree. Each block goes as deep as there is room. A block that finds no room
