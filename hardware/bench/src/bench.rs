@@ -153,7 +153,7 @@ impl Bench {
         while !self.offer_key(key) {}
     }
 
-    /// Offers a key for some cycles, more than it takes to expand the one before. Returns whether it passed.
+    /// Offers a key for some cycles, more than it takes to expand the previous one. Returns whether it passed.
     pub fn offer_key(&mut self, key: &[u8; 16]) -> bool {
         self.inputs.key = words(key);
         self.inputs.key_valid = 1;

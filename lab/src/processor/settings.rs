@@ -64,7 +64,7 @@ pub enum Key {
     DwbLast,
     /// 1 for delayed remapping.
     LlcD,
-    /// 1 for paths that are read while the path before is written.
+    /// 1 for paths that are read while the previous path is written.
     Overlap,
     /// Levels of the small tree, if there is one.
     RhoLevels,

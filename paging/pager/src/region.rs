@@ -88,7 +88,7 @@ impl Region {
     /// Makes a region of zeros.
     ///
     /// # Errors
-    /// [`Error`]; nothing is left behind then.
+    /// [`Error`]; in this case nothing is left behind.
     pub fn new(options: Options) -> Result<Self, Error> {
         let refused = |what| move |errno| Error::System { what, errno };
         let page_bytes = rustix::param::page_size();

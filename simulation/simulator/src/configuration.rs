@@ -245,7 +245,8 @@ impl Configuration {
         Ok(())
     }
 
-    /// Checks that a variant of Path ORAM is of that, and the ranges of Fork Path, which alone decides what comes next.
+    /// Checks that only Path ORAM has a variant of it, and that Fork Path's numbers are in their ranges. Only Fork Path
+    /// itself decides what comes next.
     fn check_variant(&self) -> Result<(), ConfigurationError> {
         let is_path = self.oram.scheme == TreeScheme::Path && self.small_tree.is_none();
         if self.variant != PathVariant::Plain && !is_path {

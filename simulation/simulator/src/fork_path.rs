@@ -14,7 +14,7 @@
 //! The next path of a request is that of a PosMap block which it lacks, or of its own block. A block is in the queue
 //! once at most: other requests that need it wait outside.
 //!
-//! **Merging-aware caching**: a path shares about lg M levels with the one before. A cache of these levels would hold
+//! **Merging-aware caching**: a path shares about lg M levels with the previous one. A cache of these levels would hold
 //! what is not moved anyway, so the levels below them are cached.
 //!
 //! **What the trace shows** at a rate, if every path is read. With [`Choice::OneByOne`] one leaf enters and one leaves

@@ -13,11 +13,11 @@
 //!  4                        read Z slots of each of its buckets;  write them
 //! ```
 //!
-//! A step begins when the blocks of the step before are there. Three more rules keep requests apart:
+//! A step begins when the blocks of the previous step are there. Three more rules keep requests apart:
 //!
 //! - A request visits the next tree when its block of this one is there.
-//! - A request visits a tree when the one before has done step 1 there. If that one writes buckets, it also waits until
-//!   the written blocks are there.
+//! - A request visits a tree when the previous one has done step 1 there. If that one writes buckets, it also waits
+//!   until the written blocks are there.
 //! - N requests are in flight, the oldest that is not finished among them.
 //!
 //! So requests visit each tree in their order. No one waits for a write. A read of a block that is still to be written

@@ -78,7 +78,7 @@ pub trait ExternalPositionOram: Oram {
     ///
     /// # Errors
     /// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf
-    /// is none of the tree's. Nothing is changed then.
+    /// is none of the tree's. In this case nothing is changed.
     fn put_in(&self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Result<(), OramError<Self::Error>>;
 
     /// Reads a path that was drawn only for this.

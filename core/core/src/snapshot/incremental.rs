@@ -116,7 +116,7 @@ pub trait IncrementalSnapshot<R>: FullSnapshot<R> {
     /// Takes the changes since the last call, or since [`track_changes`](Self::track_changes).
     ///
     /// # Errors
-    /// [`SnapshotError::InFlight`], [`SnapshotError::Poisoned`]; nothing is taken then.
+    /// [`SnapshotError::InFlight`], [`SnapshotError::Poisoned`]; in this case nothing is taken.
     fn take_changes(&self) -> Result<Changes, SnapshotError<Self::ParametersError>> {
         self.check_at_rest()?;
         let (mut words, mut before) = (Vec::new(), 0);

@@ -265,7 +265,7 @@ fn transfer(to: usize, from: usize, len: usize, wake: bool) -> Transfer {
     Transfer { to: to as u64, from: from as u64, len: len as u64, mode, done: 0 }
 }
 
-/// Opens a new descriptor. With signals it needs no privilege: faults in system calls are not delivered then.
+/// Opens a new descriptor. With signals, faults in system calls are not delivered, so it needs no privilege.
 fn open(delivery: Delivery) -> Result<OwnedFd, UserfaultfdError> {
     let mut flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::NONBLOCK;
     if delivery == Delivery::Sigbus {

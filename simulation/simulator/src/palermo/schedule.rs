@@ -104,7 +104,7 @@ impl<W: FnMut(VisibleStep)> Schedule<W> {
     }
 
     /// Ends steps and begins others, in the memory's present cycle, and drops the oldest request if it is finished.
-    /// Returns whether it changed anything: something more may begin in the same cycle then.
+    /// Returns whether it changed anything: if so, more may begin in the same cycle.
     pub(super) fn proceed(&mut self, memory: &mut Memory) -> Result<bool, DramError> {
         let mut has_changed = false;
         for nth in 0..self.in_flight.len() {

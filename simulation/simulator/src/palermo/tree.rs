@@ -175,7 +175,7 @@ mod faulty {
     use ameles_core::schemes::freecursive::Reservation;
 
     impl VisitedTree {
-        /// Visits the tree with a bug that tests inject. `last` is the reservation of the request before.
+        /// Visits the tree with a bug that tests inject. `last` is the reservation of the previous request.
         pub(in super::super) fn faulty_visit(
             &mut self,
             block: Option<BlockId>,

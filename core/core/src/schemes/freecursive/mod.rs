@@ -78,9 +78,9 @@
 //! next path is read. Path ORAM writes the path back; RAW ORAM writes only its headers back. In RAW and Ring ORAM,
 //! evictions follow the count of paths. In Ring ORAM, reshuffles follow the count of reads of a bucket. So what else
 //! shows follows from the paths. All are independent and uniform, if [every path is read](TrustedHits::ReadThePath);
-//! with the other options they are not. Computed positions are as good as the PRF. If a caller drives it line by line,
-//! the number of paths shows what the PLB held and which groups have stragglers. The caller must hide that, with paths
-//! at a fixed rate. Evictions because the stash is too full show, as with the tree alone.
+//! with the other options they are not. Computed positions are as good as the PRF. If a caller drives the scheme line
+//! by line, the number of paths shows what the PLB held and which groups have stragglers. The caller must hide that,
+//! with paths at a fixed rate. Evictions because the stash is too full show, as they do without a front end.
 //!
 //! **Costs** of an access: H times those of a batch of one access over the tree. The last one is off-line to the same
 //! extent. Over Path ORAM that is H round trips of a path each, and as many for writing them back. RAW ORAM writes only

@@ -121,8 +121,8 @@ pub enum PositionStorage {
     Counters {
         /// β, bits of a counter in a PosMap block: [`min_bits`](FreecursiveParameters::min_bits) to 32.
         bits: u32,
-        /// The choice whether each block of the tree has a tag over its counter and its payload (PMMAC). Every path
-        /// must be read then.
+        /// The choice whether each block of the tree has a tag over its counter and its payload (PMMAC). If they have,
+        /// every path must be read.
         tags: bool,
     },
 }

@@ -166,8 +166,9 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     }
 
     /// Gives a block that was taken out the position with which it [comes in](Self::put_block_in_remapped) later, so
-    /// that its PosMap block need not be available then. Nothing may be missing for it now. It shows nothing. A
-    /// position that is computed from a counter cannot be drawn ahead: its group may be remapped meanwhile.
+    /// that its PosMap block need not be available at that time. Nothing may be missing for the block now. The call
+    /// shows nothing. A position that is computed from a counter cannot be drawn ahead: its group may be remapped
+    /// meanwhile.
     ///
     /// # Errors
     /// [`OramError::OutOfRange`]; [`OramError::Contradiction`], if a PosMap block is missing, or positions are

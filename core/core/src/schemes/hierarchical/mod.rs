@@ -14,7 +14,8 @@
 //!     hash them by a new h_j
 //! ```
 //!
-//! No bucket is read twice for the same block between two buildings of its table: the block is in a smaller level then.
+//! No bucket is read twice for the same block between two buildings of its table: after the first read, the block is in
+//! a smaller level.
 //!
 //! Three things are done otherwise than in the paper. A level also has its blocks in a list without the room of its
 //! hash table, so that a rebuild sorts fewer records. A copy is appended to the buffer, whose slot is public, instead

@@ -119,7 +119,7 @@ impl Places {
     }
 
     /// Lets each request learn from all earlier requests for the same block. The records are in the order of blocks,
-    /// and each step covers twice the distance of the one before.
+    /// and each step covers twice the distance of the previous one.
     pub(super) async fn pass_on<N: Network>(&mut self, network: &N) -> Result<(), N::Error> {
         let mut distance = 1;
         while distance < self.len() {

@@ -43,7 +43,7 @@ use core::task::Poll;
 /// An ORAM with a batch made shorter: a block that is requested twice is accessed once.
 pub struct Deduplicates<O>(pub O);
 
-/// An ORAM that answers a repeated request from the batch before, without an access: a hit reads nothing.
+/// An ORAM that answers a repeated request from the previous batch, without an access: a hit reads nothing.
 pub struct SkipsHits<O> {
     oram: O,
     last: RefCell<BTreeMap<BlockId, Vec<u8>>>,
