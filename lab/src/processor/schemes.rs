@@ -23,7 +23,7 @@ pub(super) enum LabScheme {
     Sizes(u32),
     /// A scheme with delayed remapping.
     Delayed(Scheme),
-    /// A scheme in which every path is read, so that it is oblivious.
+    /// A scheme in which every path is read, so it is oblivious.
     Sound(Scheme),
     /// An oblivious scheme with delayed remapping, in which every path is read.
     SoundDelayed(Scheme),

@@ -64,7 +64,7 @@ impl Part {
 #[derive(Clone, Debug)]
 pub struct Options {
     // Wide: each field is a choice of the command line.
-    /// The parts of the report. The default is [`Part::DEFAULT`], or the workloads alone if a workload, a scheme or a
+    /// The parts of the report. The default is [`Part::DEFAULT`], or only the workloads if a workload, a scheme or a
     /// block size is selected.
     pub parts: Vec<Part>,
     /// The letters of the workloads, or files of COSBench. The default is all of the thesis.

@@ -146,7 +146,7 @@ fn stop_reason(vault: &Vault) -> ThesisError {
     ThesisError::real_time(vault.failure().unwrap_or(VaultError::Closed))
 }
 
-/// The section of the report.
+/// Runs the experiment, and returns its section of the report.
 pub(super) fn section(link: LinkSpeed, seed: u64) -> Result<Section, ThesisError> {
     let plan = Plan { blocks: 1024, block_bytes: 64 << 10, kills: 24, link, seed };
     let restarts = restarts(&plan)?;

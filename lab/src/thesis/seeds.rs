@@ -130,7 +130,7 @@ pub(super) fn merge_sections(sections: &[Section], first_seed: u64) -> Section {
     all
 }
 
-/// The tables of several seeds as one.
+/// Merges the tables of several seeds into one.
 pub(super) fn merge_sheets(sheets: &[Sheet]) -> Sheet {
     let Some(first) = sheets.first() else { return Sheet::default() };
     let row = |(nth, row): (usize, &Vec<String>)| {

@@ -245,8 +245,8 @@ impl Configuration {
         Ok(())
     }
 
-    /// Checks that only Path ORAM has a variant of it, and that Fork Path's numbers are in their ranges. Only Fork Path
-    /// itself decides what comes next.
+    /// Checks the variant of Path ORAM; other schemes have none. Under Fork Path, nothing else may decide which path
+    /// comes next, and its numbers must be in their ranges.
     fn check_variant(&self) -> Result<(), ConfigurationError> {
         let is_path = self.oram.scheme == TreeScheme::Path && self.small_tree.is_none();
         if self.variant != PathVariant::Plain && !is_path {

@@ -1,8 +1,8 @@
 //! Schemes that are broken on purpose, to test the judge. Each is a sound part in one wrapper that makes the mistake of
 //! a hasty implementation. The schemes themselves are unchanged.
 //!
-//! All answer rightly, so that only the trace of the store reveals them. The wrappers of stores look at plaintext, and
-//! are for stores that are ready at once.
+//! All answer rightly, so only the trace of the store reveals them. The wrappers of stores look at plaintext, and are
+//! for stores that are ready at once.
 
 #[macro_use]
 mod wrapper;
