@@ -25,12 +25,12 @@
 //!
 //! **Two requests of one block**: the second reads another path. The block has a new leaf as soon as the first request
 //! begins its visit. By the second rule the block is in the stash when the second request needs it. So each request
-//! reads one path of each tree, which was drawn for it alone.
+//! reads one path of each tree, which was drawn only for this request.
 //!
-//! **What the trace shows**, if N requests are always in flight, dummies among them: each request reads three paths,
+//! **What the trace shows**, if N requests are always in flight, dummies included: each request reads three paths,
 //! which are uniform and independent. The cycle of each step follows from the rules above and from the memory, which
-//! sees these paths alone. A dummy is like any other request. If there are no dummies, the number of requests in
-//! flight shows how many wait, and a gap shows that none does.
+//! sees only these paths. A dummy is like any other request. If there are no dummies, the number of requests in flight
+//! shows how many wait, and a gap shows that none does.
 //!
 //! **Costs** on the trusted side: a stash for each tree, and registers for N requests.
 

@@ -99,7 +99,7 @@ impl CheckedStore {
         let bases = history.landed.iter().chain([&0]).filter(|base| **base <= head.accesses);
         let has_size = bases.into_iter().any(|base| has_size_after(head.accesses - base));
         self.violation.check(has_size, || {
-            format!("checkpoint {number:?} has {bytes} bytes, which is not a size that follows from its accesses")
+            format!("checkpoint {number:?} has {bytes} bytes, which is no size of its accesses")
         });
         history.landed.insert(head.accesses);
         drop(history);
