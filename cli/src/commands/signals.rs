@@ -1,5 +1,5 @@
-//! Signals while a program runs on behalf of this process. The program gets signals of the terminal directly; requests to end
-//! are forwarded to it.
+//! Signals while a program runs on behalf of this process. The program gets signals of the terminal directly; requests
+//! to end are forwarded to it.
 
 use crate::runtime::interrupt::is_ignored;
 use anyhow::{Context, Result};

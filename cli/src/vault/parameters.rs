@@ -154,8 +154,8 @@ pub fn refuse_contradictions(
     Err(SettingsError::ShapeMismatch { differing: differing.join(", "), can_migrate })
 }
 
-/// Returns the values in `requested` that contradict an existing vault, each with the vault's own value. `subject` names
-/// the vault in the messages.
+/// Returns the values in `requested` that contradict an existing vault, each with the vault's own value. `subject`
+/// names the vault in the messages.
 ///
 /// # Errors
 /// The errors of planning a vault.
@@ -227,8 +227,8 @@ pub fn contradictions(
     Ok(differing)
 }
 
-/// Returns true if a vault with the tree top of these settings could have this scheme. A vault stores its planned parameters,
-/// not the requested bytes.
+/// Returns true if a vault with the tree top of these settings could have this scheme. A vault stores its planned
+/// parameters, not the requested bytes.
 fn is_plannable(settings: &Settings, existing: &SchemeParameters) -> Result<bool, SettingsError> {
     let mut like_existing = settings.clone();
     like_existing.block_size = Size(existing.block_bytes().into());

@@ -163,8 +163,8 @@ impl Gateway {
         }
     }
 
-    /// Returns the bytes of blocks that further transfers may hold: all of [`Options::transfer_memory_bytes`] when no transfer is
-    /// running.
+    /// Returns the bytes of blocks that further transfers may hold: all of [`Options::transfer_memory_bytes`] when no
+    /// transfer is running.
     pub fn free_memory(&self) -> u64 {
         self.inner.memory.free()
     }

@@ -1,5 +1,5 @@
-//! The second half of a restore for Ring ORAM. It writes the buckets that exist to the store, each once, in the order of
-//! their numbers. Positions are drawn again, and the blocks come from the local copy of the previous tree.
+//! The second half of a restore for Ring ORAM. It writes the buckets that exist to the store, each once, in the order
+//! of their numbers. Positions are drawn again, and the blocks come from the local copy of the previous tree.
 //!
 //! The times between requests do not show how many blocks there are. For each bucket, the rebuild reads as many slots
 //! of the copy as the bucket has room for. It writes as many places of the stash as the stash may have blocks, and

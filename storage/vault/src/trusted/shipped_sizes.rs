@@ -1,5 +1,5 @@
-//! The sizes of checkpoints in the store, and how often they are shipped. All of them follow from the parameters and the
-//! number of accesses.
+//! The sizes of checkpoints in the store, and how often they are shipped. All of them follow from the parameters and
+//! the number of accesses.
 
 use super::header::{JournalPlace, PIECE_BYTES, VaultParameters};
 use super::shipped_state::PartRoom;

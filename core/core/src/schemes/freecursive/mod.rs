@@ -85,8 +85,8 @@
 //! **Costs** of an access: H times those of a batch of one access over the tree. The last one is off-line to the same
 //! extent. Over Path ORAM that is H round trips of a path each, and as many for writing them back. RAW ORAM writes only
 //! headers back. In Ring ORAM a path is one slot of each bucket. Both have an eviction every A paths. H is the number
-//! of levels, and one more with counters. Driven line by line, group remaps take at most X' - 1 paths in
-//! 2^(β-1) - 1 accesses to a group: 0.4 % with β = 14. A path computes two positions, of one block of AES each, and two tags of
+//! of levels, and one more with counters. Driven line by line, group remaps take at most X' - 1 paths in 2^(β-1) - 1
+//! accesses to a group: 0.4 % with β = 14. A path computes two positions, of one block of AES each, and two tags of
 //! ℓ + 1.
 //!
 //! **Errors**: those of [`OramError`], as in Path ORAM, and those above.

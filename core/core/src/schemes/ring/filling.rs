@@ -91,8 +91,8 @@ impl<R: RngCore> RingFilling<R> {
         }
     }
 
-    /// Draws a leaf for each block that `is_mapped`, and makes the evictions of the plan. `None` if there are more blocks
-    /// than the plan has accesses.
+    /// Draws a leaf for each block that `is_mapped`, and makes the evictions of the plan. `None` if there are more
+    /// blocks than the plan has accesses.
     pub fn redraw(plan: &RingRedraw, mut is_mapped: impl FnMut(BlockId) -> bool, random: R) -> Option<Self> {
         let (parameters, RingProgress(end)) = (&plan.parameters, plan.progress);
         let (tree, slices) = (parameters.geometry(), Slices::of(parameters));
@@ -138,8 +138,8 @@ impl<R: RngCore> RingFilling<R> {
         Some(filling)
     }
 
-    /// Takes the blocks of held buckets into the stash as well. A bucket that no eviction has written yet is placed now,
-    /// since the restore does not write it.
+    /// Takes the blocks of held buckets into the stash as well. A bucket that no eviction has written yet is placed
+    /// now, since the restore does not write it.
     fn hold(&mut self, held: &[(Level, Bucket)]) {
         for (level, bucket) in held.iter().copied() {
             let placed = self.place(level, bucket);

@@ -30,7 +30,8 @@ const SEARCHED: usize = 3;
 /// The part of a cost that a better one must be below: less is not worth the search.
 const MIN_GAIN: f64 = 0.999;
 
-/// The number of moves in a row that may find nothing cheaper. A cost may rise again with the rate, so [`better`] may err.
+/// The number of moves in a row that may find nothing cheaper. A cost may rise again with the rate, so [`better`] may
+/// err.
 const MAX_IN_VAIN: u32 = 3;
 
 /// The constraints that a plan must meet.
@@ -187,7 +188,8 @@ impl RingParameters {
 }
 
 /// The cheapest parameters, if what a request may wait for has a cost. The larger buckets may be, the fewer slots an
-/// access moves, and the larger a slice is. So the bounds of slices are tried from the smallest up, until the cost rises.
+/// access moves, and the larger a slice is. So the bounds of slices are tried from the smallest up, until the cost
+/// rises.
 fn with_least_wait(constraints: &PlanConstraints) -> RingParameters {
     let PlanConstraints { objective, slice_slots: max, max_batch, .. } = *constraints;
     let without_wait = RingObjective { slot_waited: 0.0, ..objective };

@@ -7,8 +7,8 @@
 //! accesses, and two steps overlap as two evictions of one slice do.
 //!
 //! Between two steps, these buckets are *held*: those of path k - 1 from slice `nth` on, and those of path k before it.
-//! Together they have one bucket on each level. The blocks of held buckets are in the stash. Accesses do not read held buckets. Two
-//! successive paths part at the root, so with a trusted top no bucket is on both.
+//! Together they have one bucket on each level. The blocks of held buckets are in the stash. Accesses do not read held
+//! buckets. Two successive paths part at the root, so with a trusted top no bucket is on both.
 
 use super::parameters::{RingBucket, RingParameters};
 use crate::tree::eviction_schedule::{EvictionSchedule, Pace, reverse_lexicographic};
