@@ -1,10 +1,10 @@
 //! The records of a migration: the locations of a vault and its successor, stored in the trusted folder.
 //!
-//! `successor/making.toml` is written before anything of a successor is created, so an interrupted creation is known by
-//! it. When the successor exists, `successor/note.toml` replaces it. Both files may hold credentials of the successor's
-//! provider, so only their owner can read them. `moved.toml` remains when the successor has taken over, and
-//! `given-up.toml` when a successor was cancelled. They hold no credentials. The first tells users of the old flags
-//! which flags are right now. The second names the store that may be emptied.
+//! `successor/making.toml` is written before anything of a successor is created, so it shows that a creation was
+//! interrupted. When the successor exists, `successor/note.toml` replaces it. Both files may hold credentials of the
+//! successor's provider, so only their owner can read them. `moved.toml` remains when the successor has taken over, and
+//! `given-up.toml` when a successor was cancelled. They hold no credentials. The first names the new flags to users of
+//! the old flags. The second names the store that may be emptied.
 
 use super::flags::with_successor_origins;
 use crate::config::folders::DataFolder;

@@ -94,8 +94,8 @@ pub struct Options {
     pub filling: CountFilling,
     /// The providers in whose dollars the workloads are given, in addition to the provider of the thesis.
     pub prices: Vec<Provider>,
-    /// The number of bytes of the ORAM of runs in real time. The default is an ORAM that the objects fill to half or
-    /// less, with the first 30 steps of a workload.
+    /// The number of bytes of the ORAM of runs in real time. By default, the run has the first 30 steps of a workload,
+    /// and its objects fill at most half of the ORAM.
     pub oram_bytes: Option<u64>,
     /// Makes the gateway's device of a vault, for runs of the whole gateway in real time.
     pub device: Option<fn(Vault) -> AnyDevice>,

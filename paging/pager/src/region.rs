@@ -140,7 +140,7 @@ impl Region {
     /// The memory.
     ///
     /// # Panics
-    /// If it has the in-thread trap and the handler of SIGBUS was replaced.
+    /// If the region has the in-thread trap and the handler of SIGBUS was replaced.
     pub fn as_slice(&self) -> &[u8] {
         self.check_trap();
         // SAFETY: the mapping is as long as that and lives as long as we do. An absent page is paged in at its access,

@@ -96,7 +96,7 @@ impl Home<'_> {
         }
     }
 
-    /// Returns the advice for a folder whose users are there, but not its vault.
+    /// Returns the advice for a folder that has users but no vault.
     fn lost_trusted_folder(&self) -> String {
         let store = match &self.settings.store.url {
             Some(url) => url.clone(),

@@ -208,7 +208,7 @@ impl ExponentialFit {
         (points.len() > 1).then_some(ExponentialFit { last: *deepest, slope })
     }
 
-    /// The log2 of the probability that at least this many are there.
+    /// The log2 of the probability that there are at least this many blocks.
     pub fn log2(&self, blocks: f64) -> f64 {
         self.last.1 - (blocks - self.last.0) * self.slope
     }

@@ -9,7 +9,7 @@
 //! | 16 to 31 | two addresses that it stores to; 0 for none |
 //! | 32 to 63 | four addresses that it loads from; 0 for none |
 //!
-//! It loads before it stores. An access is of the line of its address: there are no sizes.
+//! An instruction loads before it stores. An access touches only the line of its address: there are no sizes.
 
 use super::first_level::FirstLevel;
 use super::records::{self, Records};

@@ -93,8 +93,8 @@ impl From<StartState> for Start {
 }
 
 impl MachineFlags {
-    /// The options of each machine, each once. The flags change all of them. A run that is narrowed to programs,
-    /// schemes or settings is of one machine if none is named.
+    /// The options of each machine, each once. The flags change all of them. If no machine is named, a run that is
+    /// narrowed to programs, schemes or settings simulates one machine.
     ///
     /// # Errors
     /// A usage error, if the memory cannot be read.

@@ -94,8 +94,8 @@ impl Places {
         Ok(())
     }
 
-    /// Finds the runs of requests for one block, of records in the order of blocks: each processor tells both
-    /// neighbours its block.
+    /// Finds the runs of requests for the same block among records in the order of blocks. Each processor tells its
+    /// block to both neighbours.
     pub(super) async fn find_runs<N: Network>(&self, network: &N) -> Result<Vec<PlaceInRun>, N::Error> {
         let block_at = |place: usize| record::word_of(record::block(self.record(place))).to_le_bytes();
         let mut messages = Vec::new();

@@ -258,8 +258,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for RawOram<S,
         headers + self.behind().max(u64::from(!self.has_room())) + self.positions.pending_steps()
     }
 
-    /// Returns true if the unwritten headers are those of a largest batch, a second eviction is due, or the next batch
-    /// might overflow the stash.
+    /// Returns true if there are as many unwritten headers as a largest batch makes, a second eviction is due, or the
+    /// next batch might overflow the stash.
     fn must_step(&self) -> bool {
         self.state.borrow().unwritten >= u64::from(self.parameters.max_batch)
             || self.behind() > 1

@@ -381,8 +381,8 @@ fn with_rate(constraints: &PlanConstraints, choice: &Choice, rate: u32) -> RingP
     RingParameters { stash_bound: min.min(u32::MAX.into()) as u32, ..planned }
 }
 
-/// The slots of a bucket that some plan with the lowest rate does with, for any capacity: the most that a leaf's share
-/// of the finest tree and the largest batch need, with room for the search.
+/// A number of slots of a bucket that is enough for some plan with the lowest rate, for any capacity. It is the most
+/// that a leaf's share of the finest tree and the largest batch need, with room for the search.
 fn small_bucket(max_batch: u32) -> u32 {
     let share = libm::ceil(MIN_SHARE + 6.0 * libm::sqrt(MIN_SHARE)) as u32;
     share.max(min_reads(*RATES.start(), max_batch) + 8)

@@ -1,5 +1,5 @@
-//! The database and the journal: data is durable before anything points to it. Acknowledged changes are there, or their
-//! absence is detected.
+//! The database and the journal: data is durable before anything points to it. Acknowledged changes are present, or
+//! their absence is detected.
 //!
 //! A database that made pages durable together with the mark that points to them would survive every crash here. It
 //! would find that the pages do not verify, and return to the previous commit. Nothing was acknowledged after that
