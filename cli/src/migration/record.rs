@@ -171,7 +171,8 @@ impl MigrationRecord {
     /// completes the creation.
     ///
     /// # Errors
-    /// It cannot be read or parsed; [`VaultError::Locked`](ameles_vault::VaultError::Locked) while it is created.
+    /// The record cannot be read or parsed; [`VaultError::Locked`](ameles_vault::VaultError::Locked) while it is
+    /// created.
     pub fn load_successor(settings: &Settings) -> Result<Option<MigrationRecord>> {
         let data = &settings.data;
         if let Some(unfinished) = Self::load_unfinished(data)?
@@ -185,7 +186,7 @@ impl MigrationRecord {
     /// Loads the record of a successor whose creation is running or was interrupted.
     ///
     /// # Errors
-    /// It cannot be read or parsed.
+    /// The record cannot be read or parsed.
     pub fn load_unfinished(data: &DataFolder) -> Result<Option<MigrationRecord>> {
         match Self::load(data)? {
             Some(_) => Ok(None),
@@ -212,7 +213,7 @@ impl MigrationRecord {
     /// Loads the record of an existing successor, if there is one.
     ///
     /// # Errors
-    /// It cannot be read or parsed.
+    /// The record cannot be read or parsed.
     pub fn load(data: &DataFolder) -> Result<Option<MigrationRecord>> {
         read(&Self::file(data))
     }
@@ -220,7 +221,7 @@ impl MigrationRecord {
     /// Loads the record of a successor that has taken over, if there is one.
     ///
     /// # Errors
-    /// It cannot be read or parsed.
+    /// The record cannot be read or parsed.
     pub fn load_moved(data: &DataFolder) -> Result<Option<MigrationRecord>> {
         read(&Self::moved_file(data))
     }
@@ -228,7 +229,7 @@ impl MigrationRecord {
     /// Loads the record of the last cancelled successor, unless another one was started since.
     ///
     /// # Errors
-    /// It cannot be read or parsed.
+    /// The record cannot be read or parsed.
     pub fn load_cancelled(data: &DataFolder) -> Result<Option<MigrationRecord>> {
         read(&Self::cancelled_file(data))
     }

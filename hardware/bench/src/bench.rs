@@ -137,7 +137,7 @@ impl Bench {
     /// [`BenchError::NoRoom`].
     ///
     /// # Panics
-    /// If a beat is not a burst of it.
+    /// If a beat is not a burst of this DRAM.
     pub fn attach_dram(&mut self, dram: Dram) -> Result<(), BenchError> {
         let (tree, room) = (self.configuration.tree_bytes(), dram.bytes());
         if tree > room {

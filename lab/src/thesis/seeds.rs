@@ -34,7 +34,7 @@ impl<T> Progress for ChannelProgress<T> {
 /// Runs the work once for each seed, in parallel. `text` formats the results of the seeds that are done.
 ///
 /// # Errors
-/// The error of a run; no other run is started then.
+/// The error of a run; after it, no other run is started.
 pub(super) fn for_each_seed<T: Send>(
     options: &Options,
     progress: &dyn Progress,

@@ -95,7 +95,7 @@ pub(crate) struct FaultWindow {
 }
 
 impl FaultWindow {
-    /// Returns the function to call after every fault, if there is anything to do then.
+    /// Returns the function to call after every fault, if there is anything to do after faults.
     pub(crate) fn after_fault(self) -> Option<FaultListener> {
         let FaultWindow { warm_up_faults, faults } = self;
         let last = faults.map(|faults| warm_up_faults.saturating_add(faults));
