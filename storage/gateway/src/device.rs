@@ -124,8 +124,8 @@ impl DeviceError {
     }
 }
 
-/// Forwards the shape of a device, or its rows, within an `impl Device` of its wrapper:
-/// `forward_device!(self => self.inner, shape)`.
+/// Forwards methods of a device, within an `impl Device` of its wrapper: those about its shape, or those about its
+/// rows. `forward_device!(self => self.inner, shape)`.
 #[macro_export]
 macro_rules! forward_device {
     ($self:ident => $inner:expr, shape) => {

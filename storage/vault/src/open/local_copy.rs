@@ -1,5 +1,5 @@
-//! The local copy of the buckets of a checkpoint. An interrupted restore leaves it, and the next one fetches only what is
-//! missing in it. Its errors are faults of this machine, not of the provider's store.
+//! The local copy of the buckets of a checkpoint. An interrupted restore leaves it, and the next one fetches only what
+//! is missing in it. Its errors are faults of this machine, not of the provider's store.
 
 use super::in_flight::buckets_in_flight;
 use super::inventory::list_inventory;

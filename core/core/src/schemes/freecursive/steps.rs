@@ -149,7 +149,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// nothing.
     ///
     /// # Errors
-    /// [`OramError::Contradiction`], if a PosMap block is missing or the block is there; [`OramError::StashFull`].
+    /// [`OramError::Contradiction`], if a PosMap block is missing or the ORAM has the block already;
+    /// [`OramError::StashFull`].
     pub fn put_block_in(&self, block: BlockId, payload: &[u8]) -> Result<(), OramError<S::Error>> {
         check_block(block, self.parameters.capacity)?;
         let NewPosition { update, new_counter, .. } = self.assign_position(block)?;
@@ -185,7 +186,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// Puts in a block that was taken out, with the position that it was given since. The call shows nothing.
     ///
     /// # Errors
-    /// [`OramError::Contradiction`], if the block is there; [`OramError::StashFull`].
+    /// [`OramError::Contradiction`], if the ORAM has the block already; [`OramError::StashFull`].
     pub fn put_block_in_remapped(
         &self,
         block: BlockId,

@@ -35,8 +35,8 @@ fn run_machine(header: &VaultHeader) -> Machine {
     machine
 }
 
-/// Checks that each mark of a newest commit is written after everything that it points to is durable. Returns how many
-/// marks there are.
+/// Checks that the mark of each newest commit is written last: everything that it points to is durable before. Returns
+/// how many marks there are.
 fn marks_that_come_last(effects: &[Effect]) -> usize {
     let (mut newest, mut unsynced, mut marks) = (None, 0, 0);
     for (at, effect) in effects.iter().enumerate() {
