@@ -68,7 +68,8 @@ fn package_folder(package: &str) -> Result<PathBuf> {
     Ok(std::env::current_dir()?.join(crate::setup::TEST_ENV).join(format!("{package}-riscv64")))
 }
 
-/// Fetches and unpacks a package's source, and builds a program from it, unless the program exists. Returns the program.
+/// Fetches and unpacks a package's source, and builds a program from it, unless the program exists. Returns the
+/// program.
 ///
 /// `build` gets the folder of the source and the path of the program.
 fn build_once(

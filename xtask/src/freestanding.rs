@@ -11,7 +11,8 @@ const WASM: &str = "wasm32-unknown-unknown";
 /// The entry point of the program for RISC-V.
 const ENTRY: &str = "_start";
 
-/// The compiler of the distribution, with the source of `core` and `alloc`, for machines where rustup has no other target.
+/// The compiler of the distribution, with the source of `core` and `alloc`, for machines where rustup has no other
+/// target.
 const DISTRIBUTION_CARGO: &str = "/usr/bin/cargo";
 const DISTRIBUTION_RUSTC: &str = "/usr/bin/rustc";
 const DISTRIBUTION_SOURCE: &str = "/usr/lib/rustlib/src/rust/library/core";

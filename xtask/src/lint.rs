@@ -1,9 +1,9 @@
 //! Lints of code and documentation, run with each compilation of a crate of this workspace.
 //!
 //! `cargo clippy` and `cargo doc` would each check every dependency once more. Instead, cargo starts a copy of this
-//! program, named [`NAME`], in place of the compiler. The copy runs clippy's compiler, which lints and compiles at once.
-//! Then it runs rustdoc over the same source, with the dependencies that are already built. A crate that cargo also
-//! compiles with its tests is linted in that compilation; its compilation without tests uses the plain compiler.
+//! program, named [`NAME`], in place of the compiler. The copy runs clippy's compiler, which lints and compiles at
+//! once. Then it runs rustdoc over the same source, with the dependencies that are already built. A crate that cargo
+//! also compiles with its tests is linted in that compilation; its compilation without tests uses the plain compiler.
 
 use crate::measure;
 use crate::tool::{cargo, command, output};

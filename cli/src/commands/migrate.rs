@@ -200,8 +200,8 @@ async fn prepare(settings: &Settings, task: &MigrateTask) -> Result<(MigrationRe
     Ok((record, interrupts))
 }
 
-/// Removes what was created of a successor after an error, and restores the record of an earlier, `cancelled` successor.
-/// Returns the error with advice.
+/// Removes what was created of a successor after an error, and restores the record of an earlier, `cancelled`
+/// successor. Returns the error with advice.
 fn undo_prepare(
     error: anyhow::Error,
     settings: &Settings,

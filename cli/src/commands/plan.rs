@@ -62,8 +62,8 @@ pub(super) struct Arguments {
     /// The time that the store takes for a GET and for a PUT, or one time for both
     #[arg(long, value_name = "TIMES", value_delimiter = ',', default_value = "0s")]
     server_time: Vec<Interval>,
-    /// The prices, separated by commas: names of the shipped table, FILE#NAME, or files with one table; `all` means every
-    /// provider of the shipped table
+    /// The prices, separated by commas: names of the shipped table, FILE#NAME, or files with one table; `all` means
+    /// every provider of the shipped table
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "all")]
     prices: Vec<String>,
     /// The URL of the store, for the printed command

@@ -1,5 +1,5 @@
-//! Signals while a program runs on behalf of this process. The program gets signals of the terminal directly; requests to end
-//! are forwarded to it.
+//! Signals while a program runs on behalf of this process. The program gets signals of the terminal directly; requests
+//! to end are forwarded to it.
 
 use crate::runtime::interrupt::is_ignored;
 use anyhow::{Context, Result};
@@ -39,7 +39,7 @@ impl Signals {
     /// Forwards SIGTERM and SIGHUP to the program until this process exits.
     ///
     /// # Errors
-    /// The system refuses a pidfd of the program, or a thread.
+    /// The system gives no pidfd of the program, or starts no thread.
     pub(super) fn forward(self, process: &Child) -> Result<()> {
         let program = pidfd_open(rustix::process::Pid::from_child(process), PidfdFlags::empty())
             .context("opening a pidfd of the program")?;

@@ -36,8 +36,8 @@ pub(super) fn default<T: Clone + Send + Sync + 'static>(parser: impl Into<ValueP
 /// NAME: key: Type = "flag" [or "DEFAULT"], "the help";
 /// ```
 ///
-/// declares the field `key: Option<Type>`, the flag `--flag`, the constant [`NAME`](Name), and for an option with a default
-/// the method `key()`. Attributes of clap and serde may come before it. `with key: Type` adds a nested table.
+/// declares the field `key: Option<Type>`, the flag `--flag`, the constant [`NAME`](Name), and for an option with a
+/// default the method `key()`. Attributes of clap and serde may come before it. `with key: Type` adds a nested table.
 macro_rules! options {
     (
         $(#[$about:meta])*

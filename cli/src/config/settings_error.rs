@@ -199,9 +199,9 @@ pub enum SettingsError {
         /// The given text.
         url: String,
     },
-    /// An endpoint of a store that is no server.
+    /// An endpoint of a store that is not a server.
     #[error(
-        "{name} is for servers, and {store_name} is `{url}`: leave it out, or name a store such as s3://BUCKET"
+        "{name} is for servers, and {store_name} is `{url}`: leave {name} out, or name a store such as s3://BUCKET"
     )]
     EndpointOfFolder {
         /// The endpoint's name.

@@ -30,7 +30,7 @@ impl DemonstrationFolder {
     ///
     /// # Errors
     /// [`SettingsError::Demonstration`] if `config` names a vault, a store or a key,
-    /// [`SettingsError::PageNotOnLoopback`]: nothing is created then. The folder cannot be created.
+    /// [`SettingsError::PageNotOnLoopback`]: in this case nothing is created. The folder cannot be created.
     pub fn set_up(pattern: Pattern, mut config: Config) -> Result<(DemonstrationFolder, Config)> {
         if let Some(name) = config.first_set(&FORBIDDEN).or_else(|| key_source(&config)) {
             return Err(SettingsError::Demonstration(name).into());

@@ -23,7 +23,8 @@ pub(super) fn find() -> Result<PathBuf> {
     })
 }
 
-/// Returns a command that starts the emulator. It starts this program, which then [becomes](exec_emulator) the emulator.
+/// Returns a command that starts the emulator. It starts this program, which then [becomes](exec_emulator) the
+/// emulator.
 pub(super) fn command() -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     // Ctrl-C must reach only this process, which then ends the emulator.

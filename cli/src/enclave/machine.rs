@@ -35,8 +35,8 @@ const MAX_CONSOLE_BYTES: u64 = 2000;
 /// The settings of the machine that are not in the launch package.
 #[derive(Clone, Debug, Default)]
 pub struct MachineSettings {
-    /// True if each instruction takes a nanosecond of the machine's time. Counts are then the same in every run, and the
-    /// host's hart is idle.
+    /// True if each instruction takes a nanosecond of the machine's time. Counts are then the same in every run, and
+    /// the host's hart is idle.
     pub counts: bool,
     /// The program of the host's hart: bytes that begin with an instruction. Without it, the hart waits.
     pub host: Option<Vec<u8>>,
@@ -106,8 +106,8 @@ impl Machine {
         );
         let harts = launch.paging.harts;
         let all = harts + 1;
-        // The default interrupt controller of the board does not support nodes with different numbers of harts (QEMU 7.2).
-        // The machine uses no interrupt controller.
+        // The default interrupt controller of the board does not support nodes with different numbers of harts (QEMU
+        // 7.2). The machine uses no interrupt controller.
         command.args(["-machine", "virt,aia=aplic", "-smp"]).arg(format!("{all},sockets={all},cores=1"));
         command.arg("-m").arg(format!("{}M", (PRIVATE_BYTES + bytes) >> 20));
         command.arg("-object").arg(format!("memory-backend-ram,id=private,size={PRIVATE_BYTES}"));

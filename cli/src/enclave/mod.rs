@@ -1,8 +1,8 @@
 //! The enclave's machine: an emulated RISC-V processor whose untrusted memory is a file of this process.
 //!
-//! This process is the host of the paper. It owns the file and serves the calls that the runtime writes to it. The runtime,
-//! the program and their secrets are in the emulator's private memory, which is not in the file. (Unlike a chip, the
-//! emulator itself can read private memory.)
+//! This process is the host of the paper. It owns the file and serves the calls that the runtime writes to it. The
+//! runtime, the program and their secrets are in the emulator's private memory, which is not in the file. (Unlike a
+//! chip, the emulator itself can read private memory.)
 
 mod device_tree;
 pub mod emulator;

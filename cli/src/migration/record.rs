@@ -1,10 +1,10 @@
 //! The records of a migration: the locations of a vault and its successor, stored in the trusted folder.
 //!
-//! `successor/making.toml` is written before anything of a successor is created, so an interrupted creation is known by
-//! it. When the successor exists, `successor/note.toml` replaces it. Both files may hold credentials of the successor's
-//! provider, so only their owner can read them. `moved.toml` remains when the successor has taken over, and
-//! `given-up.toml` when a successor was cancelled. They hold no credentials. The first tells users of the old flags
-//! which flags are right now. The second names the store that may be emptied.
+//! `successor/making.toml` is written before anything of a successor is created, so it shows that a creation was
+//! interrupted. When the successor exists, `successor/note.toml` replaces it. Both files may hold credentials of the
+//! successor's provider, so only their owner can read them. `moved.toml` remains when the successor has taken over, and
+//! `given-up.toml` when a successor was cancelled. They hold no credentials. The first names the new flags to users of
+//! the old flags. The second names the store that may be emptied.
 
 use super::flags::with_successor_origins;
 use crate::config::folders::DataFolder;
@@ -171,7 +171,8 @@ impl MigrationRecord {
     /// completes the creation.
     ///
     /// # Errors
-    /// It cannot be read or parsed; [`VaultError::Locked`](ameles_vault::VaultError::Locked) while it is created.
+    /// The record cannot be read or parsed; [`VaultError::Locked`](ameles_vault::VaultError::Locked) while it is
+    /// created.
     pub fn load_successor(settings: &Settings) -> Result<Option<MigrationRecord>> {
         let data = &settings.data;
         if let Some(unfinished) = Self::load_unfinished(data)?
@@ -185,7 +186,7 @@ impl MigrationRecord {
     /// Loads the record of a successor whose creation is running or was interrupted.
     ///
     /// # Errors
-    /// It cannot be read or parsed.
+    /// The record cannot be read or parsed.
     pub fn load_unfinished(data: &DataFolder) -> Result<Option<MigrationRecord>> {
         match Self::load(data)? {
             Some(_) => Ok(None),
@@ -212,7 +213,7 @@ impl MigrationRecord {
     /// Loads the record of an existing successor, if there is one.
     ///
     /// # Errors
-    /// It cannot be read or parsed.
+    /// The record cannot be read or parsed.
     pub fn load(data: &DataFolder) -> Result<Option<MigrationRecord>> {
         read(&Self::file(data))
     }
@@ -220,7 +221,7 @@ impl MigrationRecord {
     /// Loads the record of a successor that has taken over, if there is one.
     ///
     /// # Errors
-    /// It cannot be read or parsed.
+    /// The record cannot be read or parsed.
     pub fn load_moved(data: &DataFolder) -> Result<Option<MigrationRecord>> {
         read(&Self::moved_file(data))
     }
@@ -228,7 +229,7 @@ impl MigrationRecord {
     /// Loads the record of the last cancelled successor, unless another one was started since.
     ///
     /// # Errors
-    /// It cannot be read or parsed.
+    /// The record cannot be read or parsed.
     pub fn load_cancelled(data: &DataFolder) -> Result<Option<MigrationRecord>> {
         read(&Self::cancelled_file(data))
     }

@@ -66,7 +66,7 @@ fn recovery_figures(recovery: &Recovery) -> Vec<Figure> {
     let mut figures = vec![
         gauge(
             "journal_in_store",
-            "1 if acknowledged writes are in the store, 0 if on this machine alone",
+            "1 if acknowledged writes are in the store, 0 if they are only on this machine",
             recovery.log.is_some().into(),
         ),
         gauge(

@@ -103,7 +103,8 @@ impl Checkout {
             Kind::Module => cargo.args(["--lib", "--crate-type", "cdylib"]),
         };
         cargo.args(["--profile", profile, "--target", target, "--target-dir"]).arg(&self.target);
-        // The configuration in the checkout has the flags of the target. Cargo's output must not mix with the program's.
+        // The configuration in the checkout has the flags of the target. Cargo's output must not mix with the
+        // program's.
         let status = cargo.current_dir(&self.root).stdin(Stdio::null()).stdout(Stdio::null()).status();
         let status = status.with_context(|| format!("{name} cannot be built: cargo cannot be started"))?;
         if !status.success() {

@@ -21,8 +21,8 @@ const NETWORK_FILE_SYSTEMS: [u64; 14] = [
     0x786f_4256,
 ];
 
-/// Returns true if a folder is on a file system with one of these Linux magic numbers. Returns false on other systems, and if
-/// the kind is unknown.
+/// Returns true if a folder is on a file system with one of these Linux magic numbers. Returns false on other systems,
+/// and if the kind is unknown.
 pub fn is_one_of(folder: &Path, magic_numbers: &[u64]) -> bool {
     #[cfg(target_os = "linux")]
     {

@@ -14,14 +14,15 @@ const REPEAT_WINDOW: Duration = Duration::from_secs(1);
 #[error("interrupted")]
 pub struct Interrupted;
 
-/// A listener for Ctrl-C, requests to terminate, and the end of the terminal. Once it exists, they no longer end the process
-/// by themselves.
+/// A listener for Ctrl-C, requests to terminate, and the end of the terminal. Once it exists, they no longer end the
+/// process by themselves.
 pub struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
     /// The end of the terminal, unless the process ignores it, as with `nohup`.
     hang_up: Option<Signal>,
-    /// True if a signal has arrived and is not handled yet. The streams above would lose a signal during their creation.
+    /// True if a signal has arrived and is not handled yet. The streams above would lose a signal during their
+    /// creation.
     is_pending: Arc<AtomicBool>,
     flags: Vec<signal_hook::SigId>,
 }

@@ -1,7 +1,7 @@
 //! The output of a command, on standard output.
 //!
-//! A closed pipe or a full disk must not end a command half-way. The work is finished first, and then an error says that the
-//! output could not be written.
+//! A closed pipe or a full disk must not end a command half-way. The work is finished first, and then an error says
+//! that the output could not be written.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};

@@ -1,5 +1,5 @@
-//! The files that a command created on this machine, to be removed if it fails: a failed `ameles init` leaves no partial
-//! vault.
+//! The files that a command created on this machine, to be removed if it fails: a failed `ameles init` leaves no
+//! partial vault.
 
 use std::path::{Path, PathBuf};
 

@@ -66,7 +66,8 @@ impl VaultDevice {
         }
     }
 
-    /// Finishes requests, ships checkpoints unless `no_ship`, and closes. Returns the receipt of the vault that answers.
+    /// Finishes requests, ships checkpoints unless `no_ship`, and closes. Returns the receipt of the vault that
+    /// answers.
     ///
     /// # Errors
     /// The error that stopped a vault.

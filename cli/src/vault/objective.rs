@@ -5,7 +5,8 @@ use crate::vault::prices;
 use ameles_core::schemes::ring::RingObjective;
 use ameles_store::Prices;
 
-/// The cost of a written slot relative to a read slot if writes are free, so that a plan does not move bytes without need.
+/// The cost of a written slot relative to a read slot if writes are free, so that a plan does not move bytes without
+/// need.
 const MIN_WRITTEN: f64 = 0.01;
 
 /// Returns the objective of the settings.

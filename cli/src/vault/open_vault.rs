@@ -143,7 +143,7 @@ impl ReplacedVault {
 /// Opens the vault and its successor, or creates a vault if there is none.
 ///
 /// # Errors
-/// Errors of folder, key, store or vault; Ctrl-C.
+/// Errors of folder, key, store or vault; an interruption by Ctrl-C.
 pub async fn open(settings: &Settings, requested: &VaultConfig) -> Result<OpenVaults> {
     // An interrupted switch is finished first.
     switch::finish(&settings.data)?;

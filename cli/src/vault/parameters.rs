@@ -105,8 +105,9 @@ fn is_given(name: Name, scheme: &SchemeSettings) -> bool {
     }
 }
 
-/// Returns the place of the journal of a new vault. What a client puts into a bucket must survive this machine, so the
-/// default is the store, unless the store is a folder of this machine, which would be lost too.
+/// Returns the place of the journal of a new vault. What a client puts into a bucket must survive the loss of this
+/// machine, so the default is the store. If the store is a folder of this machine, it would be lost too, so the default
+/// is the trusted disk.
 fn journal_place(settings: &Settings) -> JournalPlace {
     let default = || default_journal(settings.store.url.as_deref());
     settings.scheme.journal.map_or_else(default, JournalPlace::from)
@@ -153,8 +154,8 @@ pub fn refuse_contradictions(
     Err(SettingsError::ShapeMismatch { differing: differing.join(", "), can_migrate })
 }
 
-/// Returns the values in `requested` that contradict an existing vault, each with the vault's own value. `subject` names
-/// the vault in the messages.
+/// Returns the values in `requested` that contradict an existing vault, each with the vault's own value. `subject`
+/// names the vault in the messages.
 ///
 /// # Errors
 /// The errors of planning a vault.
@@ -223,8 +224,8 @@ pub fn contradictions(
     Ok(differing)
 }
 
-/// Returns true if a vault with the tree top of these settings could have this scheme. A vault stores its planned parameters,
-/// not the requested bytes.
+/// Returns true if a vault with the tree top of these settings could have this scheme. A vault stores its planned
+/// parameters, not the requested bytes.
 fn is_plannable(settings: &Settings, existing: &SchemeParameters) -> Result<bool, SettingsError> {
     let mut like_existing = settings.clone();
     like_existing.block_size = Size(existing.block_bytes().into());

@@ -28,7 +28,8 @@ pub fn requested(settings: &Settings) -> Result<Option<Prices>, SettingsError> {
     })
 }
 
-/// Finds the prices of a name of the shipped table, of `FILE#NAME`, or of a file with one table. Returns them with their name.
+/// Finds the prices of a name of the shipped table, of `FILE#NAME`, or of a file with one table. Returns them with
+/// their name.
 ///
 /// # Errors
 /// The reason why the prices do not exist.

@@ -1,5 +1,5 @@
-//! Sixty-four concurrent clients against a running `ameles serve`: no errors, no lost or mixed objects, and no more memory
-//! than the documentation promises.
+//! Sixty-four concurrent clients against a running `ameles serve`: no errors, no lost or mixed objects, and no more
+//! memory than the documentation promises.
 //!
 //! `cargo xtask load` runs it for two minutes, built with optimizations.
 #![cfg(target_os = "linux")]

@@ -39,7 +39,7 @@ pub struct Inspection {
     pub stash: Vec<TrustedBlock>,
     /// The place of each block, in the order of their numbers; empty in a scheme without a position map.
     pub positions: Vec<Option<Position>>,
-    /// The buckets whose contents are on the trusted side, so that those in the store are stale.
+    /// The buckets whose contents are on the trusted side. Their copies in the store are stale.
     pub stale: Vec<Bucket>,
     /// The slots that were read since their bucket was written, and are not read again. Public.
     pub used: Vec<Slot>,

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 /// Threads that are ready to share a caller's work, through [`dyn Workers`](Workers).
 ///
-/// The caller does its share itself, and neighbouring parts mostly go to the same thread, and to the same thread again in
-/// the next call. A part that panics makes the call panic, after every part that another thread has begun is done.
+/// The caller does its share itself, and neighbouring parts mostly go to the same thread, and to the same thread again
+/// in the next call. A part that panics makes the call panic, after every part that another thread has begun is done.
 ///
 /// Dropping it ends its threads. In a child after `fork` there are none to end.
 pub struct Pool {

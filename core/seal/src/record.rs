@@ -53,7 +53,7 @@ impl RecordSealer {
     /// Seals a record, and appends it to `out`: [`OVERHEAD_BYTES`] longer than `text`. Numbers may be skipped.
     ///
     /// # Errors
-    /// [`RecordError`]; `out` is not changed then.
+    /// [`RecordError`]; in this case `out` is not changed.
     pub fn seal(&mut self, sequence: u64, text: &[u8], out: &mut Vec<u8>) -> Result<(), RecordError> {
         let next = self.next.ok_or(RecordError::Exhausted)?;
         if sequence < next {
@@ -89,7 +89,7 @@ impl RecordOpener {
     /// Opens a record, and appends its text to `out`.
     ///
     /// # Errors
-    /// [`Forged`], on any bytes that were not sealed under this number; `out` is not changed then.
+    /// [`Forged`], on any bytes that were not sealed under this number; in this case `out` is not changed.
     pub fn open(&self, sequence: u64, sealed: &[u8], out: &mut Vec<u8>) -> Result<(), Forged> {
         let (text, tag) = sealed.split_last_chunk::<TAG_BYTES>().ok_or(Forged)?;
         let start = out.len();

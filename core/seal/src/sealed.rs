@@ -252,7 +252,7 @@ impl<U: Untrusted> Sealed<U> {
     ///
     /// # Errors
     /// [`SealError::Forged`], [`SealError::Missing`], [`SealError::Truncated`], each naming the slot;
-    /// [`SealError::UnknownEpoch`]; [`SealError::Store`]. The contents of `into` are meaningless then.
+    /// [`SealError::UnknownEpoch`]; [`SealError::Store`]. In this case the contents of `into` are meaningless.
     pub async fn read_places(&self, slots: &[VersionedSlot], into: &mut [u8]) -> Result<(), SealError> {
         let mut scratch = self.scratches.take(into.len());
         self.prepare_read(&mut scratch, slots.iter().copied())?;
@@ -265,7 +265,7 @@ impl<U: Untrusted> Sealed<U> {
     /// versions, under an epoch that begins here.
     ///
     /// # Errors
-    /// [`SealError::NoEpoch`], [`SealError::CounterExhausted`]; nothing was changed then.
+    /// [`SealError::NoEpoch`], [`SealError::CounterExhausted`]; in this case nothing was changed.
     pub fn assign(&self, buckets: &[Bucket]) -> Result<Vec<VersionChange>, SealError> {
         let mut assigned = Vec::with_capacity(buckets.len());
         self.assign_each(buckets, |step| assigned.push(step))?;

@@ -18,9 +18,8 @@ pub enum SlotFormat {
     /// copies continue.
     #[default]
     Counted = 1,
-    /// Salt, ciphertext and tag. Each slot has its own key. It is derived from a salt, which depends on fresh
-    /// randomness, from the slot's identity and from its plaintext. So copies of a process repeat no nonce under one
-    /// key.
+    /// Salt, ciphertext and tag. Each slot has its own key, derived from the salt. The salt depends on fresh
+    /// randomness, on the slot's identity and on its plaintext. So copies of a process repeat no nonce under one key.
     Salted = 2,
 }
 

@@ -21,7 +21,7 @@ pub struct FaultRates {
     /// An error of a call that writes buckets, of which some are written and at least one is not. Each bucket is
     /// whole: an object is written or it is not.
     pub torn_write: f64,
-    /// A call that writes is acknowledged, but one of its buckets (or its blob) is not there.
+    /// A call that writes is acknowledged, but one of its buckets (or its blob) is missing.
     pub lost_write: f64,
     /// The length of a time-out, in tokio's time. If it is zero there is no wait, and no runtime is needed.
     pub time_out_after: Duration,

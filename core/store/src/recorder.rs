@@ -64,8 +64,8 @@ struct Recorded {
     round: u64,
     /// True if some call was answered since the last request went out.
     answered: bool,
-    /// The number of times that the trace was taken. If the trace was taken after a request, the answer to the request
-    /// changes nothing.
+    /// The number of calls of [`take`](Trace::take). A request that was removed from the trace no longer changes when
+    /// its answer comes.
     takes: u64,
 }
 

@@ -137,7 +137,7 @@ impl Bench {
     /// [`BenchError::NoRoom`].
     ///
     /// # Panics
-    /// If a beat is not a burst of it.
+    /// If a beat is not a burst of this DRAM.
     pub fn attach_dram(&mut self, dram: Dram) -> Result<(), BenchError> {
         let (tree, room) = (self.configuration.tree_bytes(), dram.bytes());
         if tree > room {
@@ -153,7 +153,7 @@ impl Bench {
         while !self.offer_key(key) {}
     }
 
-    /// Offers a key for some cycles, more than it takes to expand the one before. Returns whether it passed.
+    /// Offers a key for some cycles, more than it takes to expand the previous one. Returns whether it passed.
     pub fn offer_key(&mut self, key: &[u8; 16]) -> bool {
         self.inputs.key = words(key);
         self.inputs.key_valid = 1;

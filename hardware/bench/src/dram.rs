@@ -129,7 +129,7 @@ impl Dram {
         self.writes.push(write);
     }
 
-    /// Returns whether the beat that is next in order is there.
+    /// Returns whether the beat that is next in order has arrived.
     pub(crate) fn has_read(&self, cycle: u64) -> bool {
         self.reads.front().is_some_and(|(_, due)| due.is_some_and(|due| due <= cycle))
     }

@@ -13,7 +13,7 @@ use std::process::Command;
 /// The reason why there is no library.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
-    /// Verilator is not there.
+    /// Verilator is not installed.
     #[error(
         "AMELES_VERILATOR is not set: run `cargo xtask hardware test`, which fetches Verilator and sets it"
     )]
@@ -34,7 +34,7 @@ pub enum LibraryError {
         /// The end of its output.
         output: String,
     },
-    /// A mutant names text that is not there.
+    /// A mutant names text that the source does not contain.
     #[error("{file} does not contain {text:?}, which the mutant replaces")]
     Mutant {
         /// The file.

@@ -174,7 +174,7 @@ impl Memory {
     /// Sets DRAM to decide when beats pass.
     ///
     /// # Panics
-    /// If a beat is not a burst of it.
+    /// If a beat is not a burst of this DRAM.
     pub(crate) fn attach_dram(&mut self, dram: Dram) {
         assert_eq!(self.beat_bytes, dram.burst_bytes(), "a beat is a burst of DRAM");
         self.dram = Some(dram);

@@ -78,7 +78,7 @@ pub struct Session {
     pub wait: u64,
     /// The number of cycles for which the user waits after each beat of data that it sends.
     pub beat_wait: u64,
-    /// The number of requests in a chain: each but the first waits for the answer of the one before. Below 2, none
+    /// The number of requests in a chain: each but the first waits for the answer of the previous one. Below 2, none
     /// waits.
     pub chain: usize,
 }

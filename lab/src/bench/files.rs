@@ -15,7 +15,7 @@ use ameles_vault::{Call, Vault};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The share by which a window must differ less from the one before, to be steady.
+/// The share by which a window must differ less from the previous one, to be steady.
 const MAX_DRIFT: f64 = 0.01;
 
 /// The settings of the bench.
@@ -23,7 +23,7 @@ const MAX_DRIFT: f64 = 0.01;
 pub struct FilesOptions {
     /// The vault.
     pub vault: VaultOptions,
-    /// The number of accesses of one call. Each call is made when the one before is answered.
+    /// The number of accesses of one call. Each call is made when the previous one is answered.
     pub accesses_per_call: usize,
     /// The maximum number of windows.
     pub max_windows: usize,
@@ -186,7 +186,7 @@ impl Window {
     }
 }
 
-/// The difference of the last window from the one before, as a share.
+/// The difference of the last window from the previous one, as a share.
 fn drift(windows: &[Window], options: &FilesOptions) -> Option<f64> {
     let [.., before, last] = windows else { return None };
     Some(last.bytes_per_byte(options) / before.bytes_per_byte(options) - 1.0)

@@ -2,11 +2,11 @@
 //!
 //! | bench | what is measured | baseline |
 //! |---|---|---|
-//! | [`memory`] | accesses a second over sealed memory, one thread | the same accesses on a plain array |
+//! | [`memory`] | accesses per second over sealed memory, one thread | the same accesses on a plain array |
 //! | [`files`] | bytes moved and requests made by a vault over a folder | the same blocks as plain files |
 //! | [`link`] | throughput and latency of a vault over a link | the same reads with no ORAM |
 //! | [`gateway`] | puts and gets of many clients over HTTP and a link | the same server with no ORAM |
-//! | [`processor`] | paths a second of the processor lab's simulation | the DRAM model alone |
+//! | [`processor`] | paths per second of the processor lab's simulation | the DRAM model alone |
 //! | [`grow`] | bytes on the trusted disk, openings after a crash, at several sizes | the smallest of the sizes |
 //!
 //! Rates are medians over repetitions, in which a measured subject and its baselines take turns. So other work of the

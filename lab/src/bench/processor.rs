@@ -22,7 +22,7 @@ pub struct ProcessorOptions {
     pub loads: usize,
     /// The number of repetitions.
     pub repetitions: usize,
-    /// The bound on the paths a second.
+    /// The bound on the paths per second.
     pub goal: Option<f64>,
 }
 

@@ -12,7 +12,7 @@ use std::process::ExitStatus;
 /// The reason why the paging bench has no figures.
 #[derive(Debug, thiserror::Error)]
 pub enum PagingError {
-    /// The solver is not there.
+    /// The solver is missing.
     #[error("picosat cannot be started: install it (Debian's package picosat)")]
     Picosat(#[source] io::Error),
     /// There is no folder to write formulas to.

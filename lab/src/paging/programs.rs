@@ -17,7 +17,7 @@ impl Programs {
     /// The programs of the binary `ameles-programs`, and the solver, whose formulas are written to a temporary folder.
     ///
     /// # Errors
-    /// The solver is not there; the folder cannot be written.
+    /// The solver is missing; the folder cannot be written.
     pub fn new(binary: PathBuf) -> Result<Self, PagingError> {
         let mut solver = Command::new("picosat");
         solver.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());

@@ -68,9 +68,10 @@ fn transfer_time(line: BitsPerSecond, bytes: f64) -> Duration {
     if line.0 == 0 { Duration::ZERO } else { Duration::from_secs_f64(bytes * 8.0 / line.0 as f64) }
 }
 
-/// The mean time of an object in a row of reads. It is the longest of five times. The first is of the batches in
-/// sequence, with the pending work that they wait for. Two are of the line, one for each direction. The fourth is of
-/// the pending work in sequence. The last is of the requests, at most [`IN_FLIGHT`] of them in flight.
+/// The mean time of an object in a row of reads. It is the longest of five times. The first is the time of the batches
+/// in sequence, with the pending work that they wait for. The next two are the line's times, one for each direction.
+/// The fourth is the time of the pending work in sequence. The last is the time of the requests, with at most
+/// [`IN_FLIGHT`] of them in flight.
 fn time(work: &Work, traffic: &Traffic, accesses: f64, batches: f64) -> Duration {
     let Work { speed, server, .. } = work;
     let Traffic { on_line, off_line, waits, .. } = traffic;

@@ -84,7 +84,7 @@ fn slot(layout: &Layout) -> f64 {
     layout.extents().first().map_or(0.0, |extent| sealed(extent.slot_bytes.into()))
 }
 
-/// The probability that one access of a batch goes to a place of the batch before, among `places`.
+/// The probability that one access of a batch goes to a place of the previous batch, among `places`.
 fn collision_probability(batch: f64, places: f64) -> f64 {
     1.0 - (1.0 - (batch / places).min(1.0)).powf(batch)
 }

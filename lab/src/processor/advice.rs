@@ -65,7 +65,7 @@ pub(super) fn advice(error: &ConfigurationError, tree: TreeScheme) -> String {
              --levels"
         ),
         ConfigurationError::Cache(shape) => format!(
-            "llc={} makes no sets of {} ways by a power of two: choose such as llc=2097152",
+            "llc={} in sets of {} ways does not make a power of two of sets: choose for example llc=2097152",
             shape.bytes, shape.ways
         ),
         ConfigurationError::Levels { levels, top } => {
@@ -90,10 +90,10 @@ pub(super) fn advice(error: &ConfigurationError, tree: TreeScheme) -> String {
             "lines={blocks} are too few for the {tags} tags of rho-sets times rho-ways: choose a quarter of the lines or less"
         ),
         ConfigurationError::SmallTreeAlone => {
-            "rho goes with neither dwb=1 nor llc-d=1: leave them out, or the scheme rho".to_owned()
+            "rho cannot be combined with dwb=1 or llc-d=1: leave these out, or the scheme rho".to_owned()
         }
         ConfigurationError::PathAlone => {
-            "z, hits=answer-at-once, rho, fork and page are of Path ORAM: leave them out, or the schemes with raw and ring".to_owned()
+            "z, hits=answer-at-once, rho, fork and page need Path ORAM: leave them out, or the schemes with raw and ring".to_owned()
         }
         ConfigurationError::BlockLines { lines } => {
             format!("block={}: choose a power of two, 64 to 4096", 64 * lines)
@@ -109,7 +109,7 @@ pub(super) fn advice(error: &ConfigurationError, tree: TreeScheme) -> String {
             format!("{error}: fork-queue, fork-age, fork-first and fork-last set them")
         }
         ConfigurationError::ForkPathAlone => {
-            "fork goes with neither dwb=1 nor llc-d=1: leave them out, or the scheme fork".to_owned()
+            "fork cannot be combined with dwb=1 or llc-d=1: leave these out, or the scheme fork".to_owned()
         }
     }
 }

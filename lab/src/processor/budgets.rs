@@ -34,8 +34,9 @@ struct Step {
     change: fn(Configuration) -> Configuration,
 }
 
-/// The improvements. Each is of the one before, and the last two are of the one before those. With few levels on chip
-/// Ring ORAM's stash has too little room for its compact buckets, and the run fails.
+/// The improvements. Each of the first five builds on the previous one. The sixth is the fifth with larger blocks, and
+/// the last is the fourth with Ring ORAM. With few levels on chip Ring ORAM's stash has too little room for its compact
+/// buckets, and the run fails.
 const STEPS: [Step; 7] = [
     Step { name: "every path read", min_kib: 64, change: every_path_read },
     Step { name: "and delayed remapping", min_kib: 64, change: delayed },
@@ -71,7 +72,7 @@ fn overlapped(machine: Configuration) -> Configuration {
     Configuration { overlapped_writes: true, ..compressed(machine) }
 }
 
-/// Three blocks a bucket, which a settled tree has room for, and two on the first [`LEVELS_OF_TWO`] levels in memory.
+/// Three blocks per bucket, which a settled tree has room for, and two on the first [`LEVELS_OF_TWO`] levels in memory.
 fn smaller_buckets(machine: Configuration) -> Configuration {
     let mut machine = overlapped(machine);
     machine.oram.sizes = sizes_below(machine.oram.top_levels, machine.oram.levels);

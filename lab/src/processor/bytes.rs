@@ -1,6 +1,6 @@
 //! Numbers of bytes, for people to read.
 
-/// The units, each 1024 times the one before.
+/// The units, each 1024 times the previous one.
 const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 /// Formats a number of bytes in the unit in which it is below a thousand, with at most three significant digits.

@@ -21,7 +21,7 @@ pub(super) fn run_alone(options: &Options, progress: &dyn Progress) -> Result<Ve
     program_runs::run_all(&alone, &[programs], &schemes::configurations(&alone)?, progress)
 }
 
-/// The section of the cores: the cycles of each, and the speed of all, with the first seed.
+/// Makes the report's section about the cores: the cycles of each, and the speed of all, with the first seed.
 pub(super) fn section(options: &Options, programs: &[Program], rows: &[Row], alone: &[Row]) -> Section {
     let count = options.traces.core_count();
     let mut section =

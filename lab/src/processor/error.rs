@@ -21,7 +21,9 @@ pub enum ProcessorError {
         known: String,
     },
     /// A setting changes none of the schemes that run.
-    #[error("--set {setting} changes none of the schemes that run: name a scheme of {kind}, or leave it out")]
+    #[error(
+        "--set {setting} changes none of the schemes that run: name a scheme of {kind}, or leave the setting out"
+    )]
     Unused {
         /// The setting.
         setting: &'static str,

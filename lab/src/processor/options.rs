@@ -141,8 +141,8 @@ impl Options {
         self.seeds.start
     }
 
-    /// The state in which the tree of a part starts: that of the machine, if none was chosen. The speed over time begins
-    /// packed.
+    /// The state in which the tree of a part starts: that of the machine, if none was chosen. The speed over time
+    /// begins packed.
     pub fn start_of(&self, part: Part) -> Start {
         let of_part = if part == Part::OverTime { Start::Packed } else { self.preset.start() };
         self.start.unwrap_or(of_part)

@@ -241,7 +241,7 @@ fn open_trace(name: &str) -> Result<OpenTrace, ProcessorError> {
     Ok((trace.warm_up(), trace))
 }
 
-/// The section of the programs, with their misses of the last-level cache of the settings.
+/// Makes the report's section about the programs, with their misses in the last-level cache of the settings.
 pub(super) fn section(options: &Options, programs: &[Program]) -> Section {
     let machine = Setting::apply_all(&options.settings, Configuration::baseline(options.levels));
     let lines = match machine.block_lines {

@@ -35,7 +35,7 @@ impl Row {
         &self.outcome.counts
     }
 
-    /// Returns whether nothing missed the last-level cache, so that no scheme changes the speed.
+    /// Returns whether nothing missed the last-level cache; if so, no scheme changes the speed.
     pub fn is_silent(&self) -> bool {
         self.outcome.processor.loads + self.outcome.processor.stores == 0
     }

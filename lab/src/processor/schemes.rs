@@ -23,7 +23,7 @@ pub(super) enum LabScheme {
     Sizes(u32),
     /// A scheme with delayed remapping.
     Delayed(Scheme),
-    /// A scheme in which every path is read, so that it is oblivious.
+    /// A scheme in which every path is read, so it is oblivious.
     Sound(Scheme),
     /// An oblivious scheme with delayed remapping, in which every path is read.
     SoundDelayed(Scheme),
@@ -410,7 +410,7 @@ mod tests {
             ),
             ("baseline", &["z=10-12:5"], "a size of z is 5: choose 1 to 4"),
             ("baseline", &["subtree=12"], "choose another subtree (0 for the plain layout)"),
-            ("baseline", &["llc=1000"], "llc=1000 makes no sets of 8 ways by a power of two: choose such as"),
+            ("baseline", &["llc=1000"], "llc=1000 in sets of 8 ways does not make a power of two of sets"),
             ("ir-dwb", &[], "choose a rate, such as --pace end:1000"),
             ("rho", &["rho-top=19"], "rho-top=19 of rho-levels=19: choose"),
             (
@@ -425,7 +425,7 @@ mod tests {
                 &["lines=500000"],
                 "lines=500000 are too few for the 160000 tags of rho-sets times rho-ways",
             ),
-            ("rho", &["llc-d=1"], "rho goes with neither dwb=1 nor llc-d=1"),
+            ("rho", &["llc-d=1"], "rho cannot be combined with dwb=1 or llc-d=1"),
         ] {
             assert_error_says(scheme, settings, why);
         }

@@ -64,7 +64,7 @@ pub enum Key {
     DwbLast,
     /// 1 for delayed remapping.
     LlcD,
-    /// 1 for paths that are read while the path before is written.
+    /// 1 for paths that are read while the previous path is written.
     Overlap,
     /// Levels of the small tree, if there is one.
     RhoLevels,
@@ -84,7 +84,7 @@ pub enum Key {
     ForkQueue,
     /// Paths for which a leaf waits there.
     ForkAge,
-    /// 1 for leaves that enter and leave it one by one, dummies among them.
+    /// 1 for leaves that enter and leave the queue one by one, dummies included.
     ForkOneByOne,
     /// The first level that Fork Path caches.
     ForkFirst,

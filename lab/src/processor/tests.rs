@@ -112,7 +112,7 @@ fn traces_side_by_side_share_the_oram_and_each_core_is_compared_with_its_trace_a
             let alone = ["one", "other"].map(|program| cycles(program, scheme));
             let expected = alone[0] / first + alone[1] / second;
             assert!((weighted - expected).abs() < 0.006, "{line}: {expected}");
-            // They share the paths, so that both take longer, and less than one after the other.
+            // They share the paths, so both take longer, but less time than one after the other.
             assert!(first > alone[0] && second > alone[1] && all < alone[0] + alone[1], "{line}: {alone:?}");
             assert!(scheme != "baseline" || over == 1.0);
             ["one", "other"]

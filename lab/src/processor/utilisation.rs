@@ -50,7 +50,7 @@ pub(super) fn programs(options: &Options) -> Result<Vec<Program>, ProcessorError
     programs::all(&run_options, RUN_LEVELS)
 }
 
-/// The section of all three figures.
+/// Makes the report's section with all three figures.
 ///
 /// # Errors
 /// [`ProcessorError`].

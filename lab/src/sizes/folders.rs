@@ -1,4 +1,4 @@
-//! Folders of files that are not there: the sizes of their files are drawn.
+//! Folders of files that do not exist: the sizes of the files are drawn.
 
 use super::distribution::Distribution;
 use rand_core::RngCore;

@@ -73,7 +73,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     section.add_table(sheet);
     section.add_text(
         "The tree top is the highest that leaves room in the trusted share for a run's mean waiting blocks and a batch's \
-         paths. That is no bound of 2^-80 as Path ORAM's own planning has. In k accesses the statement is k ε: a \
+         paths. That is not a bound of 2^-80 as in Path ORAM's own planning. In k accesses the statement is k ε: a \
          trace may be e^(k ε) times as likely under one sequence as under another.",
     );
     Ok(section)

@@ -171,7 +171,7 @@ impl Client {
     }
 }
 
-/// The section of the report.
+/// Runs the experiment, and returns its section of the report.
 pub(super) fn section(link: LinkSpeed, seed: u64) -> Result<Section, ThesisError> {
     let plan = Plan { blocks: 1024, block_bytes: 64 << 10, batches: 60, link, seed };
     let Growth { phases, acknowledged, lost } = growth(&plan)?;

@@ -74,7 +74,7 @@ struct Point {
     figures: [f64; 3],
 }
 
-/// The section of all schemes.
+/// Runs all schemes, and returns the section of the report about their growth.
 ///
 /// # Errors
 /// The errors of a run.

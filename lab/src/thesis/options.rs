@@ -64,7 +64,7 @@ impl Part {
 #[derive(Clone, Debug)]
 pub struct Options {
     // Wide: each field is a choice of the command line.
-    /// The parts of the report. The default is [`Part::DEFAULT`], or the workloads alone if a workload, a scheme or a
+    /// The parts of the report. The default is [`Part::DEFAULT`], or only the workloads if a workload, a scheme or a
     /// block size is selected.
     pub parts: Vec<Part>,
     /// The letters of the workloads, or files of COSBench. The default is all of the thesis.
@@ -94,8 +94,8 @@ pub struct Options {
     pub filling: CountFilling,
     /// The providers in whose dollars the workloads are given, in addition to the provider of the thesis.
     pub prices: Vec<Provider>,
-    /// The number of bytes of the ORAM of runs in real time. The default is an ORAM that the objects fill to half or
-    /// less, with the first 30 steps of a workload.
+    /// The number of bytes of the ORAM of runs in real time. By default, the run has the first 30 steps of a workload,
+    /// and its objects fill at most half of the ORAM.
     pub oram_bytes: Option<u64>,
     /// Makes the gateway's device of a vault, for runs of the whole gateway in real time.
     pub device: Option<fn(Vault) -> AnyDevice>,

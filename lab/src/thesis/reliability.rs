@@ -1,8 +1,8 @@
 //! Reliability: the serving side is killed at many instants of a job and comes back. What was lost, and how long did it
 //! take?
 //!
-//! The vault is a whole one over a store in memory, behind a link in real time. A kill takes the process, with all that
-//! it has in flight: the trusted disk refuses it everything from then on. Power loss is left to the vault's own tests.
+//! The vault is complete, over a store in memory behind a link in real time. A kill ends the process, with all that it
+//! has in flight: from then on, the trusted disk refuses all its calls. The vault's own tests cover power loss.
 
 use super::error::ThesisError;
 use super::vault_folder::{fill, vault_folder};
@@ -146,7 +146,7 @@ fn stop_reason(vault: &Vault) -> ThesisError {
     ThesisError::real_time(vault.failure().unwrap_or(VaultError::Closed))
 }
 
-/// The section of the report.
+/// Runs the experiment, and returns its section of the report.
 pub(super) fn section(link: LinkSpeed, seed: u64) -> Result<Section, ThesisError> {
     let plan = Plan { blocks: 1024, block_bytes: 64 << 10, kills: 24, link, seed };
     let restarts = restarts(&plan)?;

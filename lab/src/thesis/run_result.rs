@@ -43,8 +43,8 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// True if fewer than four evictions or rebuilds came due in the run: much of what its accesses cost comes after
-    /// it.
+    /// True if fewer than four evictions or rebuilds came due in the run: much of the cost of its accesses comes after
+    /// the run.
     pub fn is_short(&self) -> bool {
         self.accesses * u64::from(self.repeats.max(1)) < MIN_EVICTIONS * self.period
     }

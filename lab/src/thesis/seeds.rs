@@ -34,7 +34,7 @@ impl<T> Progress for ChannelProgress<T> {
 /// Runs the work once for each seed, in parallel. `text` formats the results of the seeds that are done.
 ///
 /// # Errors
-/// The error of a run; no other run is started then.
+/// The error of a run; after it, no other run is started.
 pub(super) fn for_each_seed<T: Send>(
     options: &Options,
     progress: &dyn Progress,
@@ -92,7 +92,7 @@ pub(super) fn for_each_seed<T: Send>(
     })
 }
 
-/// The section of several seeds.
+/// Runs an experiment with several seeds, and returns their section of the report.
 ///
 /// # Errors
 /// The error of a run.
@@ -130,7 +130,7 @@ pub(super) fn merge_sections(sections: &[Section], first_seed: u64) -> Section {
     all
 }
 
-/// The tables of several seeds as one.
+/// Merges the tables of several seeds into one.
 pub(super) fn merge_sheets(sheets: &[Sheet]) -> Sheet {
     let Some(first) = sheets.first() else { return Sheet::default() };
     let row = |(nth, row): (usize, &Vec<String>)| {

@@ -130,8 +130,8 @@ impl<'a> Trial<'a> {
         Ok(places)
     }
 
-    /// A store in which every bucket was written, with Ameles's requests. The layouts are of a scheme with empty
-    /// blocks and with real ones.
+    /// A store in which every bucket was written, with Ameles's requests. `empty` is the scheme's layout with empty
+    /// blocks, and `real` its layout with real blocks.
     pub(super) fn filled(&self, empty: Layout, real: Layout) -> StoreShape {
         let requests = RequestMapping::Ameles;
         StoreShape { empty, real, sealing_bytes: SEALING_BYTES, filled: true, requests }

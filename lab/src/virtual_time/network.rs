@@ -1,4 +1,5 @@
-//! A link and the store behind it: the instant at which the answer to a request is there, and the counts of all.
+//! A link and the store behind it: the instant at which the answer to a request arrives, and the counts of all
+//! requests.
 
 use ameles_store::{BitsPerSecond, LinkSpeed, Usage};
 use std::cmp::Reverse;

@@ -1,5 +1,5 @@
-//! A simulated object store as a scheme sees it: slots and buckets. Payloads are empty, headers are there, and
-//! sizes are counted as if the payloads were.
+//! A simulated object store as a scheme sees it: slots and buckets. Headers have their contents, payloads are empty,
+//! and sizes are counted as if payloads were full.
 
 use super::clock::Clock;
 use super::network::{Network, RequestKind};

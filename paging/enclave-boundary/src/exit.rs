@@ -101,8 +101,8 @@ pub struct Faults {
 pub struct Instructions {
     /// The instructions from the program's first to its end, including all work of the runtime.
     pub total: u64,
-    /// The part of `total` for page faults: the program's from the trap to the return, and those during its system
-    /// calls.
+    /// The part of `total` for page faults. The program's own faults count from the trap to the return; faults during
+    /// its system calls count too.
     pub faults: u64,
     /// The part of `faults` for the scheme's offline work.
     pub idle: u64,

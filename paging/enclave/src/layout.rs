@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0x0001_0000              the image, as it was linked; after it the heap
-//! 0x8000_0000              the machine's memory, one to one, for the runtime alone
+//! 0x8000_0000              the machine's memory, one to one, only for the runtime
 //! below the top            mappings, from the top down; then a gap; then the stack; then the return of signal handlers
 //! 2^38 or 2^47             the top: half of what three or four levels of page table address
 //! ```

@@ -59,7 +59,7 @@ impl Region {
     /// the kernel, unencrypted, and a line on standard error reports that once.
     ///
     /// # Errors
-    /// [`MappingError`]; nothing has changed then.
+    /// [`MappingError`]; in this case nothing has changed.
     ///
     /// # Safety
     /// As `mmap`.
@@ -73,7 +73,7 @@ impl Region {
     /// Unmaps memory, like `munmap`, whether or not it belongs to the region.
     ///
     /// # Errors
-    /// [`MappingError`]; nothing has changed then.
+    /// [`MappingError`]; in this case nothing has changed.
     ///
     /// # Safety
     /// As `munmap`, and none of it is the region's own.
@@ -157,7 +157,7 @@ impl Region {
     /// Keeps all of the process's memory out of swap, like `mlockall`, but without paging it in.
     ///
     /// # Errors
-    /// The errors of the system. Nothing has changed then.
+    /// The errors of the system. In this case nothing has changed.
     pub fn lock_all(&self, now: bool, future: bool) -> Result<(), MappingError> {
         Ok(self.paging().with(move |state| state.pages.lock_all(now, future))?)
     }

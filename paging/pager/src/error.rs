@@ -22,7 +22,7 @@ pub enum Error {
     SigbusBlocked,
     /// SIGBUS is delivered to another handler.
     #[error(
-        "another handler replaced the pager's SIGBUS handler: install yours before the first region, \
+        "another handler replaced the pager's SIGBUS handler: install your own before the first region is created, \
          or choose the handler thread"
     )]
     SigbusReplaced,

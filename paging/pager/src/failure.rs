@@ -76,7 +76,9 @@ pub(crate) fn abort(failure: &Failure) -> ! {
 
 /// Ends the process with one line. It allocates nothing and takes no lock.
 pub(crate) fn abort_with(why: &dyn fmt::Display) -> ! {
-    write_stderr_line(&format_args!("{why}; the process ends here, not to go on with wrong data"));
+    write_stderr_line(&format_args!(
+        "{why}; the process ends here, so that it does not continue with wrong data"
+    ));
     std::process::abort()
 }
 

@@ -114,7 +114,7 @@ impl Region {
     /// Prepares a child.
     ///
     /// # Errors
-    /// [`Error`]; nothing has changed then.
+    /// [`Error`]; in this case nothing has changed.
     pub fn prepare_fork(&self) -> Result<Fork, Error> {
         let refused = |what| move |errno| Error::System { what, errno };
         let bytes = self.options.fault_path_builder().untrusted_bytes(self.options.untrusted_bytes)?;

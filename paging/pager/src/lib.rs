@@ -2,7 +2,8 @@
 //! behind an oblivious RAM.
 //!
 //! - [`fault`]: the handling of a page fault, over any scheme and any platform. It needs no operating system.
-//! - [`fault_path_builder::FaultPathBuilder`]: a scheme by its name, over sealing and under a fault path. It needs none either.
+//! - [`fault_path_builder::FaultPathBuilder`]: a scheme by its name, over sealing and under a fault path. It needs none
+//!   either.
 //! - [`region::Region`]: virtual memory on Linux that is used as a slice. Its faults are delivered by userfaultfd(2),
 //!   in one of [two ways](fault_handling::FaultHandling); [`scheme::Scheme`] says what the untrusted memory reveals.
 //! - [`watch`]: observing the untrusted memory of another process at each of its faults.

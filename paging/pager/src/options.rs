@@ -62,7 +62,7 @@ pub struct ResidentSizing {
     /// True if the number of resident pages doubles whenever more than four times as many pages hold something.
     pub grows: bool,
     /// True if [`Region::resident_for_half_the_faults`](crate::region::Region::resident_for_half_the_faults) is
-    /// estimated. It takes 4 bytes a page.
+    /// estimated. It takes 4 bytes per page.
     pub estimates: bool,
 }
 

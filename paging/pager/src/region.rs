@@ -88,7 +88,7 @@ impl Region {
     /// Makes a region of zeros.
     ///
     /// # Errors
-    /// [`Error`]; nothing is left behind then.
+    /// [`Error`]; in this case nothing is left behind.
     pub fn new(options: Options) -> Result<Self, Error> {
         let refused = |what| move |errno| Error::System { what, errno };
         let page_bytes = rustix::param::page_size();
@@ -140,7 +140,7 @@ impl Region {
     /// The memory.
     ///
     /// # Panics
-    /// If it has the in-thread trap and the handler of SIGBUS was replaced.
+    /// If the region has the in-thread trap and the handler of SIGBUS was replaced.
     pub fn as_slice(&self) -> &[u8] {
         self.check_trap();
         // SAFETY: the mapping is as long as that and lives as long as we do. An absent page is paged in at its access,

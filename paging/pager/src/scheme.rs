@@ -5,13 +5,13 @@ use ameles_seal::named_enum;
 /// The storage of pages in untrusted memory. A `Snapshot` adversary sees which slots changed between two times, a
 /// `Full` one sees every read and write.
 ///
-/// | | hides from | trusted memory, besides resident pages (R) and 1 byte a page |
+/// | | hides from | trusted memory, besides resident pages (R) and 1 byte per page |
 /// |---|---|---|
-/// | `Plain` | nobody | 8 bytes a page of versions |
-/// | `DetWoOram`, `Parallel` | `Snapshot` | 4 bytes a page of position map, K + 1 pages, counters |
+/// | `Plain` | nobody | versions of 8 bytes per page |
+/// | `DetWoOram`, `Parallel` | `Snapshot` | position map of 4 bytes per page, K + 1 pages, counters |
 /// | `Eager`, `EagerParallel` | `Snapshot` | the same; the K + 1 pages are the preload buffer |
-/// | `Path` | `Snapshot`, `Full` | 4 bytes a page of position map, 8 a bucket of versions, stash, two paths |
-/// | `Opam` | nobody (broken, for comparison) | 4 bytes a page, 12 a slot, stash, a path of single slots |
+/// | `Path` | `Snapshot`, `Full` | position map of 4 bytes per page, versions of 8 bytes per bucket, stash, two paths |
+/// | `Opam` | nobody (broken, for comparison) | 4 bytes per page, 12 bytes per slot, stash, a path of single slots |
 ///
 /// With a second process `Eager`, `Parallel` and `EagerParallel` have 4(K + 1) pages more, in memory that both share.
 ///

@@ -154,7 +154,7 @@ fn fifty_forks_in_a_row_leave_the_parent_as_it_was() {
     }
 }
 
-/// Each generation forks the next one, and is waited for by the one before.
+/// Each generation forks the next one, and is waited for by the previous one.
 fn generations(region: &mut Region, expected: &mut [u8], left: u64) {
     exercise(region, expected, left);
     if left > 0 {

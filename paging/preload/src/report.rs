@@ -1,5 +1,6 @@
 //! The pager's figures for the person who runs the program, in a page that both map. They are written at the end of the
-//! program and after a requested number of faults. For programs that end in another way, they are also written before.
+//! program and after a requested number of faults. Some programs end in another way: for these, they are also written
+//! earlier.
 
 use crate::clock;
 use crate::meters::Metered;
@@ -94,7 +95,7 @@ pub(crate) struct FaultWindow {
 }
 
 impl FaultWindow {
-    /// Returns the function to call after every fault, if there is anything to do then.
+    /// Returns the function to call after every fault, if there is anything to do after faults.
     pub(crate) fn after_fault(self) -> Option<FaultListener> {
         let FaultWindow { warm_up_faults, faults } = self;
         let last = faults.map(|faults| warm_up_faults.saturating_add(faults));

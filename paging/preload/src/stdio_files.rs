@@ -1,6 +1,6 @@
 //! The C library's open files (`FILE`), which lie on the program's heap. In a child after `fork` the C library goes
-//! through all of them and unlocks them, before any handler is called. Where they are paged, that is too early: they
-//! are removed from its list until the region is ready, and are unlocked then.
+//! through all of them and unlocks them, before any handler is called. If the files are paged, this is too early. So
+//! they are removed from the library's list until the region is ready, and are unlocked at that time.
 
 use crate::fork_slot::ForkSlot;
 use crate::libc_next::libc_next;

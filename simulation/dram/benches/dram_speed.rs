@@ -16,7 +16,7 @@ use ameles_dram::{
 use processor_time::processor_seconds;
 use random::Random;
 
-/// The blocks of a path: 25 levels, ten of them on chip, four blocks a bucket.
+/// The blocks of a path: 25 levels, ten of them on chip, four blocks per bucket.
 const PATH: u64 = 60;
 
 /// Reads a path, writes it, and reads the next when that is done, or at once.

@@ -1,10 +1,10 @@
 //! Prints the time in which a random path of a tree is read and written back, if paths follow each other without a gap.
 //! It is in cycles of a processor of 3.2 GHz, and compared with the time on the data bus alone.
 //!
-//! The authors of IR-ORAM measured 622 to 655 cycles a path of 24 levels in their own simulator. Its files say:
-//! subtrees of 7 from the root, blocks spread over the banks first. Whether a path waits for the reads of the one
-//! before is a switch there, on in one version and off in another. So more than one row below comes near their
-//! figure, and it does not tell which is theirs. The last two columns are those of paths in turn.
+//! The authors of IR-ORAM measured 622 to 655 cycles for a path of 24 levels in their own simulator. Its files say:
+//! subtrees of 7 from the root, blocks spread over the banks first. Whether a path waits for the reads of the previous
+//! one is a switch there, on in one version and off in another. So more than one row below comes near their figure, and
+//! it does not tell which is theirs. The last two columns are those of paths in turn.
 //!
 //!     cargo run --release -p ameles-dram --example cycles_a_path -- [paths]
 

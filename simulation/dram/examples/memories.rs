@@ -63,7 +63,7 @@ fn memory(name: &str, channels: u32) -> Specification {
     memory
 }
 
-/// Gigabytes a second.
+/// Gigabytes per second.
 fn bandwidth(memory: &Specification) -> f64 {
     let cycles = u64::from(memory.geometry.bursts) * memory.timing.burst.0;
     let bytes = memory.geometry.block_bytes.0 * u64::from(memory.geometry.channels);

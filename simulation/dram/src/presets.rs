@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn every_named_memory_has_the_bandwidth_and_the_size_of_its_standard() {
-        // Megabytes a second of a channel: bits x transfers / 8. Gibibytes: bits of all devices.
+        // Megabytes per second of a channel: bits x transfers / 8. Gibibytes: bits of all devices.
         let expected = [
             ("ddr3", 64 * 1600 / 8, 16),
             ("ddr4", 64 * 3200 / 8, 4 * 2 * 8),

@@ -34,7 +34,7 @@ impl Entry {
 /// The reason why a cache cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the number of sets of a cache of {bytes} bytes with {ways} ways is no power of two: choose for example 2 MiB and 8 ways"
+    "the number of sets of a cache of {bytes} bytes with {ways} ways is not a power of two: choose for example 2 MiB and 8 ways"
 )]
 pub struct CacheShape {
     /// Bytes of the cache.

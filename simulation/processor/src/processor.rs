@@ -1,4 +1,4 @@
-//! The processor: it fetches and retires several instructions a cycle, in order, with a reorder buffer between.
+//! The processor: it fetches and retires several instructions per cycle, in order, with a reorder buffer between.
 //!
 //! The rules are USIMM's. Up to `width` instructions are fetched in a cycle while the reorder buffer has room, and up
 //! to `width` retire, oldest first. An instruction may retire in the cycle after it is done. It is done `pipeline`
@@ -321,8 +321,8 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         }
     }
 
-    /// Fetches one of the instructions before the next miss of a core. A core alone goes on with the others: as long as
-    /// [`step`](Self::step) would do nothing else.
+    /// Fetches one of the instructions before the next miss of a core. If there is only one core, it continues with the
+    /// others, as long as [`step`](Self::step) would do nothing else.
     fn fetch_between_misses(&mut self, nth: usize, limit: u64, remaining_fetches: u64) {
         let Shape { width, reorder_buffer, pipeline, .. } = self.shape;
         let is_alone = self.cores.len() == 1;

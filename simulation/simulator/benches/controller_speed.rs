@@ -1,4 +1,4 @@
-//! Measures how many paths a second the Baseline of IR-ORAM is simulated on one core: random loads over a tree in its
+//! Measures how many paths per second are simulated on one core for IR-ORAM's Baseline: random loads over a tree in its
 //! steady state. In the same rounds it measures the model of DRAM alone, on as many random paths of that tree. Times
 //! are the processor's, as Linux counts them for this program.
 //!

@@ -245,7 +245,8 @@ impl Configuration {
         Ok(())
     }
 
-    /// Checks that a variant of Path ORAM is of that, and the ranges of Fork Path, which alone decides what comes next.
+    /// Checks the variant of Path ORAM; other schemes have none. Under Fork Path, nothing else may decide which path
+    /// comes next, and its numbers must be in their ranges.
     fn check_variant(&self) -> Result<(), ConfigurationError> {
         let is_path = self.oram.scheme == TreeScheme::Path && self.small_tree.is_none();
         if self.variant != PathVariant::Plain && !is_path {

@@ -82,7 +82,7 @@ pub enum ConfigurationError {
         max: u64,
     },
     /// Lines are written back instead of dummies, and there are no dummies.
-    #[error("early write-backs take the place of dummies: choose a rate")]
+    #[error("early write-backs replace dummies, and without a rate there are none: choose a rate")]
     NoDummies,
     /// The blocks that have no room in untrusted memory do not fit the trusted side either.
     #[error(
@@ -105,7 +105,7 @@ pub enum ConfigurationError {
     /// A tree of another scheme is combined with what is Path ORAM's.
     #[error(
         "buckets by level, a tree-top index, a small tree, Fork Path and PageORAM need Path ORAM; Fork Path and PageORAM \
-         exclude the small tree: leave them out"
+         exclude the small tree: leave out what conflicts"
     )]
     PathAlone,
     /// A number of Fork Path is out of its range.
@@ -121,7 +121,7 @@ pub enum ConfigurationError {
         max: u32,
     },
     /// Fork Path is combined with an option for which it is not built.
-    #[error("Fork Path goes with neither early write-backs nor delayed remapping: leave them out")]
+    #[error("Fork Path cannot be combined with early write-backs or delayed remapping: leave these out")]
     ForkPathAlone,
     /// Too few or too many requests of Palermo are in flight.
     #[error("{requests} requests in flight: give 1 to 64")]
@@ -142,6 +142,8 @@ pub enum ConfigurationError {
         max: u32,
     },
     /// A small tree is combined with what it is not built for.
-    #[error("a small tree goes with neither early write-backs nor delayed remapping: choose one of them")]
+    #[error(
+        "a small tree cannot be combined with early write-backs or delayed remapping: leave out one of the two"
+    )]
     SmallTreeAlone,
 }

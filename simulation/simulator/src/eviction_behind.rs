@@ -16,7 +16,7 @@ pub(crate) struct EvictionBehind {
 }
 
 impl EvictionBehind {
-    /// Begins an eviction, once the reads of the one before are done: its metadata, its slots, and what it writes.
+    /// Begins an eviction, once the reads of the previous one are done: its metadata, its slots, and what it writes.
     pub(crate) fn begin(&mut self, memory: &mut Memory, parts: [&[Block]; 3]) -> Result<(), DramError> {
         while let Some(reads) = self.reads.take() {
             memory.wait(reads);
@@ -31,7 +31,7 @@ impl EvictionBehind {
         self.submit(memory)
     }
 
-    /// Submits the parts of which the one before is done.
+    /// Submits each part whose previous part is done.
     pub(crate) fn go_on(&mut self, memory: &mut Memory) -> Result<(), DramError> {
         while let Some(reads) = self.reads.take_if(|reads| memory.done(reads).is_some()) {
             memory.wait(reads);

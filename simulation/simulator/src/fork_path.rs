@@ -14,12 +14,12 @@
 //! The next path of a request is that of a PosMap block which it lacks, or of its own block. A block is in the queue
 //! once at most: other requests that need it wait outside.
 //!
-//! **Merging-aware caching**: a path shares about lg M levels with the one before. A cache of these levels would hold
+//! **Merging-aware caching**: a path shares about lg M levels with the previous one. A cache of these levels would hold
 //! what is not moved anyway, so the levels below them are cached.
 //!
 //! **What the trace shows** at a rate, if every path is read. With [`Choice::OneByOne`] one leaf enters and one leaves
 //! the queue for each path. All leaves are uniform and independent, and no rule distinguishes a request from a dummy.
-//! So the sequence of paths is that of a queue of dummies alone, exactly. A request waits for M paths on average. With
+//! So the sequence of paths is exactly that of a queue with only dummies. A request waits for M paths on average. With
 //! [`Choice::RequestsFirst`] a request never waits for a dummy. Then the levels that consecutive paths share tell how
 //! many requests wait: the best of many leaves shares more than the best of a few. With M = 1 both are the same: paths
 //! are merged, and their order is that of the requests.
@@ -47,7 +47,7 @@ pub struct ForkPathConfiguration {
 pub enum Choice {
     /// Up to M requests that wait. A dummy comes only if none does.
     RequestsFirst,
-    /// M leaves, dummies among them. A request enters when a leaf has left.
+    /// M leaves, dummies included. A request enters when a leaf has left.
     OneByOne,
 }
 

@@ -23,7 +23,7 @@
 //! **What the trace shows**: each path is one that was drawn for its superblock and never shown before: uniform, and
 //! independent of the others. **Their number shows more** than the number of accesses: a superblock ends when S blocks
 //! differ, so fewer superblocks mean that rows repeat soon. A block that was never accessed is on no planned path, so
-//! that a path more tells that a row is new to the training.
+//! one path more shows that a row is new to the training.
 
 use crate::configuration::Configuration;
 use crate::configuration_error::ConfigurationError;

@@ -207,7 +207,7 @@ impl MainOram {
         })
     }
 
-    /// Puts a block in that was remapped ahead, if the stash has room.
+    /// Puts in a block that was remapped ahead, if the stash has room.
     pub(crate) fn put_in_at(&mut self, block: BlockId, leaf: Leaf) -> Result<bool, Failure> {
         let has_room = !self.must_evict();
         if has_room {

@@ -17,12 +17,12 @@ pub enum Pace {
     /// and not when it makes requests. Up to four instructions are a cycle.
     Idle(u64),
     /// A path begins when it is needed. A dummy begins when the processor has fetched T instructions since the last
-    /// path began. A stalled processor fetches none, so that there are no dummies then.
+    /// path began. A stalled processor fetches no instructions, so there are no dummies during a stall.
     Instructions(u64),
-    /// A path begins at each T-th instruction that the processor fetches: one of the program, or a no-op while a request
-    /// of that waits. From that instruction on the processor fetches nothing until the path has been read, for its
-    /// blocks fill the reorder buffer. So a path comes for each T instructions of the program, however long it takes,
-    /// and one for each step of its requests. The authors' own simulator does so. The times need nothing of the
+    /// A path begins at each T-th instruction that the processor fetches: one of the program, or a no-op while a
+    /// request of that waits. From that instruction on the processor fetches nothing until the path has been read, for
+    /// its blocks fill the reorder buffer. So a path comes for each T instructions of the program, however long it
+    /// takes, and one for each step of its requests. The authors' own simulator does so. The times need nothing of the
     /// program.
     Fetches(u64),
 }

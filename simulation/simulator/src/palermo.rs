@@ -1,6 +1,6 @@
 //! Palermo: Ye, Xia, Chen, Chen, Yuan, Deng, Kasikci, Mudge, Talati, "Palermo: Improving the Performance of Oblivious
 //! Memory using Protocol-Hardware Co-Design", HPCA 2025 (arXiv 2411.05400). Its abstract says that large portions of an
-//! ORAM's memory operations may overlap, within a request and between several. Which ones stands in the authors'
+//! ORAM's memory operations may overlap, within a request and between several. Which ones is stated in the authors'
 //! simulator (`Linestro/Palermo-ORAM`, branch `main`, `oram_task_create` in `src/Memory.h`).
 //!
 //! The data and two levels of PosMaps have a tree of Ring ORAM each. A request visits them from the smallest on:
@@ -13,11 +13,11 @@
 //!  4                        read Z slots of each of its buckets;  write them
 //! ```
 //!
-//! A step begins when the blocks of the step before are there. Three more rules keep requests apart:
+//! A step begins when the blocks of the previous step have arrived. Three more rules keep requests apart:
 //!
-//! - A request visits the next tree when its block of this one is there.
-//! - A request visits a tree when the one before has done step 1 there. If that one writes buckets, it also waits until
-//!   the written blocks are there.
+//! - A request visits the next tree when its block of this tree has arrived.
+//! - A request visits a tree when the previous one has done step 1 there. If the previous request writes buckets, it
+//!   also waits until the blocks to be written have arrived.
 //! - N requests are in flight, the oldest that is not finished among them.
 //!
 //! So requests visit each tree in their order. No one waits for a write. A read of a block that is still to be written
@@ -25,12 +25,12 @@
 //!
 //! **Two requests of one block**: the second reads another path. The block has a new leaf as soon as the first request
 //! begins its visit. By the second rule the block is in the stash when the second request needs it. So each request
-//! reads one path of each tree, which was drawn for it alone.
+//! reads one path of each tree, which was drawn only for this request.
 //!
-//! **What the trace shows**, if N requests are always in flight, dummies among them: each request reads three paths,
+//! **What the trace shows**, if N requests are always in flight, dummies included: each request reads three paths,
 //! which are uniform and independent. The cycle of each step follows from the rules above and from the memory, which
-//! sees these paths alone. A dummy is like any other request. If there are no dummies, the number of requests in
-//! flight shows how many wait, and a gap shows that none does.
+//! sees only these paths. A dummy is like any other request. If there are no dummies, the number of requests in flight
+//! shows how many wait, and a gap shows that none does.
 //!
 //! **Costs** on the trusted side: a stash for each tree, and registers for N requests.
 
@@ -103,7 +103,7 @@ impl Palermo {
     }
 
     /// Serves requests for blocks of the data, `None` for a dummy, which are all there from the beginning. Lets
-    /// `observer` see each step when its blocks are there.
+    /// `observer` see each step when its blocks have arrived.
     ///
     /// # Errors
     /// [`RunError`].

@@ -1,4 +1,4 @@
-//! The time that a path takes in DRAM: its blocks are read, and when the last one is there, the changed ones are
+//! The time that a path takes in DRAM: its blocks are read, and when the last one has arrived, the changed ones are
 //! written.
 
 use crate::clocks::Clocks;

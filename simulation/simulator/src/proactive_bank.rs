@@ -1,6 +1,6 @@
 //! String ORAM's proactive bank: Cao, Zhang, Lu and others, "Streamline Ring ORAM Accesses through Spatial and Temporal
-//! Optimization", HPCA 2021. Its abstract says that the time of row misses overlaps with the transaction before. How it
-//! is done here is ours:
+//! Optimization", HPCA 2021. Its abstract says that the time of row misses overlaps with the previous transaction. How
+//! it is done here is ours:
 //!
 //! ```text
 //! to move the blocks of a transaction (the reads of an access, or the reads or the writes of evictions):

@@ -149,7 +149,8 @@ impl SmallOram {
         Ok(self.path(PathKind::Data))
     }
 
-    /// Inserts a block that was removed from the main tree. The block that loses its tag to it is in transit then.
+    /// Inserts a block that was removed from the main tree. Afterwards the block that loses its tag to it is in
+    /// transit.
     pub(crate) fn put_in(&mut self, block: BlockId) -> Result<(), Failure> {
         self.leaving.extend(self.small.put_in(block, &[])?.map(LeavingBlock::Inside));
         Ok(())

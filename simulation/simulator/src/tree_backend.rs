@@ -53,7 +53,7 @@ pub(crate) enum Step {
     Path { leaf: Leaf, kind: PathKind },
 }
 
-/// The store answers at once, so that one poll ends every operation.
+/// The store answers at once, so one poll ends every operation.
 pub(crate) fn expect_ready<T>(operation: impl Future<Output = T>) -> T {
     operation.now_or_never().expect("the store answers at once")
 }

@@ -58,8 +58,8 @@ pub trait Device: Send + Sync + 'static {
     /// may be there or not: the gateway writes the earlier rows again before it changes others.
     fn commit_rows(&self, changes: Vec<RowChange>) -> impl Future<Output = Result<(), DeviceError>> + Send;
 
-    /// Waits as [`commit_rows`](Self::commit_rows) does, if a watcher could otherwise tell an answer with reads from one
-    /// with writes. The gateway calls it after the last read of an answer, before the answer's last bytes leave.
+    /// Waits as [`commit_rows`](Self::commit_rows) does, if a watcher could otherwise tell an answer with reads from
+    /// one with writes. The gateway calls it after the last read of an answer, before the answer's last bytes leave.
     fn settle_reads(&self) -> impl Future<Output = Result<(), DeviceError>> + Send {
         std::future::ready(Ok(()))
     }
@@ -124,8 +124,8 @@ impl DeviceError {
     }
 }
 
-/// Forwards the shape of a device, or its rows, within an `impl Device` of its wrapper:
-/// `forward_device!(self => self.inner, shape)`.
+/// Forwards methods of a device, within an `impl Device` of its wrapper: those about its shape, or those about its
+/// rows. `forward_device!(self => self.inner, shape)`.
 #[macro_export]
 macro_rules! forward_device {
     ($self:ident => $inner:expr, shape) => {

@@ -249,10 +249,10 @@ impl Vault {
         self.refuse_unless_leased()
     }
 
-    /// Waits after reads as [`commit_rows`](Self::commit_rows) waits after writes, if a watcher could otherwise tell them
-    /// apart: with the journal in the store, a change of rows waits for another batch. An answer whose reads have no
-    /// change of rows must wait for this. It does nothing with the journal on the trusted disk, where a change of rows
-    /// makes no request, and nothing under a pace, where no request follows from a call.
+    /// Waits after reads as [`commit_rows`](Self::commit_rows) waits after writes, if a watcher could otherwise tell
+    /// them apart: with the journal in the store, a change of rows waits for another batch. An answer whose reads have
+    /// no change of rows must wait for this. If the journal is on the trusted disk, it does nothing, because a change
+    /// of rows makes no request. Under a pace it does nothing either, because no request follows from a call.
     ///
     /// # Errors
     /// The errors of [`commit_rows`](Self::commit_rows).

@@ -87,15 +87,15 @@ pub(in crate::commands) struct Arguments {
     /// Runs at the same time [default: one per processor, at most 4]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
-    /// The parts of the report; flags that no part uses are refused [default: figures; also utilisation, unless programs,
-    /// schemes or settings are given]
+    /// The parts of the report; flags that no part uses are refused [default: figures; also utilisation, unless
+    /// programs, schemes or settings are given]
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     part: Vec<ReportPart>,
     /// Write the figures of all runs as comma-separated values
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Write a report into this folder: report.html with all tables and pictures, and each as CSV or SVG. The folder may be
-    /// new, empty, or hold an older report, which is replaced
+    /// Write a report into this folder: report.html with all tables and pictures, and each as CSV or SVG. The folder
+    /// may be new, empty, or hold an older report, which is replaced
     #[arg(long, value_name = "DIR", visible_alias = "report")]
     out: Option<PathBuf>,
 }

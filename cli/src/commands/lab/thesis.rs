@@ -58,8 +58,8 @@ pub(in crate::commands) struct Arguments {
     /// The seed of all random choices (objects, order, schemes); with --seeds, the first one
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    /// The number of seeds, run in parallel: tables give medians, and ranges in square brackets. Runs in real time use only
-    /// the first [default: 1, or 20 with --report and without --quick]
+    /// The number of seeds, run in parallel: tables give medians, and ranges in square brackets. Runs in real time use
+    /// only the first [default: 1, or 20 with --report and without --quick]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
     /// The time that the store takes for a GET and for a PUT, or one time for both; 0s for only the link
@@ -82,7 +82,8 @@ pub(in crate::commands) struct Arguments {
     /// Run the workloads in real time, over HTTP to a real S3 server on loopback; the same as --part real
     #[arg(long)]
     real: bool,
-    /// The size of the ORAM of runs in real time [default: large enough that the objects fill at most half, for 30 steps]
+    /// The size of the ORAM of runs in real time [default: large enough that the objects fill at most half, for 30
+    /// steps]
     #[arg(long, value_name = "SIZE")]
     oram: Option<Size>,
     /// Write the figures of the workloads as comma-separated values
@@ -91,8 +92,8 @@ pub(in crate::commands) struct Arguments {
     /// Write a report into this folder: report.html with all tables and pictures, and each as CSV or SVG
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-    /// Prices to use in addition to those of the thesis: names, or FILE#NAME for your own file [default: the current prices
-    /// that come with Ameles]
+    /// Prices to use in addition to those of the thesis: names, or FILE#NAME for your own file [default: the current
+    /// prices that come with Ameles]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     prices: Vec<String>,
 }

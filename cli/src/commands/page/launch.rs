@@ -27,15 +27,15 @@ const FIRST_RESIDENT: u64 = 64;
 /// The flags of every command that pages a program.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Paging {
-    /// The maximum number of resident 4 KiB pages [default: 64, doubled whenever the program uses more than four times as
-    /// many]
+    /// The maximum number of resident 4 KiB pages [default: 64, doubled whenever the program uses more than four times
+    /// as many]
     #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u64).range(2..))]
     pub(super) resident: Option<u64>,
     /// The maximum untrusted memory for the pages
     #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     pub(super) untrusted: Size,
-    /// plain, detworam, eager, parallel, eager-parallel, path or opam; the default is eager-parallel if a second processor
-    /// is free, else detworam
+    /// plain, detworam, eager, parallel, eager-parallel, path or opam; the default is eager-parallel if a second
+    /// processor is free, else detworam
     #[arg(long, value_name = "SCHEME", default_value_t = default_scheme())]
     pub(super) scheme: Scheme,
     /// The number of pages that a write refreshes, in detworam, eager and their parallel forms: a larger K needs less
@@ -48,7 +48,8 @@ pub(super) struct Paging {
     /// Unmap this many of the resident pages: a page that is accessed again stays resident (at the cost of a trap)
     #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) second_chance: Option<u64>,
-    /// The helper that seals and moves pages for an eager or parallel scheme [default: process, with two processors or more]
+    /// The helper that seals and moves pages for an eager or parallel scheme [default: process, with two processors or
+    /// more]
     #[arg(long, value_enum, value_name = "WHO")]
     pub(super) worker: Option<Worker>,
     /// Threads that seal in parallel (parallel schemes, with --worker threads) [default: one per processor]
@@ -104,7 +105,8 @@ impl Paging {
         executable::check(program, &library::check(self.library.as_deref())?)
     }
 
-    /// Starts the program paged. The preloaded library gets the options of these flags and `extra_options`, as `name=value`.
+    /// Starts the program paged. The preloaded library gets the options of these flags and `extra_options`, as
+    /// `name=value`.
     ///
     /// # Errors
     /// The library is not found; the program cannot be started.

@@ -1,5 +1,5 @@
-//! The wait for a program's end. If the last thread of a program ends by a direct system call, the threads that serve faults
-//! remain, and the process would never end.
+//! The wait for a program's end. If the last thread of a program ends by a direct system call, the threads that serve
+//! faults remain, and the process would never end.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -51,8 +51,8 @@ fn status_without_program_threads(process: u32) -> Option<ExitStatus> {
     has_threads.then_some(status)
 }
 
-/// Returns the status of a first thread that has ended, from its line in `/proc` (proc_pid_stat(5)), or `None` if it has
-/// not ended. The status is 0 if the kernel hides it.
+/// Returns the status of a first thread that has ended, from its line in `/proc` (proc_pid_stat(5)), or `None` if it
+/// has not ended. The status is 0 if the kernel hides it.
 fn status_of_zombie(line: &str) -> Option<ExitStatus> {
     // The second field is a name, which may contain any character.
     let mut fields = line.get(line.rfind(')')? + 1..)?.split_ascii_whitespace();

@@ -55,7 +55,8 @@ pub(super) fn shows_page(settings: &Settings) -> bool {
     settings.serve.admin.ip().is_loopback()
 }
 
-/// Returns the owner's page. Its link is printed at a terminal and written to the trusted folder. `stop` ends its streams.
+/// Returns the owner's page. Its link is printed at a terminal and written to the trusted folder. `stop` ends its
+/// streams.
 ///
 /// # Errors
 /// The system returned no random numbers.

@@ -1,5 +1,5 @@
-//! The served device: a vault, and in a demonstration a bare store as well. Blocks are written to both and read from the one
-//! that the switch selects.
+//! The served device: a vault, and in a demonstration a bare store as well. Blocks are written to both and read from
+//! the one that the switch selects.
 
 use crate::demonstration::{BareStore, ObliviousFlag};
 use crate::vault::device::VaultDevice;

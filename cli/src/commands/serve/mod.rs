@@ -158,8 +158,8 @@ fn announce(ready: &PreparedServer, demonstration: Option<&DemonstrationParts>) 
     Ok(())
 }
 
-/// Waits for Ctrl-C or a request to terminate, or until the vault stops, also after the machine was resumed from a snapshot.
-/// Returns true if the vault has stopped.
+/// Waits for Ctrl-C, for a request to terminate, or until the vault stops. If the machine is resumed from a snapshot,
+/// it stops the vault itself. Returns true if the vault has stopped.
 async fn wait(
     device: &VaultDevice,
     interrupts: &mut Interrupts,

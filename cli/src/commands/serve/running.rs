@@ -111,8 +111,8 @@ impl Running {
         })
     }
 
-    /// Finishes running requests, flushes the vault and writes the last figures. If requests were aborted, that is the
-    /// exit code.
+    /// Finishes running requests, flushes the vault and writes the last figures. Returns an exit code that says whether
+    /// requests were aborted.
     ///
     /// # Errors
     /// The vault has failed, or fails now; a server panicked.

@@ -59,7 +59,7 @@ impl Listeners {
 /// Binds the listeners, opens or creates the vault, and creates the first user if there is none.
 ///
 /// # Errors
-/// Errors of the addresses, the files, the key, the store or the vault; Ctrl-C.
+/// Errors of the addresses, the files, the key, the store or the vault; an interruption by Ctrl-C.
 pub(super) async fn prepare(settings: &Settings, requested: &VaultConfig) -> Result<PreparedServer> {
     let tls = settings.serve.tls.as_ref().map(|files| Tls::load(&files.cert, &files.key)).transpose();
     let tls = tls.context("--tls-cert and --tls-key")?;

@@ -45,8 +45,8 @@ impl Status {
         self.watch.lock().expect("no panic while locked").check(&figures)
     }
 
-    /// Writes the current figures. If that fails, clients are still served; the failure is logged once when it begins, and once
-    /// when it ends.
+    /// Writes the current figures. If that fails, clients are still served; the failure is logged once when it begins,
+    /// and once when it ends.
     pub(super) fn write(&self) {
         let (status, usage) = (self.vault.status(), self.meter.usage());
         let report = Report::now(&self.summary, &status, &usage, &self.earlier, Some(objects(&self.gateway)))

@@ -1,5 +1,5 @@
-//! The picture of the observed changes: faults from left to right, slots from bottom to top. Slots above the highest changed
-//! one are left out.
+//! The picture of the observed changes: faults from left to right, slots from bottom to top. Slots above the highest
+//! changed one are left out.
 
 use super::observations::Observations;
 use ameles_lab::svg::{Drawing, escape};

@@ -50,8 +50,8 @@ fn is_eager(scheme: Scheme) -> bool {
     matches!(scheme, Scheme::Eager | Scheme::EagerParallel)
 }
 
-/// Checks for each fault that the changed slots follow the schedule. An eager scheme may lag by its last write; its
-/// order is the same.
+/// Checks for each fault that the changed slots follow the schedule. The slots of an eager scheme's last write may
+/// change later, but in the same order.
 fn check_schedule(schedule: WriteSchedule, eager: bool, list: &[Observation]) -> Result<(), String> {
     // Slots that have not changed yet, in the order of the schedule.
     let mut pending: Vec<u64> = Vec::new();

@@ -18,9 +18,9 @@ impl Home<'_> {
     /// Creates a vault.
     ///
     /// # Errors
-    /// There is a vault already; the parameters cannot work; disk, key or store fail; Ctrl-C. All files that were
-    /// created on this machine are removed, unless the store may have the vault's header: opening completes such a
-    /// vault.
+    /// There is a vault already; the parameters cannot work; disk, key or store fail; Ctrl-C interrupts it. All files
+    /// that were created on this machine are removed, unless the store may have the vault's header: opening completes
+    /// such a vault.
     pub async fn create(&self) -> Result<(Opening, Interrupts)> {
         let total = machine_memory();
         let parameters = self.plan_for_memory(total)?;
@@ -96,7 +96,7 @@ impl Home<'_> {
         }
     }
 
-    /// Returns the advice for a folder whose users are there, but not its vault.
+    /// Returns the advice for a folder that has users but no vault.
     fn lost_trusted_folder(&self) -> String {
         let store = match &self.settings.store.url {
             Some(url) => url.clone(),

@@ -38,8 +38,8 @@ impl Home<'_> {
     /// Opens the trusted disk of an existing vault. An interrupted switch to a successor is finished first.
     ///
     /// # Errors
-    /// [`VaultError::NoVault`], [`VaultError::RestoreUnfinished`], [`VaultError::Damaged`], [`VaultError::Locked`], [`VaultError::Disk`];
-    /// [`SettingsError::Moved`] if the store is that of a vault whose successor has taken over.
+    /// [`VaultError::NoVault`], [`VaultError::RestoreUnfinished`], [`VaultError::Damaged`], [`VaultError::Locked`],
+    /// [`VaultError::Disk`]; [`SettingsError::Moved`] if the store is that of a vault whose successor has taken over.
     pub fn disk(&self) -> Result<TrustedDisk> {
         switch::finish(&self.settings.data)?;
         self.refuse_moved_vault()?;

@@ -1,7 +1,7 @@
 //! Refuses a trusted disk that others may watch, for a vault with its tree top on that disk.
 //!
-//! The read places of the disk reveal which blocks are accessed again. A network disk may be trusted to store data while its
-//! owner is not trusted to ignore the accesses.
+//! The read places of the disk reveal which blocks are accessed again. A network disk may be trusted to store data
+//! while its owner is not trusted to ignore the accesses.
 
 use super::Home;
 use crate::config::SettingsError;

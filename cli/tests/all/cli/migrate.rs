@@ -228,7 +228,8 @@ fn interrupted_after_creation(flags: &str) -> TestFolder {
     folder
 }
 
-/// Creates a vault whose `migrate --prepare` was killed before the successor existed in the store or on the trusted disk.
+/// Creates a vault whose `migrate --prepare` was killed before the successor existed in the store or on the trusted
+/// disk.
 fn interrupted_before_creation(flags: &str, store: &str) -> TestFolder {
     let folder = TestFolder::with_vault("1MiB");
     if flags.contains("STORE") {

@@ -31,7 +31,7 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
         ("init --endpoint http://127.0.0.1:1", ["--endpoint", "--store"]),
         (
             "init --store file:///x --endpoint http://127.0.0.1:1",
-            ["--endpoint is for servers, and --store is `file:///x`", "leave it out"],
+            ["--endpoint is for servers, and --store is `file:///x`", "leave --endpoint out"],
         ),
         ("init --store s3://b --store-option colour=red", ["--store-option", "colour"]),
         ("init --prices nonsense", ["--prices is nonsense", "nor a readable file"]),

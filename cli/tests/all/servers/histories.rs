@@ -1,5 +1,5 @@
-//! Random histories by both protocols, with deaths of the gateway. An acknowledged change is present. Any other change is
-//! present completely or not at all. Both protocols show the same state.
+//! Random histories by both protocols, with deaths of the gateway. An acknowledged change is present. Any other change
+//! is present completely or not at all. Both protocols show the same state.
 
 use super::client::{Client, ConnectionLost, Protocol};
 use super::environment::{BLOCK, CAPACITY, RunningGateway, Settings, TestEnvironment};

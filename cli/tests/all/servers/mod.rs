@@ -1,7 +1,8 @@
 //! The S3 and the Swift server over one vault, tested over HTTP.
 //!
-//! `histories`: after any requests by either protocol, and any deaths of the gateway, the answers are those of a map from
-//! names to contents. `store_view`: the requests that the store sees, and their times, do not depend on the clients.
+//! `histories`: after any requests by either protocol, and any deaths of the gateway, the answers are those of a map
+//! from names to contents. `store_view`: the requests that the store sees, and their times, do not depend on the
+//! clients.
 
 #[path = "../../../../storage/vault/tests/all/support/mod.rs"]
 mod support;

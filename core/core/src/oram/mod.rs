@@ -160,8 +160,8 @@ pub trait Oram {
         Ok(())
     }
 
-    /// Returns the number of batches that gain from being in flight together. They are served in the order in which they
-    /// began.
+    /// Returns the number of batches that gain from being in flight together. They are served in the order in which
+    /// they began.
     fn max_concurrent_batches(&self) -> usize {
         1
     }

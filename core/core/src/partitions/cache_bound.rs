@@ -6,7 +6,7 @@
 //! evictions for each access. A put takes up to e blocks off the part with probability `b = a (1 + s)`. The part is
 //! geometric, `P(q = n) = (1 - r) r^n`, with `r = (1 - b + b r^e)((1 - a) r + a)`. Where puts are late it has one block
 //! more with probability a. Arrivals at different partitions are negatively associated, and so are missing puts. The
-//! parts are monotone in disjoint sets of these variables, so that Chernoff's bound holds as for independent parts.
+//! parts are monotone in disjoint sets of these variables, so Chernoff's bound holds as for independent parts.
 //!
 //! For repeated accesses to a block no proof is known to us: a partition that got many blocks is taken from more often
 //! later. The tests look at sequences with repeated accesses.

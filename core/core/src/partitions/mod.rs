@@ -16,7 +16,7 @@
 //! the block's own partition has been written since.
 //!
 //! **What the trace shows** (adversary `Full`): how many accesses there were. The partitions that are touched are
-//! uniform and independent, for any requests: each was drawn at the access before, and nothing else followed from it.
+//! uniform and independent, for any requests: each was drawn at the previous access, and nothing else followed from it.
 //! The sub-ORAM of a partition defines what the partition shows. Work on different partitions runs in parallel. Only
 //! one operation works on a partition at a time, so an access waits while one of its partitions is being written.
 //! Nothing else makes it wait.

@@ -21,7 +21,7 @@ pub trait SubOram {
     /// Returns the number of blocks that were put in and wait on the trusted side. Secret.
     fn waiting_blocks(&self) -> usize;
 
-    /// Takes a block out that was put in: `into`, one block long, gets its payload. Without a block it looks the same.
+    /// Takes out a block that was put in: `into`, one block long, gets its payload. Without a block it looks the same.
     async fn take(&self, block: Option<BlockId>, into: &mut [u8]) -> Result<(), OramError<Self::Error>>;
 
     /// Puts blocks in, and ends the work of the take before it. `from` holds their payloads, one after the other. Fewer

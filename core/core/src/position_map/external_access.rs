@@ -53,8 +53,8 @@ pub trait ExternalPositionOram: Oram {
     /// Accesses a block at a position, and lets `serve` read and change its payload.
     ///
     /// # Errors
-    /// The errors of [`Oram::access`]; [`OramError::Contradiction`] if the block is not there, or the new leaf is none
-    /// of the tree's.
+    /// The errors of [`Oram::access`]; [`OramError::Contradiction`] if the ORAM does not have the block, or the new
+    /// leaf is none of the tree's.
     async fn access_at(
         &self,
         block: BlockId,
@@ -74,11 +74,12 @@ pub trait ExternalPositionOram: Oram {
         take: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<Self::Error>>;
 
-    /// Puts a block in that is not there: it waits in the stash for an eviction that passes the path to its leaf.
+    /// Puts in a block that the ORAM does not have: it waits in the stash for an eviction that passes the path to its
+    /// leaf.
     ///
     /// # Errors
     /// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf
-    /// is none of the tree's. Nothing is changed then.
+    /// is none of the tree's. In this case nothing is changed.
     fn put_in(&self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Result<(), OramError<Self::Error>>;
 
     /// Reads a path that was drawn only for this.

@@ -1,4 +1,4 @@
-//! The whole position map on the trusted side: 4 bytes a block.
+//! The whole position map on the trusted side: 4 bytes per block.
 
 use super::{Lookup, PositionMap};
 use crate::oram::OramError;

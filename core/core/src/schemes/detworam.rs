@@ -30,7 +30,7 @@
 //! [announces](Store::prefetch). Over such a store, this is the Eager DetWoORAM of section 4.1. Over other stores,
 //! [`eager`](super::eager) is.
 //!
-//! **Trusted state**: 4 bytes a page, ⌈K⌉ + 1 pages of buffer, a counter; see [`DetWoOram::trusted_bytes`]. All of it
+//! **Trusted state**: 4 bytes per page, ⌈K⌉ + 1 pages of buffer, a counter; see [`DetWoOram::trusted_bytes`]. All of it
 //! is allocated at construction: no access allocates.
 //!
 //! **Errors**: those of [`OramError`]; never `StashFull` or `Backlogged`. After a failure of the store, and after a

@@ -39,7 +39,7 @@
 //! the same slots in ⌈(K + 1) / step⌉ + ⌈K / step⌉ steps. With a store that spreads a call over threads, and
 //! `step_pages` of ⌈K⌉ + 1, Eager and Parallel are one.
 //!
-//! **Trusted state**: 4 bytes a page, ⌈K⌉ + 1 pages of buffer, two counters; see [`EagerOram::trusted_bytes`]. All of
+//! **Trusted state**: 4 bytes per page, ⌈K⌉ + 1 pages of buffer, two counters; see [`EagerOram::trusted_bytes`]. All of
 //! it is allocated at construction: neither an access nor a step allocates.
 //!
 //! **Errors**: those of [`OramError`]; never `StashFull` or `Backlogged`. After a failure of the store, and after a

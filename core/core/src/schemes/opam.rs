@@ -33,8 +33,8 @@
 //!
 //! **Costs** of an access: L + 1 slots read in one round trip and written in another.
 //!
-//! **Trusted state**: 4 bytes a page of position map, 4 bytes a slot of page table, the stash, L + 1 pages of buffer;
-//! see [`OpamOram::trusted_bytes`].
+//! **Trusted state**: a position map of 4 bytes per page, a page table of 4 bytes per slot, the stash, L + 1 pages of
+//! buffer; see [`OpamOram::trusted_bytes`].
 //!
 //! **Errors**: those of [`OramError`]; never `Backlogged`. A batch that could exceed the bound of the stash is refused
 //! with [`StashFull`](OramError::StashFull). [`step`](Oram::step) then makes room, as far as the pages' leaves allow.

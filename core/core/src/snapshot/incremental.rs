@@ -116,7 +116,7 @@ pub trait IncrementalSnapshot<R>: FullSnapshot<R> {
     /// Takes the changes since the last call, or since [`track_changes`](Self::track_changes).
     ///
     /// # Errors
-    /// [`SnapshotError::InFlight`], [`SnapshotError::Poisoned`]; nothing is taken then.
+    /// [`SnapshotError::InFlight`], [`SnapshotError::Poisoned`]; in this case nothing is taken.
     fn take_changes(&self) -> Result<Changes, SnapshotError<Self::ParametersError>> {
         self.check_at_rest()?;
         let (mut words, mut before) = (Vec::new(), 0);
@@ -163,7 +163,7 @@ pub trait IncrementalSnapshot<R>: FullSnapshot<R> {
     /// Lends the payload of a block of the stash to the caller.
     ///
     /// # Panics
-    /// If the block is not there.
+    /// If the stash does not have the block.
     fn with_payload(&self, block: BlockId, visit: &mut dyn FnMut(&[u8])) {
         if let Some(stash) = self.stash() {
             stash.with_payload(stash.find(block).expect("the block is in the stash"), visit);

@@ -78,14 +78,14 @@ impl WordTable {
         self.held.hold();
     }
 
-    /// Appends the words that lie in a range of a row of tables, of which this one begins at word `before`: as they
-    /// are now.
+    /// Appends present words of this table. Several tables lie in a row, in which this one begins at word `before`.
+    /// `words` is a range in this row.
     pub(crate) fn copy(&self, before: u64, words: &Range<u64>, into: &mut Vec<u32>) {
         let places = self.places(before, words);
         into.extend_from_slice(&self.words[places.start as usize..places.end as usize]);
     }
 
-    /// Does the same with the words of the snapshot.
+    /// Does the same with the words as the snapshot holds them.
     pub(crate) fn copy_held(&mut self, before: u64, words: &Range<u64>, into: &mut Vec<u32>) {
         let places = self.places(before, words);
         if !places.is_empty() {

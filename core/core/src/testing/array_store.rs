@@ -16,7 +16,7 @@ pub struct ArrayStore {
 }
 
 impl ArrayStore {
-    /// Zeros in the given shape.
+    /// Makes a store of zeros with the given layout.
     ///
     /// # Panics
     /// If a bucket has several slots, or buckets differ in size.

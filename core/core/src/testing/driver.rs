@@ -147,10 +147,10 @@ impl<'a, O: Oram> Driver<'a, O> {
         &self.waiting_for_store
     }
 
-    /// Lets the `nth` of the waiting store operations end, and all continue that can.
+    /// Lets the `nth` of the waiting store operations end, and continues everything that can continue.
     ///
     /// # Panics
-    /// If fewer wait.
+    /// If there is no such waiting operation.
     pub fn complete(&mut self, nth: usize) {
         let work = self.waiting_for_store.remove(nth);
         let earlier = self.waiting_for_store[..nth].iter().filter(|other| **other == work).count();

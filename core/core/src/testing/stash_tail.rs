@@ -57,7 +57,7 @@ pub struct StashTail {
     pub held: BTreeMap<i64, u64>,
     /// The number of times that there were this many blocks in addition to those that wait for their turn, a sum of
     /// coins. These blocks found no room when an eviction passed, or were read instead of a dummy. The blocks that a
-    /// reshuffle placed before their turn are subtracted. Looked at now and then.
+    /// reshuffle placed before their turn are subtracted. Sampled now and then.
     pub excess: BTreeMap<i64, u64>,
     /// The number of slots read and written, for each access.
     pub moved: f64,
@@ -126,8 +126,8 @@ pub fn excess_over_bound(parameters: &RingParameters, excess: &BTreeMap<i64, u64
     over_bound(excess, 0.0, |value| stash_bound.log2_excess_tail(value))
 }
 
-/// The same comparison for all blocks on the trusted side. The excess alone is above its share if blocks are requested
-/// again and again, because fewer blocks wait then.
+/// The same comparison for all blocks on the trusted side. If blocks are requested again and again, fewer blocks wait,
+/// so the excess by itself is above its share.
 pub fn held_over_bound(parameters: &RingParameters, held: &BTreeMap<i64, u64>) -> f64 {
     let stash_bound = StashBound::of(parameters);
     over_bound(held, 0.5, |value| stash_bound.log2_tail(value))
@@ -208,7 +208,7 @@ impl ExponentialFit {
         (points.len() > 1).then_some(ExponentialFit { last: *deepest, slope })
     }
 
-    /// The log2 of the probability that at least this many are there.
+    /// The log2 of the probability that there are at least this many blocks.
     pub fn log2(&self, blocks: f64) -> f64 {
         self.last.1 - (blocks - self.last.0) * self.slope
     }

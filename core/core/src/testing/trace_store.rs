@@ -150,15 +150,15 @@ impl TraceStore {
     /// Lets the `nth` of the waiting operations, in the order asked, finish at its next poll.
     ///
     /// # Panics
-    /// If fewer wait.
+    /// If there is no such waiting operation.
     pub fn complete(&self, nth: usize) {
         self.decide(nth, Ok(()));
     }
 
-    /// Lets the `nth` of the waiting operations, in the order asked, fail without an effect.
+    /// Lets the `nth` of the waiting operations, in the order of their requests, fail without an effect.
     ///
     /// # Panics
-    /// If fewer wait.
+    /// If there is no such waiting operation.
     pub fn fail(&self, nth: usize) {
         self.decide(nth, Err(TraceStoreError));
     }

@@ -2,9 +2,9 @@
 //! events at the store, with their instants.
 //!
 //! The partitions that show are drawn once, for both sequences: each run gets the randomness under which it shows them.
-//! A block's partition is drawn at the access before, so that every list of partitions is as probable under one
-//! sequence as under the other. With the given list, the events must be equal to the microsecond. This test has no
-//! false alarms, and misses leaks that only another list shows. The slots within a partition are the judge's affair.
+//! A block's partition is drawn at the previous access, so every list of partitions is as probable under one sequence
+//! as under the other. With the given list, the events must be equal to the microsecond. This test has no false alarms,
+//! and misses leaks that only another list shows. The slots within a partition are the judge's affair.
 
 use ameles_core::oram::{Access, Oram};
 use ameles_core::partitions::PartitionsParameters;

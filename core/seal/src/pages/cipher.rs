@@ -209,7 +209,7 @@ impl PageKey {
     /// Checks the tag and decrypts `text` in place.
     ///
     /// # Errors
-    /// [`Forged`]; `text` is wiped then.
+    /// [`Forged`]; in this case `text` is wiped.
     ///
     /// # Panics
     /// If `tag` is not exactly [`PageCipher::tag_bytes`] long.

@@ -85,7 +85,7 @@ impl<M: SharedMemory> SealedSlots<M> {
     /// Opens a page in `scratch`, which is private, seals it there again, and copies it to shared memory.
     ///
     /// # Errors
-    /// [`Forged`]; nothing was copied then.
+    /// [`Forged`]; in this case nothing was copied.
     pub fn move_page(&self, from: PageId, to: PageId, scratch: &mut [u8]) -> Result<(), Forged> {
         self.open(from, &mut scratch[..self.geometry.page_bytes])?;
         self.seal_in_place(to, scratch);

@@ -33,7 +33,7 @@ pub trait Versions {
     fn trusted_bytes(&self) -> u64;
 }
 
-/// A version for each bucket: for schemes that write in any order. Eight bytes a bucket.
+/// A version for each bucket: for schemes that write in any order. Eight bytes per bucket.
 #[derive(Debug)]
 pub struct TableVersions {
     table: Vec<u64>,

@@ -3,8 +3,8 @@
 //! A write of DetWoORAM refreshes K pages whose contents nobody requested. A worker that runs next to the program gets
 //! only their slots. Only the page that is written moves from one processor to the other. The caller submits jobs and
 //! continues. Jobs are claimed in the order of their tickets. Jobs that open or seal the same slot are done one after
-//! the other: each waits for the one before. So the results and the contents of shared memory are the same as without a
-//! worker, for any order of the other jobs.
+//! the other: each waits for the previous one. So the results and the contents of shared memory are the same as without
+//! a worker, for any order of the other jobs.
 
 use super::cipher::PageId;
 use super::sealed_slots::SealedSlots;

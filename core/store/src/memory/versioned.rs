@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 ///
 /// A clone is another handle on the same memory, so a test can keep one, let a vault crash with the other, and reopen.
 ///
-/// The tampering methods panic if the contents that they should change are not there: a test that tampers with nothing
+/// The tampering methods panic if the contents that they should change do not exist: a test that tampers with nothing
 /// proves nothing.
 #[derive(Clone, Debug)]
 pub struct VersionedMemory {
@@ -69,7 +69,7 @@ impl VersionedMemory {
             .collect()
     }
 
-    /// The sealed bytes of a bucket version, if it is there.
+    /// The sealed bytes of a bucket version, if the version exists.
     pub fn bucket(&self, of: BucketVersion) -> Option<Vec<u8>> {
         self.state().buckets.get(&of).cloned()
     }
@@ -95,7 +95,7 @@ impl VersionedMemory {
     /// Exchanges the bytes of two bucket versions.
     ///
     /// # Panics
-    /// If either is not there.
+    /// If either version does not exist.
     pub fn swap(&self, one: BucketVersion, other: BucketVersion) {
         let first = self.bucket(one).expect("the first bucket is there to swap");
         let second = self.bucket(other).expect("the second bucket is there to swap");
@@ -106,7 +106,7 @@ impl VersionedMemory {
     /// Puts other bytes in the place of a bucket version: those of an older version make a replay.
     ///
     /// # Panics
-    /// If it is not there.
+    /// If it does not exist.
     pub fn replace(&self, of: BucketVersion, bytes: Vec<u8>) {
         self.tamper(of, |held| *held = bytes);
     }
@@ -114,7 +114,7 @@ impl VersionedMemory {
     /// Shows the bytes of version `old` of a bucket as its version `new`.
     ///
     /// # Panics
-    /// If either version is not there.
+    /// If either version does not exist.
     pub fn replay(&self, bucket: Bucket, old: Version, new: Version) {
         let bytes =
             self.bucket(BucketVersion { bucket, version: old }).expect("the old version is there to replay");
@@ -124,7 +124,7 @@ impl VersionedMemory {
     /// Cuts a bucket version down to `len` bytes.
     ///
     /// # Panics
-    /// If it is not there or not longer than that.
+    /// If the version does not exist, or is not longer than `len`.
     pub fn truncate(&self, of: BucketVersion, len: usize) {
         self.tamper(of, |bytes| {
             assert!(len < bytes.len(), "cutting {} bytes to {len} changes nothing", bytes.len());
@@ -135,7 +135,7 @@ impl VersionedMemory {
     /// Removes a bucket version.
     ///
     /// # Panics
-    /// If it is not there.
+    /// If it does not exist.
     pub fn remove(&self, of: BucketVersion) {
         self.state()
             .buckets
@@ -146,7 +146,7 @@ impl VersionedMemory {
     /// Changes a blob's bytes.
     ///
     /// # Panics
-    /// If it is not there.
+    /// If it does not exist.
     pub fn tamper_blob(&self, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.state();
         let bytes = state

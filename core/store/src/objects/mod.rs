@@ -66,7 +66,7 @@ impl Objects {
     /// Opens the store at `location`: a plain path, `file:///path`, `s3://bucket/prefix`, `gs://bucket/prefix`,
     /// `az://container/prefix`, or `memory:` (nothing outlives the process). A single request checks that it is there.
     ///
-    /// Its layout is empty until [`with_layout`](Self::with_layout) gives it one; blobs can be read before.
+    /// Its layout is empty until [`with_layout`](Self::with_layout) gives it one. Even then, blobs can be read.
     ///
     /// # Errors
     /// [`OpenError`], which says what is wrong and what to do.

@@ -50,7 +50,7 @@ pub enum OpenError {
         /// The option that gives it, or the variable of the environment.
         given_by: String,
     },
-    /// The folder is not there.
+    /// The folder does not exist.
     #[error("there is no folder {path}", path = path.display())]
     NoFolder {
         /// The folder.

@@ -1,5 +1,5 @@
-//! Choices that are not possible: each is refused with its sentence when a design is put together, and with nothing
-//! else.
+//! Choices that are not possible: when a design is built, each is refused with its own message, and with no other
+//! message.
 
 use ameles_hardware_bench::{Configuration, DesignBuilder, FrontEnd, Scheme};
 

@@ -50,8 +50,8 @@ pub(crate) fn requests(
     requests
 }
 
-/// A small tree with all that the processor papers add: a top on chip, sizes by level (of Path ORAM), and subtrees.
-/// The scan of Path ORAM takes two blocks a cycle.
+/// A small tree with all that the processor papers add: a top on chip, sizes by level (of Path ORAM), and subtrees. The
+/// scan of Path ORAM takes two blocks per cycle.
 pub(crate) fn with_options(scheme: Scheme) -> Configuration {
     let mut options = Configuration { top_levels: 2, subtree_levels: 2, ..small(scheme) };
     if scheme == Scheme::Path {

@@ -308,7 +308,7 @@ impl TestVault {
         Ok(())
     }
 
-    /// Requests blocks until one batch more would lead to a checkpoint; returns the bytes of the journal then.
+    /// Requests blocks until one batch more would lead to a checkpoint; returns the bytes of the journal at that point.
     async fn fill_the_journal(&mut self, vault: &Vault) -> Result<u64, BenchError> {
         let (batch, every) =
             (vault.max_batch() as u64, self.bench_vault.folder.parameters().checkpoint_every);

@@ -56,7 +56,7 @@ pub struct MemoryOptions {
     pub repetitions: usize,
     /// The time that each repetition lasts.
     pub slice: Duration,
-    /// The bound on the accesses a second.
+    /// The bound on the accesses per second.
     pub goal: Option<f64>,
     /// The bound on the resident memory, in multiples of the payload.
     pub goal_resident: Option<f64>,

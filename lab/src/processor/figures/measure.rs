@@ -219,7 +219,7 @@ pub(super) struct Column {
     pub(super) values: Vec<Option<f64>>,
     /// The mean of all programs for each seed.
     means: Vec<f64>,
-    /// The means of a speed's parts: ratios of paths, and of cycles a path.
+    /// The means of a speed's parts: ratios of paths, and of cycles per path.
     pub(super) parts: Option<[f64; 2]>,
 }
 

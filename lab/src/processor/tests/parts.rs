@@ -13,7 +13,7 @@ fn table(options: &Options, name: &str) -> Vec<Vec<String>> {
 }
 
 fn number(cell: &str) -> f64 {
-    cell.parse().unwrap_or_else(|_| panic!("{cell:?} is no number"))
+    cell.parse().unwrap_or_else(|_| panic!("{cell:?} is not a number"))
 }
 
 #[test]

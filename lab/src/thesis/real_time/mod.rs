@@ -29,7 +29,7 @@ const BLOCK_BYTES: u64 = 1 << 20;
 /// The number of bytes of the smallest ORAM that is chosen.
 const MIN_ORAM: u64 = 64 << 20;
 
-/// The maximum number of bytes that a run lays down, for each byte of its ORAM: the store with old versions, and the
+/// The maximum number of bytes that a run stores, for each byte of its ORAM: in the store with old versions, and on the
 /// trusted disk.
 const ROOM: u64 = 6;
 

@@ -7,7 +7,7 @@ use crate::thesis::row::{MEGA, Row};
 use crate::thesis::run_result::RunResult;
 use crate::thesis::trial::Trial;
 
-/// The section of a workload.
+/// Makes the report's section about a workload.
 pub(super) fn workload_section(letter: &str, trial: &Trial<'_>, all: &[RealAndVirtual]) -> Section {
     let title = format!("Workload {letter} in real time");
     let mut section = Section::new(format!("real-{}", letter.to_lowercase()), title);

@@ -41,7 +41,7 @@ impl Illegal {
                 "it wrote memory that it does not have, or may only read"
             }
             Illegal::Touch { touch: Touch::Fetch, .. } => {
-                "it went on at memory that it does not have, or may not execute"
+                "it jumped to memory that it does not have, or may not execute"
             }
             Illegal::Instruction => "it executed an illegal instruction",
             Illegal::Breakpoint => "it came to a breakpoint",

@@ -4,8 +4,8 @@ use alloc::format;
 use alloc::vec::Vec;
 use ameles_enclave_boundary::exit::Refused;
 
-/// The maximum number of numbers that are recorded. A program may use any number, and there are more than Linux has
-/// calls.
+/// The maximum number of different calls that are recorded. A program may use any number for a call, and there are more
+/// numbers than Linux has calls.
 const MAX: usize = 512;
 
 /// The refused calls, each with its number, its name and its count.
@@ -15,7 +15,7 @@ pub(crate) struct RefusedCalls {
 }
 
 impl RefusedCalls {
-    /// Records another one.
+    /// Records another refused call.
     pub(crate) fn note(&mut self, number: u64, name: Option<&'static str>) {
         match self.calls.iter().position(|(other, ..)| *other == number) {
             Some(place) => self.calls[place].2 += 1,
@@ -24,7 +24,7 @@ impl RefusedCalls {
         }
     }
 
-    /// All of them.
+    /// Returns all refused calls.
     pub(crate) fn named(&self) -> Vec<Refused> {
         let named = |(number, name, times): &(u64, Option<&str>, u64)| Refused {
             name: name.map_or_else(|| format!("system call {number}"), Into::into),

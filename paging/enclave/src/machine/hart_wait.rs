@@ -25,7 +25,8 @@ impl HartWait {
         HartWait { asleep: AtomicBool::new(true) }
     }
 
-    /// Waits for a condition that another hart makes true before it checks whether this one [sleeps](Self::is_asleep).
+    /// Waits for a condition. The other hart first makes it true, and then checks whether this hart
+    /// [sleeps](Self::is_asleep).
     ///
     /// It polls first.
     pub(super) fn until(&self, is_true: impl Fn() -> bool) {

@@ -2,8 +2,8 @@
 //!
 //! They run in supervisor mode without translation, floating point or interrupts, each on its own stack. The argument
 //! for all unsafe code: a job is a closure on the first hart's stack. [`EnclaveHarts::do_parts`] returns only after
-//! each hart that got the offer has reported that it is done. A hart reads the job only between the two. Parts are
-//! disjoint, and a lane has the number of its hart.
+//! each hart that got the offer has reported that it is done. A hart reads the job only between the offer and its
+//! report. Parts are disjoint, and a lane has the number of its hart.
 
 use super::end::launch_failed;
 use super::hart::Hart;

@@ -52,10 +52,10 @@ pub(super) struct SealedPart {
 }
 
 impl SealedPart {
-    /// The first bytes of it.
+    /// Takes the first bytes of the sealed pages' memory.
     ///
     /// # Safety
-    /// The machine has that many.
+    /// The machine has this many bytes of it.
     pub(super) unsafe fn new(bytes: usize) -> Self {
         SealedPart { bytes }
     }

@@ -80,7 +80,7 @@ impl PageTable {
         self.update(page, |_| Some(entry));
     }
 
-    /// Replaces an entry by the result of a function, if there is one; the old entry is returned then.
+    /// Replaces an entry by the result of a function, if the function returns one. If so, returns the old entry.
     pub(crate) fn update(&mut self, page: u64, turn: impl FnOnce(Entry) -> Option<Entry>) -> Option<Entry> {
         let (node, at) = self.find(page)?;
         let entry = &mut self.nodes[node].0[at];

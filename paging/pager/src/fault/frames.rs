@@ -59,7 +59,7 @@ pub trait Frames {
         Ok(())
     }
 
-    /// Moves a frame's memory to an absent page and wakes all threads that wait for it. The frame is empty then.
+    /// Moves a frame's memory to an absent page and wakes all threads that wait for it. Afterwards the frame is empty.
     ///
     /// # Errors
     /// The errors of the platform.

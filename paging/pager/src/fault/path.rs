@@ -253,7 +253,7 @@ impl<O: Oram> FaultPath<O> {
 
     /// A frame with memory for the wanted page, and the page that was taken into it and must be written first.
     fn make_room<F: Frames>(&mut self, frames: &mut F) -> Outcome<(usize, Option<u64>), O, F::Error> {
-        // Under a second chance there may be room by now, and no empty frame: one more page is taken out then.
+        // Under a second chance there may be room by now, but no empty frame. If so, one more page is taken out.
         if !self.resident.is_full()
             && let Some(frame) = self.resident.take_spare()
         {
@@ -339,8 +339,8 @@ impl<O: Oram> FaultPath<O> {
         Ok(())
     }
 
-    /// Takes out the oldest mapped page that can be taken out. `None` if no page can, or no page of many. The page is
-    /// the oldest then.
+    /// Takes out the oldest mapped page that can be taken out. Returns this page, which is now the oldest mapped page.
+    /// `None` if no page can be taken out, or none of the many that were tried.
     fn take_oldest<F: Frames>(&mut self, frame: usize, frames: &mut F) -> Outcome<Option<u64>, O, F::Error> {
         if let Some(page) = self.resident.due_pinned()
             && self.take_pinned(page, frame, frames)?

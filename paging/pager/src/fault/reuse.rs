@@ -13,7 +13,7 @@ const CLASSES_PER_OCTAVE: usize = 8;
 /// The number of classes in all, up to 2^32 pages.
 const CLASSES: usize = 33 * CLASSES_PER_OCTAVE;
 
-/// Trusted bookkeeping: 4 bytes a page.
+/// Trusted bookkeeping: 4 bytes per page.
 pub(super) struct ReuseEstimator {
     /// The number of the eviction, from 1 and modulo 2^32, at which each page was evicted last; 0 if it never was.
     gone: Box<[u32]>,

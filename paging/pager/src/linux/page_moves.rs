@@ -95,7 +95,8 @@ impl Userfaultfd {
         }
     }
 
-    /// Moves the memory of a place to an absent page, and wakes the threads that wait for it. The place is empty then.
+    /// Moves the memory of a place to an absent page, and wakes the threads that wait for it. Afterwards the place is
+    /// empty.
     ///
     /// # Safety
     /// Both are registered. The page and the place belong to the caller. Only the caller uses the place, which

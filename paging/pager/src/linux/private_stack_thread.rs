@@ -1,5 +1,6 @@
 //! A thread of the pager on a stack of the pager. In a child after `fork`, the C library reuses the stacks of the
-//! parent's threads for new ones, with their records in the program's memory. This stack is never reused.
+//! parent's threads for new threads. Its records of these stacks are in the program's memory. This stack is never
+//! reused.
 #![allow(unsafe_code, reason = "a thread by the C library's own call; each block says why it is sound")]
 
 use crate::page::PAGE_BYTES;

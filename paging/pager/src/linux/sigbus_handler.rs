@@ -179,7 +179,7 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_voi
     match handled {
         Some(Handled::Yes) => {}
         Some(Handled::Never) => loop {
-            // SAFETY: every signal is blocked, so that this never returns; it is allowed in a handler.
+            // SAFETY: every signal is blocked, so this never returns; it is allowed in a handler.
             unsafe { libc::pause() };
         },
         // SAFETY: these are the kernel's arguments.

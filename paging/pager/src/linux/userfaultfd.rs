@@ -218,7 +218,7 @@ impl Userfaultfd {
     pub(crate) fn faults(&self) -> Result<PendingFaults, Errno> {
         const BYTES: usize = MAX_FAULTS_PER_READ * size_of::<Message>();
         let mut messages = [Message::default(); MAX_FAULTS_PER_READ];
-        // SAFETY: the messages are plain integers without padding, so that they may be filled as bytes.
+        // SAFETY: the messages are plain integers without padding, so they may be filled as bytes.
         let bytes = unsafe { std::slice::from_raw_parts_mut(messages.as_mut_ptr().cast::<u8>(), BYTES) };
         let read = match retry_on_intr(|| rustix::io::read(&self.fd, &mut *bytes)) {
             Err(Errno::AGAIN) => 0,
@@ -265,7 +265,7 @@ fn transfer(to: usize, from: usize, len: usize, wake: bool) -> Transfer {
     Transfer { to: to as u64, from: from as u64, len: len as u64, mode, done: 0 }
 }
 
-/// Opens a new descriptor. With signals it needs no privilege: faults in system calls are not delivered then.
+/// Opens a new descriptor. With signals, faults in system calls are not delivered, so it needs no privilege.
 fn open(delivery: Delivery) -> Result<OwnedFd, UserfaultfdError> {
     let mut flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::NONBLOCK;
     if delivery == Delivery::Sigbus {

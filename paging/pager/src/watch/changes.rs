@@ -20,7 +20,8 @@ impl Changes {
     /// A copy of the memory as it is now.
     ///
     /// # Panics
-    /// If the memory is smaller than its slots. [`Watcher`](super::Watcher) gives none that is.
+    /// If the memory is smaller than its slots. The memory that [`Watcher`](super::Watcher) passes is always large
+    /// enough.
     pub fn new(memory: WatchedMemory, geometry: &Geometry) -> Self {
         Changes::from(memory, 0, geometry)
     }

@@ -1,15 +1,15 @@
-//! Pseudocode 1 of Chakravarty and Panda (2021) as an attack on real regions. A program uses two pages in an order that
-//! is its secret, 1 or 2. It faults equally often either way; which page is evicted first differs. A guesser that
-//! compares snapshots of the untrusted memory from fault to fault guesses.
+//! Pseudocode 1 of Chakravarty and Panda (2021) as an attack on real regions. A program uses two pages. Their order is
+//! its secret: order 1 or order 2. In both orders it faults equally often, but another page is evicted first. A guesser
+//! that compares snapshots of the untrusted memory from fault to fault guesses.
 //!
 //! The paper has three pages resident, and evicts the least recently used. Second chance, with one page unmapped,
 //! does the same here; first in, first out reveals the secret one pass later.
 //!
-//! **The statistics.** A guesser guesses fresh runs, each in a region of its own with a key of its own, whose secrets
-//! are independent fair coins. If the transcript reveals nothing, its right guesses are binomial with 1/2. A test
-//! alarms if the two-sided tail of that is below 2^-32. The tail is exact at every number of runs. All tests together,
-//! fewer than 64, give a false alarm with a probability below 2^-26. The guessers that are found: see [`TRIALS`] and
-//! [`RANDOM_TRIALS`].
+//! **The statistics.** A guesser guesses fresh runs, each in its own region under its own key. The secrets of the runs
+//! are independent fair coins. If the transcript reveals nothing, the number of right guesses is binomial with 1/2. A
+//! test alarms if the two-sided tail of this distribution is below 2^-32. The tail is exact at every number of runs.
+//! All tests together, fewer than 64, give a false alarm with a probability below 2^-26. [`TRIALS`] and
+//! [`RANDOM_TRIALS`] say which guessers are detected.
 
 mod guessing;
 mod victim;

@@ -152,7 +152,7 @@ done in the cycle after their submission, so the time ends with the last read.
 const RAMULATOR_LEGEND: &str = "\
 - complete: our scheduler; the columns after it lack our rules t_rtw, t_ccd_write and commands of two cycles
 - none: without a rule of Ramulator. The columns after it have one of its rules each in place of ours, the last has all:
-- drains: writes that have begun, also because there is no read, go on down to fewer than the low mark
+- drains: writes that have begun, also because there is no read, continue down to fewer than the low mark
 - ready: the oldest request comes whose next command can be issued, whatever that is. First come the requests for which
   a row was opened, of both directions: no other closes that row, and they count no more as queued
 - writes: writes of two ranks follow each other without t_rtrs

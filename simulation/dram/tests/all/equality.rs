@@ -4,7 +4,7 @@ use crate::load::{Step, loads, memories, run, run_looking};
 use ameles_dram::{Direction, Fast, Layout, Specification, Stepped, SubtreeLayout};
 use proptest::prelude::*;
 
-/// The tree of IR-ORAM: 25 levels, the ten upper ones on chip, four slots a bucket, subtrees of seven levels.
+/// The tree of IR-ORAM: 25 levels, the ten upper ones on chip, four slots per bucket, subtrees of seven levels.
 #[test]
 fn both_schedulers_agree_over_many_paths_and_refreshes() {
     let memory = Specification::usimm().with_super_rows();

@@ -72,7 +72,7 @@ pub(super) struct PeriodSkipper {
     width: u64,
     /// The number of instructions of a period.
     length: u64,
-    /// The last state that can be compared, and the instructions that were left then.
+    /// The last state that can be compared, and the instructions that were left at that time.
     last_snapshot: Option<(u64, PipelineState)>,
 }
 

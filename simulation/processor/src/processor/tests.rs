@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 mod cores;
 
-/// Two instructions a cycle, a buffer of four, two requests posted.
+/// Two instructions per cycle, a buffer of four, two requests posted.
 const SMALL: Shape = Shape {
     width: 2,
     reorder_buffer: 4,

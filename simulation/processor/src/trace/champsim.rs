@@ -9,7 +9,7 @@
 //! | 16 to 31 | two addresses that it stores to; 0 for none |
 //! | 32 to 63 | four addresses that it loads from; 0 for none |
 //!
-//! It loads before it stores. An access is of the line of its address: there are no sizes.
+//! An instruction loads before it stores. An access touches only the line of its address: there are no sizes.
 
 use super::first_level::FirstLevel;
 use super::records::{self, Records};
@@ -60,7 +60,7 @@ fn addresses(bytes: &[u8]) -> impl Iterator<Item = Line> {
 }
 
 /// Returns whether the first bytes of a file are ChampSim's records. In these, the flags are 0 or 1, an instruction
-/// that is no branch is not taken, and each instruction has an address.
+/// that is not a branch is not taken, and each instruction has an address.
 pub(super) fn can_begin_with(first: &[u8]) -> bool {
     let (records, _) = first.as_chunks::<RECORD>();
     let is_record =

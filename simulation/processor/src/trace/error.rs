@@ -20,9 +20,7 @@ pub enum TraceError {
     #[error("it has no misses: record it again, with more instructions or misses")]
     NoMisses,
     /// The trace is compressed by a program whose files are not unpacked here.
-    #[error(
-        "it is compressed by {by}: unpack it first with {command}, and give the unpacked file, or one of gzip or xz"
-    )]
+    #[error("it is compressed by {by}: unpack it first with {command}, or compress it again with gzip or xz")]
     Compressed {
         /// The compressor.
         by: &'static str,

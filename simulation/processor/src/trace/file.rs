@@ -108,8 +108,8 @@ impl Iterator for Trace {
     }
 }
 
-/// Writes a trace in a format of the lab, and returns the number of its misses. A packed trace has the notice of the
-/// other one. A text has no place for it, and the misses that only warm the cache are misses like the others there.
+/// Writes a trace in a format of the lab, and returns the number of its misses. A packed trace keeps the notice of the
+/// trace `from`. A text has no place for a notice, and does not distinguish the misses that only warm the cache.
 ///
 /// # Errors
 /// The errors of reading and of writing. What was written before a fault remains.

@@ -1,6 +1,6 @@
 //! Instructions between the requests of a trace that has times and no instructions.
 //!
-//! The lab's processor has one clock of 3.2 GHz, and executes up to four instructions a cycle. A time says nothing of
+//! The lab's processor has one clock of 3.2 GHz, and executes up to four instructions per cycle. A time says nothing of
 //! instructions, so each cycle of that clock counts as one.
 
 /// Cycles of the processor in a second.
@@ -25,7 +25,7 @@ impl Pauses {
     }
 
     /// The instructions before a request at this time, without the instruction of the request itself. There are none
-    /// before the first request, and before a request that does not come later than the one before.
+    /// before the first request, and before a request that does not come later than the previous one.
     pub(super) fn instructions(&mut self, time: u64) -> u32 {
         let cycle = u128::from(time) * u128::from(CLOCK) / u128::from(self.frequency.max(1));
         let cycle = u64::try_from(cycle).unwrap_or(u64::MAX);

@@ -112,7 +112,7 @@ impl Iterator for Synthetic {
 
     fn next(&mut self) -> Option<Miss> {
         let line = Line(self.line());
-        // In steps of 2⁻⁵³, so that 0 is never and 1 is always.
+        // From 0 to below 1 in steps of 2⁻⁵³. So with a share of stores of 0 there is never a store, and with 1 always.
         let share = (self.random.next_u64() >> 11) as f64 / MAX_LINES as f64;
         let kind = if share < self.shape.stores { Kind::Store } else { Kind::Load };
         Some(Miss { instructions: self.shape.instructions, kind, line })

@@ -20,7 +20,7 @@ pub enum Overlap {
     Nothing,
     /// Writes, with the steps that follow.
     Writes,
-    /// Palermo's protocol in software: a request begins when the one before has done step 1 in the tree of the data.
+    /// Palermo's protocol in software: a request begins when the previous one has done step 1 in the tree of the data.
     Requests,
     /// Palermo: by tree.
     Trees,

@@ -19,7 +19,7 @@ pub struct VisibleStep {
     pub leaf: Leaf,
     /// The cycle of the memory in which its reads begin.
     pub start: Cycle,
-    /// The cycle in which its blocks are there.
+    /// The cycle in which its blocks have arrived.
     pub end: Cycle,
     /// The number of blocks that it reads.
     pub reads: usize,
@@ -64,7 +64,7 @@ impl VisitInFlight {
         self.done > 0 || self.pending.is_some()
     }
 
-    /// Returns whether the block is there.
+    /// Returns whether the block has arrived.
     fn is_answered(&self) -> bool {
         self.is_begun() && self.done >= self.visit.answers_after
     }
@@ -104,7 +104,7 @@ impl<W: FnMut(VisibleStep)> Schedule<W> {
     }
 
     /// Ends steps and begins others, in the memory's present cycle, and drops the oldest request if it is finished.
-    /// Returns whether it changed anything: something more may begin in the same cycle then.
+    /// Returns whether it changed anything: if so, more may begin in the same cycle.
     pub(super) fn proceed(&mut self, memory: &mut Memory) -> Result<bool, DramError> {
         let mut has_changed = false;
         for nth in 0..self.in_flight.len() {
@@ -125,7 +125,7 @@ impl<W: FnMut(VisibleStep)> Schedule<W> {
         Ok(has_changed)
     }
 
-    /// Ends the step of a visit if its blocks are there.
+    /// Ends the step of a visit if its blocks have arrived.
     fn end_step(&mut self, memory: &mut Memory, nth: usize, tree: usize) -> Result<bool, DramError> {
         let visit = &mut self.in_flight[nth].visits[tree];
         let Some(pending) = visit.pending.take_if(|pending| memory.done(&pending.batch).is_some()) else {

@@ -19,7 +19,7 @@ use rand_core::RngCore;
 /// The maximum of levels of a subtree that is contiguous in the memory.
 const MAX_SUBTREE: usize = 7;
 
-/// Blocks that are read together, and those that are written when they are there.
+/// Blocks that are read together, and the blocks that are written when the read ones have arrived.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Step {
     pub(crate) reads: Vec<Block>,
@@ -32,7 +32,7 @@ pub(crate) struct Visit {
     /// The path that is read.
     pub(crate) leaf: Leaf,
     pub(crate) steps: Vec<Step>,
-    /// The number of steps until the block is there.
+    /// The number of steps until the block has arrived.
     pub(crate) answers_after: usize,
     /// The number of steps until the next request may visit the tree.
     pub(crate) releases_after: usize,
@@ -175,7 +175,7 @@ mod faulty {
     use ameles_core::schemes::freecursive::Reservation;
 
     impl VisitedTree {
-        /// Visits the tree with a bug that tests inject. `last` is the reservation of the request before.
+        /// Visits the tree with a bug that tests inject. `last` is the reservation of the previous request.
         pub(in super::super) fn faulty_visit(
             &mut self,
             block: Option<BlockId>,

@@ -14,8 +14,8 @@ use ameles_core::types::Level;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// Maximum of paths of random accesses after a state was drawn. `ameles lab processor --part over-time --start settled`
-/// shows that the share of background evictions no longer changes then.
+/// The maximum number of paths of random accesses after a state was drawn. `ameles lab processor --part over-time
+/// --start settled` shows that the share of background evictions no longer changes after them.
 const MAX_SETTLING_PATHS: u64 = 1 << 18;
 
 /// The state of a tree before the first access.

@@ -47,8 +47,8 @@ pub(crate) fn with_capacity<T>(len: usize) -> Vec<T> {
     vec
 }
 
-/// Asks the kernel for huge pages below a vector whose memory was not touched yet. Without them the vector is slower, and nothing
-/// else changes.
+/// Asks the kernel for huge pages below a vector whose memory was not touched yet. Without them the vector is slower,
+/// and nothing else changes.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the system call has no safe form")]
 fn advise<T>(vec: &Vec<T>) {

@@ -27,8 +27,8 @@ pub enum History {
     Filled,
     /// Random blocks were accessed for long.
     Random,
-    /// No accesses: every block was put as near to the leaves as there was room, so that levels above are empty. So
-    /// IR-ORAM's authors begin.
+    /// No accesses: every block was put as near to the leaves as there was room, so the upper levels are empty. The
+    /// runs of IR-ORAM's authors begin in this state.
     Packed,
 }
 

@@ -176,7 +176,7 @@ impl Container {
         self.objects.get(key).filter(|object| !object.has_expired(now))
     }
 
-    /// Sets or removes the current object of a key, and returns the one before.
+    /// Sets or removes the current object of a key, and returns the previous one.
     pub(super) fn set_object(&mut self, key: &str, object: Option<Arc<Object>>) -> Option<Arc<Object>> {
         let old = match object {
             Some(object) => {
@@ -199,7 +199,7 @@ impl Container {
         self.objects.get(key).into_iter().chain(old)
     }
 
-    /// Sets or removes the version with this order, and returns the one before.
+    /// Sets or removes the version with this order, and returns the previous one.
     pub(super) fn set_version(
         &mut self,
         key: &str,

@@ -85,8 +85,8 @@ pub type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub type Served = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 /// Serves a protocol until `shutdown` is ready. Then it accepts no more connections, and waits for the running requests
-/// (at most [`Limits::grace`]). A connection without a complete request ends at once. Returns true if no running request
-/// was aborted.
+/// (at most [`Limits::grace`]). A connection without a complete request ends at once. Returns true if no running
+/// request was aborted.
 ///
 /// A request that was cut off may have begun a write or a commit: call [`Gateway::settle`](crate::Gateway::settle) when
 /// all servers of a gateway have ended.

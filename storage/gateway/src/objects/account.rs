@@ -62,7 +62,7 @@ impl Account {
     /// Changes the settings: `change` gets the present ones. Touches no block.
     ///
     /// # Errors
-    /// The error of `change`; [`Error::Device`]. Nothing is changed then.
+    /// The error of `change`; [`Error::Device`]. In this case nothing is changed.
     pub async fn update(
         &self,
         change: impl FnOnce(&mut AccountSettings) -> Result<(), Error> + Send + 'static,
@@ -98,7 +98,7 @@ impl Account {
     /// Changes the settings of a container: `change` gets the present ones. Touches no block.
     ///
     /// # Errors
-    /// [`Error::NoSuchContainer`]; the error of `change`; [`Error::Device`]. Nothing is changed then.
+    /// [`Error::NoSuchContainer`]; the error of `change`; [`Error::Device`]. In this case nothing is changed.
     pub async fn update_container(
         &self,
         name: &str,

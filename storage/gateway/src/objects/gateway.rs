@@ -101,7 +101,7 @@ impl Gateway {
     /// Loads the catalogue of a device, or creates one on a device without rows.
     ///
     /// # Errors
-    /// [`OpenError`] if the catalogue is invalid or the device fails; nothing is changed then.
+    /// [`OpenError`] if the catalogue is invalid or the device fails; in this case nothing is changed.
     pub async fn open(device: impl Device, options: Options) -> Result<Self, OpenError> {
         let device = AnyDevice::new(device);
         let DeviceShape { block_bytes, blocks, max_batch, rows_bytes } = device.shape();
@@ -163,8 +163,8 @@ impl Gateway {
         }
     }
 
-    /// Returns the bytes of blocks that further transfers may hold: all of [`Options::transfer_memory_bytes`] when no transfer is
-    /// running.
+    /// Returns the bytes of blocks that further transfers may hold: all of [`Options::transfer_memory_bytes`] when no
+    /// transfer is running.
     pub fn free_memory(&self) -> u64 {
         self.inner.memory.free()
     }

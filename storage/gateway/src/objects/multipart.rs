@@ -139,7 +139,7 @@ impl Account {
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::NoParts`]; [`Error::InvalidPartOrder`];
     /// [`Error::InvalidPart`]; [`Error::PartTooSmall`]; [`Error::WrongChecksum`]; [`Error::WrongSize`]; the errors of
-    /// the conditions; [`Error::OverQuota`]; [`Error::Device`]. The upload stays then.
+    /// the conditions; [`Error::OverQuota`]; [`Error::Device`]. In this case the upload stays.
     pub async fn complete_upload(
         &self,
         container: &str,

@@ -69,7 +69,7 @@ impl Account {
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::MetadataTooLarge`]; the errors of the conditions; [`Error::OverQuota`];
-    /// [`Error::NoArchive`]; [`Error::Device`]. The old object is unchanged then.
+    /// [`Error::NoArchive`]; [`Error::Device`]. In this case the old object is unchanged.
     pub async fn link(
         &self,
         container: &str,
@@ -107,7 +107,7 @@ impl Account {
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`]; the error of `change`; [`Error::MetadataTooLarge`];
-    /// [`Error::Device`]. Nothing is changed then.
+    /// [`Error::Device`]. In this case nothing is changed.
     pub async fn update_object(
         &self,
         container: &str,
@@ -133,7 +133,7 @@ impl Account {
     /// only become free. Where old versions are kept, a delete marker replaces the object.
     ///
     /// # Errors
-    /// [`Error::NoSuchContainer`]; [`Error::NoArchive`]; [`Error::Device`]. Nothing is deleted then.
+    /// [`Error::NoSuchContainer`]; [`Error::NoArchive`]; [`Error::Device`]. In this case nothing is deleted.
     pub async fn delete(
         &self,
         container: &str,

@@ -81,7 +81,7 @@ pub(super) enum MemoryWait {
     Always,
 }
 
-/// Reads pieces one after the other. A piece starts when the last byte of the one before has arrived. So as many
+/// Reads pieces one after the other. A piece starts when the last byte of the previous one has arrived. So as many
 /// accesses are in flight as for one object.
 pub(super) fn read(
     gateway: &Gateway,

@@ -2,8 +2,8 @@
 //!
 //! A claim belongs to one opening forever. It is noted on the trusted disk before it is sent to the store, with a
 //! random token. If an opening finds a claim that the disk has noted, an earlier opening was cut off after that claim.
-//! It then claims the next epoch. An opening never continues under a claim that it has not made itself, because a copy
-//! of the trusted folder may be about to do the same.
+//! It then claims the next epoch. An opening never continues under a claim that it has not made itself: a copy of the
+//! trusted folder may be about to do the same.
 
 pub(crate) mod end_marker;
 pub(crate) mod notes;

@@ -134,8 +134,8 @@ impl<B: Blobs> LogObjects<'_, B> {
     /// epoch, or before.
     ///
     /// # Errors
-    /// [`VaultError::Tampered`] if an object is missing before others that cannot have been on their way with it, the
-    /// errors of `each`, and the errors of the store.
+    /// [`VaultError::Tampered`] if an object is missing although later ones exist that cannot have been in flight
+    /// together with it; the errors of `each`; the errors of the store.
     pub(crate) async fn end_earlier_journals(
         &self,
         from: Position,

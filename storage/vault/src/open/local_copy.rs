@@ -1,5 +1,5 @@
-//! The local copy of the buckets of a checkpoint. An interrupted restore leaves it, and the next one fetches only what is
-//! missing in it. Its errors are faults of this machine, not of the provider's store.
+//! The local copy of the buckets of a checkpoint. An interrupted restore leaves it, and the next one fetches only what
+//! is missing in it. Its errors are faults of this machine, not of the provider's store.
 
 use super::in_flight::buckets_in_flight;
 use super::inventory::list_inventory;
@@ -61,7 +61,8 @@ impl<'a, L: VaultStore> LocalCopy<'a, L> {
     }
 
     /// Copies the buckets of the checkpoint from the store, in the order of their numbers. A bucket in the copy that
-    /// does not open is fetched again. `progress` gets the bytes that are there, and the bytes of all buckets.
+    /// does not open is fetched again. `progress` gets the number of bytes in the copy, and the number of bytes of all
+    /// buckets.
     ///
     /// # Errors
     /// [`VaultError::LocalCopy`], tampering, and the errors of the store.

@@ -1,5 +1,5 @@
-//! The second half of a restore for Ring ORAM. It writes the buckets that exist to the store, each once, in the order of
-//! their numbers. Positions are drawn again, and the blocks come from the local copy of the previous tree.
+//! The second half of a restore for Ring ORAM. It writes the buckets that exist to the store, each once, in the order
+//! of their numbers. Positions are drawn again, and the blocks come from the local copy of the previous tree.
 //!
 //! The times between requests do not show how many blocks there are. For each bucket, the rebuild reads as many slots
 //! of the copy as the bucket has room for. It writes as many places of the stash as the stash may have blocks, and
@@ -31,8 +31,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::rc::Rc;
 
-/// Writes the previous blocks into the buckets of a redraw under this epoch, and writes its state to the trusted disk as
-/// the checkpoint at `point`.
+/// Writes the previous blocks into the buckets of a redraw under this epoch. Then writes the state of the new tree to
+/// the trusted disk, as the checkpoint at `point`.
 pub(super) async fn rebuild_tree<U: VaultStore, L: Untrusted>(
     setup: &mut Setup<U>,
     header: &VaultHeader,

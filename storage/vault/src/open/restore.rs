@@ -80,10 +80,9 @@ pub struct Restore<L> {
     pub progress: Box<dyn Fn(&'static str, u64, u64)>,
 }
 
-/// Restores a vault from its store into an empty trusted disk, and returns the receipt of the newest checkpoint in the
-/// store. The restore itself has shipped it, unless the vault announces in the store.
-/// Afterwards the vault can be opened like any other. Writes since the last shipped checkpoint are lost, unless the
-/// journal is in the store.
+/// Restores a vault from its store into an empty trusted disk. Returns the receipt of the newest checkpoint in the store.
+/// The restore ships this checkpoint itself, unless the vault announces in the store. Afterwards the vault can be opened
+/// like any other. Writes since the last shipped checkpoint are lost, unless the journal is in the store.
 ///
 /// # Errors
 /// [`VaultError::AlreadyExists`], [`VaultError::TakeoverNeeded`], [`VaultError::NoCheckpoint`],

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 
 impl<U: VaultStore> Session<U> {
     /// Returns whether a batch may start although a checkpoint is due. The checkpoint may wait for evictions that take
-    /// long, and reads can continue in parallel with them. So the checkpoint is late by at most a share of the interval
-    /// between two.
+    /// long, and reads can continue in parallel with them. So the checkpoint is late by at most a quarter of the
+    /// interval between two checkpoints.
     pub(super) fn may_overlap_checkpoint(&self) -> bool {
         let max = self.identity.header.parameters.latest_checkpoint();
         let is_only_late = self.is_checkpoint_due()
@@ -37,7 +37,7 @@ impl<U: VaultStore> Session<U> {
         }
     }
 
-    /// Returns whether another batch may be in flight besides those that are. Under a pace there is one.
+    /// Returns whether one more batch may be in flight. Under a pace, only one batch is in flight at a time.
     pub(super) fn may_overlap(&self) -> bool {
         let batches = self.engine.batches().max(self.journal.unacknowledged_batches());
         let scheme = &self.identity.header.parameters.scheme;

@@ -1,8 +1,8 @@
 //! The journal of a session: records of steps that are not durable yet, and the work that waits for them.
 //!
-//! A **flush** makes the records of some steps durable. The session goes on meanwhile. The next flush may start before
-//! the last one has ended; the trusted disk then makes both durable with one sync if it can. Flushes end in the order
-//! in which they started, and the work of each leaves when it ends.
+//! A **flush** makes the records of some steps durable. The session continues meanwhile. The next flush may start
+//! before the last one has ended; the trusted disk then makes both durable with one sync if it can. Flushes end in the
+//! order in which they started, and the work of each leaves when it ends.
 
 use super::Log;
 use super::identity::Identity;
@@ -106,8 +106,8 @@ impl Journal {
         self.log.as_ref().is_some_and(Log::has_waiting_rows)
     }
 
-    /// The note that is stored with the record of a batch that has a log object, and the last commit of rows that the
-    /// store is known to hold.
+    /// The note that is stored with the record of a batch, if the batch has a log object; and the last commit of rows
+    /// that the store is known to hold.
     fn object_note(&self) -> Option<(Vec<u8>, CommitId)> {
         let log = self.log.as_ref().filter(|log| log.has_object())?;
         Some((log.note().encode(), log.logged()))

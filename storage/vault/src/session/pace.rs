@@ -52,8 +52,8 @@ pub struct PaceFigures {
     pub asked: u64,
     /// Dummy accesses that filled up batches.
     pub dummies: u64,
-    /// The number of turns that started an eighth of a turn or more after they were due, because the store had not
-    /// finished the last turn, or because of a checkpoint.
+    /// The number of turns that started an eighth of a turn or more after they were due. They waited for the store to
+    /// finish the last turn, or for a checkpoint.
     pub late: u64,
     /// The number of turns that were skipped because they were due while another one was late.
     pub left_out: u64,

@@ -48,8 +48,8 @@ pub(crate) struct ShippedCheckpoint {
     pub(crate) number: u64,
     /// The epoch in which the checkpoint was shipped.
     pub(crate) epoch: u32,
-    /// The newest bucket version that the checkpoint knows. The checkpoint needs every version up to it that was
-    /// current then.
+    /// The newest bucket version that the checkpoint knows. The checkpoint needs every version up to this one that was
+    /// current when the checkpoint was made.
     pub(crate) newest: (u32, u64),
     pub(crate) digest: [u8; 32],
 }

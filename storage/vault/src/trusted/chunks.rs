@@ -1,7 +1,7 @@
 //! Long values in chunks that fill the database's pages.
 //!
-//! redb stores a long value in a page of its own, whose size is a power of two times 4 KiB, and writes the whole page.
-//! A value of slightly more than 64 KiB would take 128 KiB.
+//! redb stores a long value in a page of its own, and writes the whole page. The page's size is a power of two times 4
+//! KiB. A value of slightly more than 64 KiB would take 128 KiB.
 
 use redb::{ReadableTable, Table, TableDefinition};
 

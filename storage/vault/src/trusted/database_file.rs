@@ -1,5 +1,5 @@
-//! The file below the database. A file whose creation was cut off counts as empty, a write that finds no room takes
-//! some of the [reserve](super::disk_reserve), and the first failure is recorded.
+//! The file below the database. A file whose creation was cut off counts as empty. A write that finds no room takes
+//! some of the [reserve](super::disk_reserve). The first failure is recorded.
 //!
 //! redb first sets the length of a new file, then writes a header, and writes its magic number last. If a process dies
 //! before that, redb always refuses the file. Such a file has zeros in place of the magic number and only zeros after

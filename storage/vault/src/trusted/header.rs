@@ -204,8 +204,8 @@ impl VaultParameters {
     }
 
     /// The maximum memory for checkpoints besides the trusted memory. For the disk: the sealed payloads of one
-    /// checkpoint. For an upload: its rows, once more while they are put together, one piece in three forms, the words
-    /// that it sends, or that change meanwhile, at most a fifth of all, and two lists of the payloads in the store.
+    /// checkpoint. For an upload: its rows, twice while they are put together; one piece in three forms; the words that
+    /// it sends or that change meanwhile, at most a fifth of all; and two lists of the payloads in the store.
     pub fn checkpoint_memory(&self) -> u64 {
         /// The bytes of a payload in such a list.
         const SENT: u64 = 64;

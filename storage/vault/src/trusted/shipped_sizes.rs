@@ -1,5 +1,5 @@
-//! The sizes of checkpoints in the store, and how often they are shipped. All of them follow from the parameters and the
-//! number of accesses.
+//! The sizes of checkpoints in the store, and how often they are shipped. All of them follow from the parameters and
+//! the number of accesses.
 
 use super::header::{JournalPlace, PIECE_BYTES, VaultParameters};
 use super::shipped_state::PartRoom;
@@ -97,10 +97,11 @@ impl VaultParameters {
         self.checkpoint_every * self.ship_every
     }
 
-    /// The maximum number of bytes in the store: buckets, the versions of them that a restore or a recovery may need,
-    /// two checkpoints, the parts and payloads that earlier ones have sent, and the journal if it is there, with batches
-    /// of one access. It counts expected evictions; chance changes it by a few per cent. Parts are smallest, and so
-    /// needed for longest, if few accesses come between checkpoints.
+    /// The maximum number of bytes in the store. It includes buckets, with the versions that a restore or a recovery
+    /// may need, and two checkpoints, with the parts and payloads that earlier checkpoints have sent. It also includes
+    /// the journal, with batches of one access, if the journal is in the store. It counts expected evictions; chance
+    /// changes it by a few per cent. Parts are smallest, and so needed for longest, if few accesses come between
+    /// checkpoints.
     pub fn stored_bytes(&self) -> u64 {
         let buckets = self.layout().bytes().0;
         let block = f64::from(self.scheme.block_bytes());

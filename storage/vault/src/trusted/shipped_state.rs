@@ -1,6 +1,6 @@
-//! A [part](super::sent_state) of the trusted state as it is shipped to the store, without the payloads of its stash. It
-//! is one stream of bytes, split into pieces of a fixed size. Its length follows from the parameters and the number of
-//! accesses. The [payloads](super::payload_pieces) follow in pieces of their own. The **manifest**, which lists the
+//! A [part](super::sent_state) of the trusted state as it is shipped to the store, without the payloads of its stash.
+//! It is one stream of bytes, split into pieces of a fixed size. Its length follows from the parameters and the number
+//! of accesses. The [payloads](super::payload_pieces) follow in pieces of their own. The **manifest**, which lists the
 //! pieces, is shipped last. A part without a manifest is not a checkpoint.
 //!
 //! | stream | |
@@ -12,8 +12,8 @@
 //! | rows | those that changed, and a [portion](super::rows_part) in turn |
 //! | zeros | up to the length |
 //!
-//! The stream is built piece by piece. If all words are sent, the caller supplies them as pieces need them. Their tables
-//! keep them as they were when the upload started. All rows are read as pieces need them, too.
+//! The stream is built piece by piece. If all words are sent, the caller supplies them as pieces need them. Their
+//! tables keep them as they were when the upload started. All rows are read as pieces need them, too.
 
 use super::delta::Delta;
 use super::journal_point::JournalPoint;
@@ -138,8 +138,8 @@ impl PartRoom {
 }
 
 impl ShippedStateWriter {
-    /// Starts the stream of a part with this room. It is longer only if very many epochs are in use, or the stash or the
-    /// rows exceed their bounds.
+    /// Starts the stream of a part with this room. It is longer only if very many epochs are in use, or the stash or
+    /// the rows exceed their bounds.
     pub(crate) fn new(parts: ShippedStateParts, room: PartRoom) -> Self {
         let ShippedStateParts { mut head, delta, words: (words, first), order, rows } = parts;
         let count = words.end - words.start;
@@ -284,8 +284,8 @@ impl ShippedStateReader {
         fit.then_some(())
     }
 
-    /// Ends a part of which all pieces were read. Returns its point; `None` if it is no part. `hash` is the hash of a
-    /// row's key.
+    /// Ends a part of which all pieces were read. Returns its point; `None` if it is not a part. `hash` is the hash of
+    /// a row's key.
     pub(crate) fn end_part(&mut self, hash: &dyn Fn(&[u8]) -> [u8; 32]) -> Option<ShippedPoint> {
         let head = self.head.take()?;
         let is_read = std::mem::take(&mut self.has_delta) && std::mem::take(&mut self.words) == head.words.1;

@@ -1,5 +1,5 @@
-//! A checkpoint in the store sends the words, rows and payloads that changed since the last one, in room of public sizes,
-//! and some of the others in turn. A restore finds all of them.
+//! A checkpoint sends to the store the words, rows and payloads that changed since the last one, and some of the others
+//! in turn. The room for them has public sizes. A restore finds all of them.
 
 use crate::promises::fixture::VaultFixture;
 use crate::support::rng::TestRng;
@@ -210,8 +210,8 @@ async fn a_vault_that_was_killed_still_knows_which_words_the_store_lacks() {
     assert!(head.delta > 0 && !head.rows.is_whole, "{head:?}");
 }
 
-/// A tree whose leaves alone are in the store, one of which several levels are, one that is evicted in slices, and a Path
-/// ORAM. All of them have so many blocks that a checkpoint sends only some words.
+/// Four trees: only the leaves of the first are in the store, and several levels of the second. The third is evicted in
+/// slices, and the fourth is a Path ORAM. Each has so many blocks that a checkpoint sends only some of its words.
 fn several_trees() -> Vec<VaultParameters> {
     let ring = |top| RingParameters::for_capacity(16384, 8, top, BATCH as u32);
     let sliced = ring(256);

@@ -1,6 +1,6 @@
-//! A vault whose journal is moved in place, from the trusted disk into the store and back. It is cut off at every step, by
-//! a kill and by a loss of power, and the machine is lost at every change of the store. Nothing acknowledged is lost
-//! with the machine while the header in the store says that the journal is there.
+//! A vault whose journal is moved in place, from the trusted disk into the store and back. The move is cut off at every
+//! step, by a kill and by a loss of power. The machine is also lost, at every change of the store. Nothing acknowledged
+//! is lost with the machine while the header in the store says that the journal is there.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
 use crate::every_step::is_thorough;

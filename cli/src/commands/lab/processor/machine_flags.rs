@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub(super) struct MachineFlags {
-    /// The machines to simulate; several are compared. Other flags change each of them [default: authors,paper,machine, or
-    /// machine if programs, schemes, settings, parts or a trace are given]
+    /// The machines to simulate; several are compared. Other flags change each of them [default: authors,paper,machine,
+    /// or machine if programs, schemes, settings, parts or a trace are given]
     #[arg(long = "as", value_name = "MACHINES", value_delimiter = ',')]
     machines: Vec<NamedMachine>,
     /// The memory: ddr3, ddr4, ddr5, lpddr5, hbm2, hbm3 or a TOML file [default: ddr3]
@@ -30,7 +30,8 @@ pub(super) struct MachineFlags {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum NamedMachine {
-    /// The authors' logs: one channel, 24 levels, virtual addresses, a packed tree; tree-top blocks are read with their paths
+    /// The authors' logs: one channel, 24 levels, virtual addresses, a packed tree; tree-top blocks are read with their
+    /// paths
     Authors,
     /// The paper's text: four channels, 25 levels, virtual addresses, a tree whose every block was accessed once
     Paper,
@@ -92,8 +93,8 @@ impl From<StartState> for Start {
 }
 
 impl MachineFlags {
-    /// The options of each machine, each once. The flags change all of them. A run that is narrowed to programs, schemes
-    /// or settings is of one machine if none is named.
+    /// The options of each machine, each once. The flags change all of them. If no machine is named, a run that is
+    /// narrowed to programs, schemes or settings simulates one machine.
     ///
     /// # Errors
     /// A usage error, if the memory cannot be read.

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub(super) struct TraceFlags {
-    /// Use this trace instead of the programs: of this lab, USIMM, ChampSim, gem5, DRAMsim3, DRAMSim2 or Ramulator, packed by
-    /// gzip or xz or not. Several, such as a.trace,b.trace, run side by side, each on a core. A file whose name has a comma
-    /// takes a flag of its own
+    /// Use this trace instead of the programs: of this lab, USIMM, ChampSim, gem5, DRAMsim3, DRAMSim2 or Ramulator,
+    /// packed by gzip or xz or not. Several, such as a.trace,b.trace, run side by side, each on a core. A file whose
+    /// name has a comma takes a flag of its own
     #[arg(long, value_name = "FILES", conflicts_with = "program")]
     pub(super) trace: Vec<PathBuf>,
     /// The format of the trace, if its beginning does not tell it: packed, usimm, champsim, gem5, gem5-text, dramsim3,

@@ -16,9 +16,8 @@ use futures_util::future::try_join;
 
 /// A scheme whose accesses are logged: each writes one slot, a dummy too.
 ///
-/// The slots of a batch are written in parallel with the work of the next batch or step, so that they cost no round
-/// trip. An answer does not wait for its slot. So the last acknowledged accesses may be missing from the log, as in the
-/// paper.
+/// The slots of a batch are written in parallel with the work of the next batch or step, so they cost no round trip. An
+/// answer does not wait for its slot. So the last acknowledged accesses may be missing from the log, as in the paper.
 ///
 /// **What the trace shows**: how many accesses there were, as without the log. Slot after slot is written; after the
 /// last slot comes the first.

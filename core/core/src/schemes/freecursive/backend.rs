@@ -108,8 +108,8 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     /// Accesses a block at a position, and lets `serve` read and change its payload: one path.
     ///
     /// # Errors
-    /// The errors of [`Oram::access`]; [`OramError::Contradiction`] if the block is not there, or the new leaf is none
-    /// of the tree's.
+    /// The errors of [`Oram::access`]; [`OramError::Contradiction`] if the tree does not have the block, or the new
+    /// leaf is none of the tree's.
     pub async fn access_at(
         &self,
         block: BlockId,
@@ -132,7 +132,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.take_out(block, old, take).await)
     }
 
-    /// Puts a block in that is not there: it waits in the stash.
+    /// Puts in a block that the tree does not have: it waits in the stash.
     ///
     /// # Errors
     /// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf

@@ -47,8 +47,8 @@ impl Groups {
         }
     }
 
-    /// Gives an entry's block its next counter, and returns it. `None` if a block of the group would be left two
-    /// group counters behind; nothing is changed then.
+    /// Gives an entry's block its next counter, and returns it. `None` if a block of the group would be left two group
+    /// counters behind; in this case nothing is changed.
     pub(super) fn advance(self, group: &mut [u8], entry: u32) -> Option<u64> {
         let (mut all, word) = (group_counter(group), self.word(group, entry));
         let mut individual = 1;

@@ -99,7 +99,8 @@ impl Labels {
     }
 
     /// Gives a block, whose PosMap block is in the buffer, a new position: one that is drawn, if positions are kept.
-    /// `None` if its counter must not continue before a straggler of its group has moved; nothing is changed then.
+    /// `None` if its counter must not continue before a straggler of its group has moved; in this case nothing is
+    /// changed.
     pub(super) fn assign_position(
         &mut self,
         space: &AddressSpace,

@@ -7,8 +7,8 @@ use crate::types::{BlockId, Leaf};
 use rand_core::{RngCore, SeedableRng};
 
 impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
-    /// The leaf of the path that an access to a block needs next. `None` if a block of the trusted side saves the path,
-    /// or if none was ever mapped. Nothing changes. Secret: only simulations look ahead.
+    /// The leaf of the path that an access to a block needs next. `None` if a block on the trusted side saves the path,
+    /// or if the needed block was never mapped. The call changes nothing. Secret: only simulations look ahead.
     pub fn next_leaf(&self, block: BlockId) -> Option<Leaf> {
         let mut at = block;
         while let PositionEntry::Block(above, _) = self.address_space().position_entry(at)

@@ -78,15 +78,15 @@
 //! next path is read. Path ORAM writes the path back; RAW ORAM writes only its headers back. In RAW and Ring ORAM,
 //! evictions follow the count of paths. In Ring ORAM, reshuffles follow the count of reads of a bucket. So what else
 //! shows follows from the paths. All are independent and uniform, if [every path is read](TrustedHits::ReadThePath);
-//! with the other options they are not. Computed positions are as good as the PRF. If a caller drives it line by line,
-//! the number of paths shows what the PLB held and which groups have stragglers. The caller must hide that, with paths
-//! at a fixed rate. Evictions because the stash is too full show, as with the tree alone.
+//! with the other options they are not. Computed positions are as good as the PRF. If a caller drives the scheme line
+//! by line, the number of paths shows what the PLB held and which groups have stragglers. The caller must hide that,
+//! with paths at a fixed rate. Evictions because the stash is too full show, as they do without a front end.
 //!
 //! **Costs** of an access: H times those of a batch of one access over the tree. The last one is off-line to the same
 //! extent. Over Path ORAM that is H round trips of a path each, and as many for writing them back. RAW ORAM writes only
 //! headers back. In Ring ORAM a path is one slot of each bucket. Both have an eviction every A paths. H is the number
-//! of levels, and one more with counters. Driven line by line, group remaps take at most X' - 1 paths in
-//! 2^(β-1) - 1 accesses to a group: 0.4 % with β = 14. A path computes two positions, of one block of AES each, and two tags of
+//! of levels, and one more with counters. Driven line by line, group remaps take at most X' - 1 paths in 2^(β-1) - 1
+//! accesses to a group: 0.4 % with β = 14. A path computes two positions, of one block of AES each, and two tags of
 //! ℓ + 1.
 //!
 //! **Errors**: those of [`OramError`], as in Path ORAM, and those above.

@@ -113,16 +113,16 @@ impl BackendParameters {
 pub enum PositionStorage {
     /// The positions are in the payloads of the PosMap blocks, where they belong.
     InBlocks,
-    /// The positions are in a separate table, 4 bytes a block: for simulations, whose blocks have no payload. The trace
-    /// is the same.
+    /// The positions are in a separate table, 4 bytes per block: for simulations, whose blocks have no payload. The
+    /// trace is the same.
     Separate,
     /// Nowhere: the payloads of the PosMap blocks hold counters, from which the positions are computed (the
     /// compressed PosMap). The table on the trusted side holds counters of 8 bytes.
     Counters {
         /// β, bits of a counter in a PosMap block: [`min_bits`](FreecursiveParameters::min_bits) to 32.
         bits: u32,
-        /// The choice whether each block of the tree has a tag over its counter and its payload (PMMAC). Every path
-        /// must be read then.
+        /// The choice whether each block of the tree has a tag over its counter and its payload (PMMAC). If they have,
+        /// every path must be read.
         tags: bool,
     },
 }

@@ -59,8 +59,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         RemapTurn(has_turn.then(|| 1 + sampling::below(random, maps as usize) as u32))
     }
 
-    /// Gives the remap turn to the group that holds the counter of a block, if the turn is that group's. Returns
-    /// whether it took a path.
+    /// Gives the remap turn to the group that holds the counter of a block, if the turn belongs to this group. Returns
+    /// whether the turn took a path.
     pub(super) async fn take_turn(
         &self,
         turn: &mut RemapTurn,

@@ -25,8 +25,8 @@ impl Reservation {
         self.block
     }
 
-    /// The leaf of the path to be read; `None` for a block that was never mapped, whose path is drawn. Secret until
-    /// then.
+    /// The leaf of the path to be read; `None` for a block that was never mapped, whose path is drawn. Secret until the
+    /// path is read.
     pub fn leaf(&self) -> Option<Leaf> {
         self.new_position.update.old
     }

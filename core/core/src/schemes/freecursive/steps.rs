@@ -59,11 +59,11 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         }
     }
 
-    /// Brings the PosMap block in that [`next`](Self::next) named: one path, lines 3 to 5.
+    /// Brings in the PosMap block that [`next`](Self::next) named: one path, lines 3 to 5.
     ///
     /// # Errors
-    /// The errors of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if it is in the buffer
-    /// already, or its position is not available.
+    /// The errors of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if the block is in the
+    /// buffer already, or its position is not available.
     pub async fn fetch(&self, wanted: BlockId) -> Result<(), OramError<S::Error>> {
         if self.space.level(wanted) == 0 || self.is_buffered(wanted) {
             return Err(OramError::Contradiction("a PosMap block is fetched that is not lacking"));
@@ -72,7 +72,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         self.fetch_remapped(wanted, &new_position).await
     }
 
-    /// Brings a PosMap block in that has a new position: one path.
+    /// Brings in a PosMap block that has a new position: one path.
     pub(super) async fn fetch_remapped(
         &self,
         wanted: BlockId,
@@ -145,10 +145,12 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Ok(is_taken)
     }
 
-    /// Puts a block in that was taken out, with a new position. Nothing may be missing for it. It shows nothing.
+    /// Puts in a block that was taken out, with a new position. Nothing may be missing for the block. The call shows
+    /// nothing.
     ///
     /// # Errors
-    /// [`OramError::Contradiction`], if a PosMap block is missing or the block is there; [`OramError::StashFull`].
+    /// [`OramError::Contradiction`], if a PosMap block is missing or the ORAM has the block already;
+    /// [`OramError::StashFull`].
     pub fn put_block_in(&self, block: BlockId, payload: &[u8]) -> Result<(), OramError<S::Error>> {
         check_block(block, self.parameters.capacity)?;
         let NewPosition { update, new_counter, .. } = self.assign_position(block)?;
@@ -166,8 +168,9 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     }
 
     /// Gives a block that was taken out the position with which it [comes in](Self::put_block_in_remapped) later, so
-    /// that its PosMap block need not be available then. Nothing may be missing for it now. It shows nothing. A
-    /// position that is computed from a counter cannot be drawn ahead: its group may be remapped meanwhile.
+    /// that its PosMap block need not be available at that time. Nothing may be missing for the block now. The call
+    /// shows nothing. A position that is computed from a counter cannot be drawn ahead: its group may be remapped
+    /// meanwhile.
     ///
     /// # Errors
     /// [`OramError::OutOfRange`]; [`OramError::Contradiction`], if a PosMap block is missing, or positions are
@@ -180,10 +183,10 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Ok(self.assign_position(block)?.update.new)
     }
 
-    /// Puts a block in that was taken out, with the position that it was given since. It shows nothing.
+    /// Puts in a block that was taken out, with the position that it was given since. The call shows nothing.
     ///
     /// # Errors
-    /// [`OramError::Contradiction`], if the block is there; [`OramError::StashFull`].
+    /// [`OramError::Contradiction`], if the ORAM has the block already; [`OramError::StashFull`].
     pub fn put_block_in_remapped(
         &self,
         block: BlockId,
@@ -271,7 +274,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         self.check_tag(fits)
     }
 
-    /// Takes a block out that has this position and counter: one path. Its tag is checked.
+    /// Takes out a block that has this position and counter: one path. Its tag is checked.
     async fn take_checked(
         &self,
         block: BlockId,
@@ -321,7 +324,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         labels.assign_position(&self.space, look_aside, block, drawn).ok_or(OramError::Backlogged)
     }
 
-    /// Brings a PosMap block in that is found on the trusted side. Returns whether it was.
+    /// Brings in a PosMap block if it is found on the trusted side. Returns whether it was found.
     fn load_trusted(&self, block: BlockId, position: Option<Leaf>) -> Result<bool, OramError<S::Error>> {
         if !self.may_find(position) {
             return Ok(false);

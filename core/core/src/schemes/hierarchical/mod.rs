@@ -14,18 +14,19 @@
 //!     hash them by a new h_j
 //! ```
 //!
-//! No bucket is read twice for the same block between two buildings of its table: the block is in a smaller level then.
+//! No bucket is read twice for the same block between two buildings of its table: after the first read, the block is in
+//! a smaller level.
 //!
-//! Three things are done otherwise than in the paper. A level also has its blocks in a list without the room of its
-//! hash table, so that a rebuild sorts fewer records. A copy is appended to the buffer, whose slot is public, instead
-//! of a second pass over all of it. And the accesses of a batch are served together, level by level.
+//! Three things differ from the paper. A level also has its blocks in a list without the room of its hash table, so
+//! that a rebuild sorts fewer records. A copy is appended to the buffer, whose slot is public, instead of a second pass
+//! over all of it. And the accesses of a batch are served together, level by level.
 //!
-//! **What the trace shows** (adversary `Full`): how many accesses there were. The buffer is read from its begin to the
-//! last copy, and written behind it. The levels that hold something follow from the number of epochs. The buckets that
-//! are read are uniform: for the requested blocks they follow from a pseudorandom function. A rebuild is copies and
-//! four oblivious sorts (`oblivious_sort.rs`), five for the last level. A table that does not hold its blocks is hashed
-//! again, which an adversary sees. The probability is below 2^-80 for each building ([`overflow_log2`]), for any
-//! requests.
+//! **What the trace shows** (adversary `Full`): how many accesses there were. The buffer is read from its beginning to
+//! the last copy, and written behind this copy. The levels that hold something follow from the number of epochs. The
+//! buckets that are read are uniform: for the requested blocks they follow from a pseudorandom function. A rebuild is
+//! copies and four oblivious sorts (`oblivious_sort.rs`), five for the last level. A table that does not hold its
+//! blocks is hashed again, which an adversary sees. The probability is below 2^-80 for each building
+//! ([`overflow_log2`]), for any requests.
 //!
 //! **Costs**, S slots of buffer, m_i slots of a bucket of level i. A batch of n accesses, after t accesses of its
 //! epoch, reads t + n Σ m_i slots, over the levels that hold something. It writes n slots. It takes a round trip for

@@ -21,9 +21,9 @@ pub struct ObliviStoreParameters {
 }
 
 impl ObliviStoreParameters {
-    /// The parameters of the code that the thesis ran, for this many blocks. There are √N partitions. A partition has a
-    /// level for each power of two of the blocks that are expected in it. There are 1.25 evictions for each access. One
-    /// of these is of the partition that was read. The trusted side may hold twice the [least
+    /// The parameters of the code that the thesis ran, for this many blocks. There are √N partitions. If a partition is
+    /// expected to hold n blocks, it has ⌊log₂ n⌋ + 1 levels. There are 1.25 evictions for each access: one of the
+    /// partition that was read, and 0.25 of others. The trusted side may hold twice the [minimum
     /// cache](PartitionsParameters::min_cache) and two batches.
     pub fn for_capacity(capacity: u64, block_bytes: u32, max_batch: u32) -> Self {
         let count = range::root(capacity);

@@ -20,8 +20,8 @@ pub struct ParallelParameters {
     pub capacity: u64,
     /// The size of a block in bytes: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
-    /// m, the number of processors: a power of two from 1 to 1024. A round serves a request of each, so that it is the
-    /// longest batch.
+    /// m, the number of processors: a power of two from 1 to 1024. A round serves one request of each processor, so m
+    /// is the maximum length of a batch.
     pub processors: u32,
     /// L, the level of the leaves of the whole tree: lg m to 31. Each processor has the leaves below one node of level
     /// lg m.

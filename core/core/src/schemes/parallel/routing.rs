@@ -39,7 +39,7 @@ pub(super) struct Butterfly {
 impl Butterfly {
     /// Brings every block from the processor of its index to the processor of its leaf. In step k two processors whose
     /// numbers differ in bit k exchange the blocks that belong with the other one. Returns how often a message was too
-    /// short, so that another one followed.
+    /// short, and another one followed.
     pub(super) async fn route<N: Network>(self, network: &N, at: &mut [Vec<Entry>]) -> Result<u64, N::Error> {
         let mut too_short = 0;
         for step in 0..self.bits {

@@ -94,8 +94,8 @@ impl Places {
         Ok(())
     }
 
-    /// Finds the runs of requests for one block, of records in the order of blocks: each processor tells both
-    /// neighbours its block.
+    /// Finds the runs of requests for the same block among records in the order of blocks. Each processor tells its
+    /// block to both neighbours.
     pub(super) async fn find_runs<N: Network>(&self, network: &N) -> Result<Vec<PlaceInRun>, N::Error> {
         let block_at = |place: usize| record::word_of(record::block(self.record(place))).to_le_bytes();
         let mut messages = Vec::new();
@@ -119,7 +119,7 @@ impl Places {
     }
 
     /// Lets each request learn from all earlier requests for the same block. The records are in the order of blocks,
-    /// and each step covers twice the distance of the one before.
+    /// and each step covers twice the distance of the previous one.
     pub(super) async fn pass_on<N: Network>(&mut self, network: &N) -> Result<(), N::Error> {
         let mut distance = 1;
         while distance < self.len() {

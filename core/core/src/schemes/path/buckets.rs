@@ -89,8 +89,8 @@ impl BucketsByLevel {
         self.blocks.iter().map(|blocks| u64::from(*blocks)).sum()
     }
 
-    /// The share of the slots of a tree of equal buckets that these lack, its trusted levels counted as if they were
-    /// buckets.
+    /// Compares these buckets with a tree whose buckets all have the largest size. Returns the share of its slots that
+    /// these lack. Trusted levels are counted as if they were buckets.
     pub fn space_lost(&self) -> f64 {
         let whole = u64::from(self.parameters.blocks_per_bucket) * ((2 << self.parameters.leaf_level.0) - 1);
         (whole - self.slots()) as f64 / whole as f64

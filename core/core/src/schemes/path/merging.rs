@@ -14,8 +14,8 @@
 //! the next path can belong to any access. No path is written back as if it were the last one. A dummy is the next path
 //! only if there is nothing else when it begins.
 //!
-//! **What the trace shows**: the paths, each without the buckets that it shares with the one before. That follows from
-//! the paths themselves. **Costs**: room for another path in the stash.
+//! **What the trace shows**: the paths, each without the buckets that it shares with the previous one. That follows
+//! from the paths themselves. **Costs**: room for another path in the stash.
 
 use super::{PathOram, State};
 use crate::oram::{OramError, admission};

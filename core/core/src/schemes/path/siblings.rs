@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A block that leaves the path early may still go a level deeper, into the sibling. So buckets can be smaller, or
-//! fewer blocks wait in the stash. A bucket and its sibling are next to each other in memory, so that few more DRAM
-//! pages are opened.
+//! fewer blocks wait in the stash. A bucket and its sibling are next to each other in memory, so few more DRAM pages
+//! are opened.
 //!
 //! The authors' program writes a block into a free slot of a sibling without reading it. A watcher of the bus would
 //! see which slots were free. Here siblings are read and written whole: each path moves twice as many buckets.

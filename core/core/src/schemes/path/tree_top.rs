@@ -5,8 +5,8 @@
 //!
 //! With an index by block, a block is found without its position. This is the S-Stash of IR-Stash (Raoufi, Zhang, Yang,
 //! "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-C). The index is
-//! set-associative, so a block may find its set full; it then waits in the stash. Without an index a block is found by
-//! its position alone: the dedicated cache that IR-ORAM is compared with.
+//! set-associative, so a block may find its set full; it then waits in the stash. Without an index a block is found
+//! only by its position. This is the dedicated cache that IR-ORAM is compared with.
 
 use crate::oram::OramError;
 use crate::range::{self, OutOfRange};
@@ -148,8 +148,8 @@ impl TreeTop {
         Ok(())
     }
 
-    /// Reserves the room that a block needs in the index; `false` if its set is full. The block is put in a bucket
-    /// then.
+    /// Reserves the room that a block needs in the index; `false` if its set is full. Afterwards the caller puts the
+    /// block in a bucket.
     pub(super) fn reserve(&mut self, block: BlockId) -> bool {
         self.sets.as_mut().is_none_or(|sets| sets.reserve(block))
     }

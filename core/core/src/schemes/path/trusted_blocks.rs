@@ -163,8 +163,8 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
         top.find_in(buckets, block).map(Found::InTop)
     }
 
-    /// Writes the tree top into untrusted memory, as for a context switch: all of its buckets, in one operation. The
-    /// tree top is empty then. Paths that are held are written back before.
+    /// Writes the tree top into untrusted memory, as for a context switch: all of its buckets, in one operation. First,
+    /// it writes held paths back. Afterwards the tree top is empty.
     ///
     /// # Errors
     /// The errors of [`Oram::step`](crate::oram::Oram::step).

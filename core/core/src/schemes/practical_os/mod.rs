@@ -14,10 +14,9 @@
 //! It is [Square-Root ORAM](crate::schemes::square_root) with its shelter on the trusted side. An access reads one slot
 //! and writes none. There is a single copy of each block, so the shuffle is one sort and not two.
 //!
-//! Three things are done otherwise than in the paper. The shuffle is Batcher's network over runs
-//! (`oblivious_sort.rs`), which never fails, instead of the paper's sort of a constant number of passes. The blocks
-//! of the cache come back within the first pass of the shuffle. And π is a table in trusted memory, 4 bytes for each
-//! block and each dummy.
+//! Three things differ from the paper. The shuffle is Batcher's network over runs (`oblivious_sort.rs`), which never
+//! fails, instead of the paper's sort of a constant number of passes. The blocks of the cache come back within the
+//! first pass of the shuffle. And π is a table in trusted memory, 4 bytes for each block and each dummy.
 //!
 //! **What the trace shows** (adversary `Full`): how many accesses there were. The places that are read are uniform
 //! among those of the epoch that were not read, for any requests. The shuffle is an oblivious sort.

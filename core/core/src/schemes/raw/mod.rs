@@ -32,8 +32,8 @@
 //! is an EO outside of the schedule, while a largest batch might not fit below the hard bound.
 //!
 //! **Costs** of a batch of n, with K = L + 1 - top buckets on each path. On line: one round trip of at most n·K·(Z + 1)
-//! slots. Off line: one that writes at most n·K headers of one slot. Every A accesses: one round trip that reads
-//! K·(Z + 1) slots, and one that writes them. For each bucket of a path that is `Z + 2 + 2(Z + 1)/A` slots an access, as in
+//! slots. Off line: one that writes at most n·K headers of one slot. Every A accesses: one round trip that reads K·(Z +
+//! 1) slots, and one that writes them. For each bucket of a path that is `Z + 2 + 2(Z + 1)/A` slots per access, as in
 //! section IV-B. **Parameters**: [`RawParameters`].
 //!
 //! **Errors**: those of [`OramError`]; of `access` never `StashFull`. After any but a refusal, and after a future
@@ -258,8 +258,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for RawOram<S,
         headers + self.behind().max(u64::from(!self.has_room())) + self.positions.pending_steps()
     }
 
-    /// Returns true if the unwritten headers are those of a largest batch, a second eviction is due, or the next batch
-    /// might overflow the stash.
+    /// Returns true if there are as many unwritten headers as a largest batch makes, a second eviction is due, or the
+    /// next batch might overflow the stash.
     fn must_step(&self) -> bool {
         self.state.borrow().unwritten >= u64::from(self.parameters.max_batch)
             || self.behind() > 1

@@ -173,8 +173,8 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         Ok(found)
     }
 
-    /// Puts a block in that has no tag, lines 5 and 6. It shows nothing. Returns the block that lost its tag to it,
-    /// and must be taken out.
+    /// Puts in a block that has no tag, lines 5 and 6. The call shows nothing. Returns the block that lost its tag to
+    /// it, and must be taken out.
     ///
     /// # Errors
     /// [`OramError::Contradiction`], if the block is there, or too many are on their way out; [`OramError::StashFull`].
@@ -202,7 +202,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         Ok(leaving)
     }
 
-    /// Takes a block out that lost its tag, line 7: one path.
+    /// Takes out a block that lost its tag, line 7: one path.
     ///
     /// # Errors
     /// The errors of [`Oram::access`].

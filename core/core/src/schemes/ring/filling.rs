@@ -5,7 +5,7 @@
 //! writes only the buckets that exist. The blocks come to their places as in a vault that accessed each of them once
 //! and then made dummies. They wait in the stash until an eviction of the public schedule passes. So the stash is that
 //! of a vault after a possible sequence of requests. The bound of the stash holds for every sequence, so it holds here
-//! and ever after. (If each block went as deep as possible, the lowest existing buckets would overflow. Such a bucket
+//! and afterwards. (If each block went as deep as possible, the lowest existing buckets would overflow. Such a bucket
 //! would also take all blocks of its missing child, up to A instead of A/2.)
 //!
 //! [`draw`](RingFilling::draw) writes a full tree. Each block goes as deep as there is room. A block that finds no room
@@ -91,8 +91,8 @@ impl<R: RngCore> RingFilling<R> {
         }
     }
 
-    /// Draws a leaf for each block that `is_mapped`, and makes the evictions of the plan. `None` if there are more blocks
-    /// than the plan has accesses.
+    /// Draws a leaf for each block that `is_mapped`, and makes the evictions of the plan. `None` if there are more
+    /// blocks than the plan has accesses.
     pub fn redraw(plan: &RingRedraw, mut is_mapped: impl FnMut(BlockId) -> bool, random: R) -> Option<Self> {
         let (parameters, RingProgress(end)) = (&plan.parameters, plan.progress);
         let (tree, slices) = (parameters.geometry(), Slices::of(parameters));
@@ -138,8 +138,8 @@ impl<R: RngCore> RingFilling<R> {
         Some(filling)
     }
 
-    /// Takes the blocks of held buckets into the stash as well. A bucket that no eviction has written yet is placed now,
-    /// since the restore does not write it.
+    /// Takes the blocks of held buckets into the stash as well. A bucket that no eviction has written yet is placed
+    /// now, since the restore does not write it.
     fn hold(&mut self, held: &[(Level, Bucket)]) {
         for (level, bucket) in held.iter().copied() {
             let placed = self.place(level, bucket);

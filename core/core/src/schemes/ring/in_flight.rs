@@ -7,8 +7,8 @@
 //! Several **batches** may be in flight. They are served in their order, whatever the order in which their reads end.
 //! Blocks that they requested are **pinned** to the stash, so that no eviction at the same time takes them away. An
 //! eviction places blocks only when all batches that were planned before it are served. So a block that was accessed
-//! before an eviction is placed as if nothing ran in parallel, and the [bound of the stash](super::stash_bound) holds
-//! for any number of batches.
+//! before an eviction is placed as if nothing ran in parallel. Therefore the [bound of the stash](super::stash_bound)
+//! holds for any number of batches.
 
 use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::vec::Vec;

@@ -98,8 +98,8 @@ pub struct RingOram<S, P, R> {
     slices: Slices,
     store: S,
     positions: P,
-    /// The lock of accesses, which a batch holds while it is planned, and the lock of steps, which a step holds up to its
-    /// write.
+    /// The lock of accesses, which a batch holds while it is planned, and the lock of steps, which a step holds up to
+    /// its write.
     access_lock: FifoLock,
     step_lock: FifoLock,
     poison_flag: PoisonFlag,

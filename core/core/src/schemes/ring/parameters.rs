@@ -43,8 +43,8 @@ pub struct RingParameters {
     /// The maximum number of accesses in one batch.
     pub max_batch: u32,
     /// The maximum number of blocks of the stash and a largest batch together, before the batch is served. It includes
-    /// the tree top, and not the blocks of an eviction in flight, or of held buckets. At least A for each two subtrees,
-    /// A and a largest batch.
+    /// the tree top, but not the blocks of an eviction in flight or of held buckets. It is at least the sum of three
+    /// numbers: A/2 for each subtree, A, and a largest batch.
     pub stash_bound: u32,
     /// The maximum number of slots that a slice of an eviction writes, and reads: at least those of the largest bucket.
     /// A path of more slots is evicted in [slices](Self::slices), and needs a trusted top.

@@ -30,7 +30,8 @@ const SEARCHED: usize = 3;
 /// The part of a cost that a better one must be below: less is not worth the search.
 const MIN_GAIN: f64 = 0.999;
 
-/// The number of moves in a row that may find nothing cheaper. A cost may rise again with the rate, so [`better`] may err.
+/// The number of moves in a row that may find nothing cheaper. A cost may rise again with the rate, so [`better`] may
+/// err.
 const MAX_IN_VAIN: u32 = 3;
 
 /// The constraints that a plan must meet.
@@ -187,7 +188,8 @@ impl RingParameters {
 }
 
 /// The cheapest parameters, if what a request may wait for has a cost. The larger buckets may be, the fewer slots an
-/// access moves, and the larger a slice is. So the bounds of slices are tried from the smallest up, until the cost rises.
+/// access moves, and the larger a slice is. So the bounds of slices are tried from the smallest up, until the cost
+/// rises.
 fn with_least_wait(constraints: &PlanConstraints) -> RingParameters {
     let PlanConstraints { objective, slice_slots: max, max_batch, .. } = *constraints;
     let without_wait = RingObjective { slot_waited: 0.0, ..objective };
@@ -379,8 +381,8 @@ fn with_rate(constraints: &PlanConstraints, choice: &Choice, rate: u32) -> RingP
     RingParameters { stash_bound: min.min(u32::MAX.into()) as u32, ..planned }
 }
 
-/// The slots of a bucket that some plan with the lowest rate does with, for any capacity: the most that a leaf's share
-/// of the finest tree and the largest batch need, with room for the search.
+/// A number of slots of a bucket that is enough for some plan with the lowest rate, for any capacity. It is the most
+/// that a leaf's share of the finest tree and the largest batch need, with room for the search.
 fn small_bucket(max_batch: u32) -> u32 {
     let share = libm::ceil(MIN_SHARE + 6.0 * libm::sqrt(MIN_SHARE)) as u32;
     share.max(min_reads(*RATES.start(), max_batch) + 8)

@@ -21,8 +21,8 @@ pub struct RingProgress(pub(super) EvictionSchedule);
 
 impl RingProgress {
     /// The progress in the rest of a trusted state, as
-    /// [`IncrementalSnapshot::rest`](crate::snapshot::incremental::IncrementalSnapshot::rest) writes it. `None` if it is
-    /// not the rest of a Ring ORAM.
+    /// [`IncrementalSnapshot::rest`](crate::snapshot::incremental::IncrementalSnapshot::rest) writes it. `None` if it
+    /// is not the rest of a Ring ORAM.
     pub fn of_rest(rest: &[u8]) -> Option<Self> {
         let (schedule, _): Rest = borsh::from_slice(rest).ok()?;
         (schedule.emergencies <= schedule.begun).then_some(RingProgress(schedule))

@@ -7,8 +7,8 @@
 //! accesses, and two steps overlap as two evictions of one slice do.
 //!
 //! Between two steps, these buckets are *held*: those of path k - 1 from slice `nth` on, and those of path k before it.
-//! Together they have one bucket on each level. The blocks of held buckets are in the stash. Accesses do not read held buckets. Two
-//! successive paths part at the root, so with a trusted top no bucket is on both.
+//! Together they have one bucket on each level. The blocks of held buckets are in the stash. Accesses do not read held
+//! buckets. Two successive paths part at the root, so with a trusted top no bucket is on both.
 
 use super::parameters::{RingBucket, RingParameters};
 use crate::tree::eviction_schedule::{EvictionSchedule, Pace, reverse_lexicographic};
@@ -29,7 +29,7 @@ pub(super) struct Slices {
 pub(super) struct Turn {
     /// The number of evictions before.
     pub(super) eviction: u64,
-    /// The number of slices of the eviction before.
+    /// The number of slices of the previous eviction.
     pub(super) nth: usize,
 }
 
@@ -129,7 +129,7 @@ impl Slices {
         self.buckets(turn.eviction, turn.nth..turn.nth + 1, tree)
     }
 
-    /// The buckets that a turn writes: of the same path if an eviction has one slice, otherwise of the path before.
+    /// The buckets that a turn writes: of the same path if an eviction has one slice, otherwise of the previous path.
     pub(super) fn writes(&self, turn: Turn, tree: &Geometry) -> impl Iterator<Item = (Level, Bucket)> {
         let before = if self.count() == 1 { Some(turn.eviction) } else { turn.eviction.checked_sub(1) };
         before.into_iter().flat_map(move |path| self.buckets(path, turn.nth..turn.nth + 1, tree))

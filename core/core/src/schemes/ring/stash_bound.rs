@@ -104,13 +104,13 @@ impl StashBound {
         }
     }
 
-    /// The least number of blocks that are there with a probability of at most 2^-bits.
+    /// The smallest number of blocks that the trusted side holds with a probability of at most 2^-bits.
     pub(crate) fn min_filling(&self, bits: f64) -> f64 {
         min(|theta| (bits * LN_2 + self.log_moment(theta, f64::INFINITY)) / theta)
     }
 
-    /// Returns whether this many blocks are there with a probability of at most 2^-bits, by a coarser search for the
-    /// bound.
+    /// Returns whether the trusted side holds this many blocks with a probability of at most 2^-bits, by a coarser
+    /// search for the bound.
     pub(crate) fn fills_at_most(&self, blocks: f64, bits: f64) -> bool {
         let is_enough = |value: f64| value <= -bits * LN_2;
         // If the waiting blocks are already too many, nothing else must be checked.
@@ -128,7 +128,7 @@ impl StashBound {
         min(|theta| (bits * LN_2 + self.log_waiting(theta, 1.0)) / theta)
     }
 
-    /// The log2 of a bound on the probability that this many blocks are there.
+    /// The log2 of a bound on the probability that the trusted side holds this many blocks.
     pub(crate) fn log2_tail(&self, blocks: f64) -> f64 {
         (min(|theta| self.log_moment(theta, f64::INFINITY) - theta * blocks) / LN_2).min(0.0)
     }

@@ -119,8 +119,8 @@ impl<R: RngCore> State<R> {
         Ok(())
     }
 
-    /// Holds the buckets that were read, with the blocks that came from there. A block that a batch in flight requests
-    /// is no longer one of theirs.
+    /// Holds the buckets that were read, with the blocks that came from them. A block that a batch in flight requests
+    /// is no longer a block of these buckets.
     pub(super) fn hold(&mut self, blocks: impl Iterator<Item = Placed>, tree: &Geometry) {
         let State { in_flight, metadata, .. } = self;
         let (requested, listed): (Vec<Placed>, Vec<Placed>) =

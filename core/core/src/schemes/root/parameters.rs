@@ -22,7 +22,9 @@ pub enum RootParametersError {
     #[error(transparent)]
     Path(#[from] PathParametersError),
     /// There are no such subtrees.
-    #[error("subtree level {subtrees} is below the leaf level {leaf_level}: choose at most {leaf_level}")]
+    #[error(
+        "subtree level {subtrees} is deeper than the leaf level {leaf_level}: choose at most {leaf_level}"
+    )]
     Subtrees {
         /// s.
         subtrees: u32,

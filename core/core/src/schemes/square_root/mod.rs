@@ -12,13 +12,13 @@
 //!     sort the newest copies and S dummies by a new π
 //! ```
 //!
-//! Two things are done otherwise than in the paper. A copy is appended to the shelter, at a public slot. The paper
-//! makes a second pass over the whole shelter instead. π is a uniform table in trusted memory, 4 bytes for each block.
-//! The paper computes it by a random oracle.
+//! Two things differ from the paper. A copy is appended to the shelter, at a public slot. The paper makes a second pass
+//! over the whole shelter instead. π is a uniform table in trusted memory, 4 bytes for each block. The paper computes
+//! it by a random oracle.
 //!
-//! **What the trace shows** (adversary `Full`): how many accesses there were. The shelter is read from its begin to
-//! the last copy, and written behind it; the rebuild is two oblivious sorts (`oblivious_sort.rs`). The places that
-//! are read are uniform among those of the epoch that were not read, for any requests: each stands for another
+//! **What the trace shows** (adversary `Full`): how many accesses there were. The shelter is read from its beginning to
+//! the last copy, and written behind this copy; the rebuild is two oblivious sorts (`oblivious_sort.rs`). The places
+//! that are read are uniform among those of the epoch that were not read, for any requests: each stands for another
 //! address under π.
 //!
 //! **Costs**, N blocks, S slots of shelter. A batch of n accesses, after t accesses of its epoch, reads t + n slots and

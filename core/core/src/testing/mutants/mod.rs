@@ -1,8 +1,8 @@
 //! Schemes that are broken on purpose, to test the judge. Each is a sound part in one wrapper that makes the mistake of
 //! a hasty implementation. The schemes themselves are unchanged.
 //!
-//! All answer rightly, so that only the trace of the store reveals them. The wrappers of stores look at plaintext, and
-//! are for stores that are ready at once.
+//! All answer rightly, so only the trace of the store reveals them. The wrappers of stores look at plaintext, and are
+//! for stores that are ready at once.
 
 #[macro_use]
 mod wrapper;
@@ -43,7 +43,7 @@ use core::task::Poll;
 /// An ORAM with a batch made shorter: a block that is requested twice is accessed once.
 pub struct Deduplicates<O>(pub O);
 
-/// An ORAM that answers a repeated request from the batch before, without an access: a hit reads nothing.
+/// An ORAM that answers a repeated request from the previous batch, without an access: a hit reads nothing.
 pub struct SkipsHits<O> {
     oram: O,
     last: RefCell<BTreeMap<BlockId, Vec<u8>>>,

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 enum StepState {
     /// Waits until no access is in flight.
     Waiting,
-    /// Reads; these buckets must be written then.
+    /// Reads; afterwards these buckets must be written.
     Reading(Vec<u64>),
     MustWrite(Vec<u64>),
     Writing,
@@ -66,7 +66,7 @@ pub(super) trait AlternatingSchedule {
     /// Checks what an access reads.
     fn access(&mut self, in_flight: &mut InFlight, slots: &[Slot]) -> Result<(), String>;
 
-    /// Checks what a step reads, and returns the buckets that it must write then.
+    /// Checks what a step reads, and returns the buckets that it must write afterwards.
     fn evict(&mut self, tree: &Tree, read: &[Slot]) -> Result<Vec<u64>, String>;
 
     /// Returns the buckets that a step must write without a reading, if that is due.

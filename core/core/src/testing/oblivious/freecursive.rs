@@ -11,8 +11,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The observer of a Freecursive ORAM whose buckets are numbered from 0, from its first access on, driven promptly or
-/// late. Of the paths of an access, all are checked; the observations are those of the `shown`th. A Ring ORAM must
-/// have its root in untrusted memory: then only the paths before its first eviction show nothing.
+/// late. All paths of an access are checked; the observations are those of path number `shown`. A Ring ORAM must have
+/// its root in untrusted memory, so that only the paths before its first eviction show nothing.
 pub fn observer(
     parameters: &FreecursiveParameters,
     shown: u32,

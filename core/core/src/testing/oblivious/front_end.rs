@@ -14,8 +14,9 @@ use alloc::string::String;
 /// A step of the pending work between two paths. No other step is in flight during an access.
 const STEP: Work = Work::Step(0);
 
-/// The observer of a front end with this many paths an access; `tree` gives that over the tree. All paths are checked;
-/// the observations are those of the `shown`th of each access. For every adversary, the reads identify the paths here.
+/// The observer of a front end with this many paths per access; `tree` makes the observer of the tree. All paths are
+/// checked. The observations are those of path number `shown` of each access. For every adversary, the reads identify
+/// the paths here.
 pub(super) fn observer(
     tree: impl Fn(Adversary) -> Box<dyn Observer>,
     (paths, shown): (u32, u32),

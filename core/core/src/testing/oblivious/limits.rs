@@ -1,8 +1,8 @@
-//! The limits of the tests: the least deviation that each finds 99 times in 100, given how many draws it has. Smaller
-//! ones it may miss.
+//! The limits of the tests: the smallest deviation that each test finds 99 times in 100, given its number of draws. It
+//! may miss smaller deviations.
 //!
-//! They are computed, not proven: a statistic is taken for a Gaussian about its mean. The tests below hold them against
-//! draws that deviate by just so much.
+//! The limits are computed, not proven: each statistic is treated as a Gaussian about its mean. The tests below check
+//! the limits with draws that deviate by exactly the limit.
 
 use super::bounds::{ALARM_LOG2, log2_of_many, log2_of_ratio};
 use core::fmt;

@@ -19,7 +19,7 @@ pub enum Pace {
     /// The work is done as late as possible.
     Late,
     /// The work is done in parallel with the accesses. The store finishes in an order drawn from a public seed. The
-    /// contents of the store by then are written promptly.
+    /// first batches, which write the contents of the store, are run promptly.
     Concurrent(u64),
     /// The work is done as in `Concurrent`, with two steps of off-line work at a time.
     Overlapping(u64),

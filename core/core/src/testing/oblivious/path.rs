@@ -20,9 +20,9 @@ pub fn observer(parameters: &PathParameters, adversary: Adversary, seed: u64) ->
     recursive_observer(core::slice::from_ref(parameters), 0, adversary, seed)
 }
 
-/// The observer of a Path ORAM and the inner ORAMs of its position map, the largest first, their buckets numbered one
-/// after the other. All are checked; the observations are those of the `shown`th. With inner ORAMs, only for a store
-/// that is ready at once.
+/// The observer of a Path ORAM and the inner ORAMs of its position map. The largest ORAM comes first, and the numbers
+/// of their buckets follow one another. All ORAMs are checked; the observations are those of ORAM number `shown`. If
+/// there are inner ORAMs, the store must be ready at once.
 pub fn recursive_observer(
     trees: &[PathParameters],
     shown: usize,
@@ -331,8 +331,8 @@ fn longest_rise(places: &[usize]) -> usize {
     longest.into_iter().max().unwrap_or(0)
 }
 
-/// The trees of a recursion. An access goes through them from the smallest to the largest, and a step is for the
-/// largest that holds paths.
+/// The trees of a recursion. An access goes through them from the smallest to the largest. A step does work of the
+/// largest tree that holds paths.
 struct RecursiveObserver {
     levels: Vec<FullObserver>,
     shown: usize,

@@ -98,7 +98,7 @@ struct PermutedObserver {
     rebuilds: Option<usize>,
     /// The number of accesses of the run.
     accesses: usize,
-    /// The choices of this epoch and of the one before.
+    /// The choices of this epoch and of the previous one.
     epoch: Vec<f64>,
     earlier: Vec<f64>,
     observations: Observations,

@@ -68,7 +68,7 @@ impl Tree {
         self.slice(turn / self.slices(), turn % self.slices())
     }
 
-    /// The buckets that it writes: those of the eviction before, if an eviction has several slices.
+    /// The buckets that it writes: those of the previous eviction, if an eviction has several slices.
     pub(super) fn writes(&self, turn: u64) -> Vec<u64> {
         match (turn / self.slices(), turn % self.slices()) {
             _ if self.slices() == 1 => self.reads(turn),

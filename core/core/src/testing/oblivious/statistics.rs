@@ -69,7 +69,8 @@ pub fn not_too_many(name: String, n: u64, mean: f64, observed: u64) -> Finding {
 }
 
 /// Two samples over the same cells. For each cell, given its count in both samples together, the count in the first is
-/// hypergeometric (Fisher's exact test). The least of the cells' two-sided probabilities, times the cells.
+/// hypergeometric (Fisher's exact test). The result is the smallest of the cells' two-sided probabilities, times the
+/// number of cells.
 pub fn homogeneous(name: String, one: &[u64], other: &[u64]) -> Finding {
     let (n, m): (u64, u64) = (one.iter().sum(), other.iter().sum());
     let mut min = 1.0f64;

@@ -140,8 +140,8 @@ impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
         });
     }
 
-    /// Interrupts long work at a point that is drawn, and short work at each of its points, and checks the scheme then.
-    /// `fails` has the ways: the store fails, or the future is dropped.
+    /// Interrupts long work at a point that is drawn, and short work at each of its points. Checks the scheme after
+    /// each. `fails` has the ways: the store fails, or the future is dropped.
     fn interrupts_at_any_point(&self, fails: &[bool], check_after: impl Fn(&O, &Progress)) {
         let cases = self.with(|_| (any::<u64>(), any::<Index>(), any::<Index>()));
         check(cases, |(parameters, (seed, at, way))| {

@@ -105,7 +105,7 @@ impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
     }
 }
 
-/// Reads a block, and runs what is pending then.
+/// Reads a block, and runs what is pending afterwards.
 fn read<O: Oram>(oram: &O, block: u64) -> Result<(), OramError<O::Error>> {
     let mut into = vec![0; oram.block_bytes()];
     finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut into)]))?;

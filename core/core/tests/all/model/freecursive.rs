@@ -184,7 +184,7 @@ impl<S: Store> Processor<S> {
         }
     }
 
-    /// Puts a block in that is out; else takes it out, or accesses it. Checks its contents.
+    /// Puts a block in if it is out; otherwise takes it out, or accesses it. Checks its contents.
     pub(super) fn step(&mut self, block: u64, value: u8) {
         let (at, id) = (block as usize, BlockId(block));
         let expected = self.array[at];

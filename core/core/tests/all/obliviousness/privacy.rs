@@ -1,4 +1,4 @@
-//! Root ORAM keeps to the privacy that its parameters state, and the judge finds out a statement that is too good.
+//! Root ORAM keeps to the privacy that its parameters state, and the judge detects a statement that is too good.
 //!
 //! Two blocks are requested, and one access of six requests either of them. A single access can tell at most the
 //! subtrees of the accesses before and after it.

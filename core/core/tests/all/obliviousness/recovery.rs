@@ -1,5 +1,5 @@
-//! A process dies and another one continues from a snapshot. If it exactly repeats the announced work, the judge finds
-//! nothing. If it reads the paths again with other randomness, the judge finds it.
+//! A process dies and another one continues from a snapshot. If it exactly repeats the announced work, the judge
+//! detects nothing. If it reads the paths again with other randomness, the judge detects this.
 
 use super::large_trees::{self, LONG_RUNS};
 use super::schemes::{path_parameters, sliced_buckets, whole_buckets};

@@ -191,7 +191,7 @@ pub(crate) fn freecursive_parameters(hits: TrustedHits) -> FreecursiveParameters
     }
 }
 
-/// Runs of a Freecursive ORAM, and the observer of the `shown`th path of each access.
+/// Runs of a Freecursive ORAM, and the observer of path number `shown` of each access.
 pub(crate) fn freecursive_subject<'a>(
     parameters: FreecursiveParameters,
     shown: u32,

@@ -93,6 +93,6 @@ fn a_processor_alone_sends_no_message() {
     finish_now(oram.access(&mut [Access::Write(BlockId(3), &[7; 5])])).unwrap();
     finish_now(oram.step()).unwrap();
     assert_eq!(traffic(&store.take_actions()).steps, 0);
-    // Each table of positions has 4 bytes a block; the stash has room for one that came.
+    // Each table of positions has 4 bytes per block; the stash has room for one that came.
     assert!(oram.trusted_bytes() >= 4 * parameters.capacity as usize);
 }

@@ -5,8 +5,8 @@ use super::measure::{Length, Means, means, random_reads, run};
 use ameles_hardware_bench::{BucketCost, Configuration, DesignBuilder, Scheme};
 use std::error::Error;
 
-/// Z, and the largest A for which a stash of 64 blocks is enough, except with a probability of 2^-80. The core's tail
-/// tool computed it for four fifths of Z blocks per leaf, rounded down.
+/// Z, and the largest A for which a stash of 64 blocks is enough, except with a probability of 2^-80. The example
+/// `raw_tail` of the core computed A. Each leaf has four fifths of Z blocks, rounded down.
 const PAIRS: [(u32, u32); 7] = [(2, 1), (3, 3), (4, 4), (5, 5), (6, 7), (7, 8), (8, 10)];
 
 /// Prints the bandwidths relative to Path ORAM with Z = 4.

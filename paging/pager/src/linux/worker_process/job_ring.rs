@@ -150,8 +150,8 @@ impl JobRing {
         unsafe { rustix::mm::madvise(self.start.cast(), self.bytes(), Advice::LinuxDontFork) }
     }
 
-    /// Claims and runs the next job. `false` if there is none. While it waits for a job of the other side, it asks now
-    /// and then whether that side has ended.
+    /// Claims and runs the next job. `false` if there is none. A job may wait for a job of the other side. During this
+    /// wait, `has_ended` is called now and then: it returns whether that side has ended.
     pub(super) fn run_next<M: SharedMemory>(
         &self,
         slots: &SealedSlots<M>,
@@ -169,7 +169,7 @@ impl JobRing {
         );
     }
 
-    /// Runs a job. `false` if a page of it did not open; nothing is sealed then.
+    /// Runs a job. `false` if a page of it did not open; in this case nothing is sealed.
     fn run_job<M: SharedMemory>(
         &self,
         ticket: Ticket,
@@ -451,7 +451,7 @@ mod tests {
             ring.fill(1, &[9; PAGE_BYTES]);
             ring.submit(1, PageJob { open: None, seal: Some((id(0, 1), 1)), after: [0, 0] });
             for ticket in 2..500 {
-                // A page moves from slot to slot, again and again: each job waits for the one before.
+                // A page moves from slot to slot, again and again: each job waits for the previous one.
                 let (from, to) = ((ticket - 2) % 4, (ticket - 1) % 4);
                 let (was, becomes) =
                     (id(from as u32, (ticket - 2) / 4 + 1), id(to as u32, (ticket - 1) / 4 + 1));

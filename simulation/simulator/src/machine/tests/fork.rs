@@ -145,6 +145,6 @@ fn fork_path_with_numbers_out_of_range_or_with_another_scheme_is_one_clear_error
     assert!(bad.check().unwrap_err().to_string().contains("4 for the first cached level: choose 5 to 12"));
     fork(&mut bad, |fork_path| fork_path.cached_levels = Some((9, 8)));
     assert!(bad.check().unwrap_err().to_string().contains("8 for the last cached level: choose 9 to 12"));
-    assert!(message(|bad| bad.delayed_remapping = true).contains("Fork Path goes with neither"));
+    assert!(message(|bad| bad.delayed_remapping = true).contains("Fork Path cannot be combined"));
     assert!(message(|bad| *bad = bad.clone().with_scheme(Scheme::Ring)).contains("need Path ORAM"));
 }

@@ -48,7 +48,7 @@ fn cycles_follow_from_the_leaves_which_are_uniform() {
     }
 }
 
-/// Figure 8 of the paper: with two blocks a bucket the stash grows without siblings, and does not with them.
+/// Figure 8 of the paper: with two blocks per bucket, the stash grows without siblings, and does not grow with them.
 #[test]
 fn fewer_blocks_wait_with_siblings_than_without() {
     let max_waiting = |variant| {

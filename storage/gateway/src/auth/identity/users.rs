@@ -116,7 +116,7 @@ impl Users {
     /// Replaces the users. Running requests continue.
     ///
     /// # Errors
-    /// [`UsersError`] if two users have the same name or key; the earlier users stay then.
+    /// [`UsersError`] if two users have the same name or key; in this case the earlier users stay.
     pub fn replace(&self, users: Vec<User>) -> Result<(), UsersError> {
         let table = Arc::new(Table::new(users)?);
         *self.table.write() = table;

@@ -62,7 +62,8 @@ impl Account {
     /// Changes the details of a version, and not its bytes: `change` gets the present details.
     ///
     /// # Errors
-    /// The errors of [`version`](Self::version); the error of `change`; [`Error::Device`]. Nothing is changed then.
+    /// The errors of [`version`](Self::version); the error of `change`; [`Error::Device`]. In this case nothing is
+    /// changed.
     pub async fn update_version(
         &self,
         container: &str,
@@ -118,7 +119,7 @@ impl Account {
     /// each. Touches no block: the blocks of removed versions only become free.
     ///
     /// # Errors
-    /// [`Error::NoSuchContainer`]; [`Error::NoArchive`]; [`Error::Device`]. Nothing is deleted then.
+    /// [`Error::NoSuchContainer`]; [`Error::NoArchive`]; [`Error::Device`]. In this case nothing is deleted.
     pub async fn remove(
         &self,
         container: &str,

@@ -1,4 +1,4 @@
-//! A verified signature, and those of the chunks of a body, each of which covers the one before.
+//! A verified signature, and those of the chunks of a body, each of which covers the previous one.
 
 use super::key::SigningKey;
 use super::payload_error::PayloadError;

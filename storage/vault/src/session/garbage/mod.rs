@@ -58,8 +58,8 @@ impl GarbageCollector {
         &self.garbage
     }
 
-    /// Returns whether a replaced version of an epoch up to `epoch` is left, or an orphan of any epoch, or log objects or
-    /// checkpoints that must be deleted.
+    /// Returns whether something is left to delete: a replaced version of an epoch up to `epoch`, an orphan of any
+    /// epoch, log objects or checkpoints.
     pub(super) fn holds_up_to(&self, epoch: u32) -> bool {
         let has_others = !self.orphans.is_empty() || self.log_objects.is_some() || self.checkpoints.is_some();
         has_others || self.garbage.iter().any(|garbage| garbage.version.epoch <= epoch)

@@ -40,8 +40,8 @@ impl<U: VaultStore> Session<U> {
         Some(self.dispatcher.instants().map_or(due, |instants: Instants| instants.after(due, 1)))
     }
 
-    /// Makes a checkpoint due that is shipped, if it is time. Batches go on while it waits for evictions, as with any
-    /// that is due.
+    /// Makes a checkpoint due that is shipped, if it is time. Batches continue while it waits for evictions, as with
+    /// any that is due.
     pub(in crate::session) fn ship_if_due(&mut self) {
         if self.next_shipment().is_some_and(|due| due <= Instant::now()) {
             let every = self.identity.header.parameters.checkpoint_every;

@@ -27,7 +27,7 @@ async fn openings_that_are_cut_off_one_after_the_other_do_not_lock_their_owner_o
     let cuts = cuts(&scene).await;
     for first in 0..cuts.len() {
         let fixture = again(&scene);
-        // Each one at another point than the one before.
+        // Each one at another point than the previous one.
         for nth in 0..4 {
             cut_off(&fixture, cuts[(first + 7 * nth) % cuts.len()]).await;
         }

@@ -3,8 +3,9 @@
 //!
 //! A step of off-line work reads, then writes, and only then the next one reads. So a read while one of them reads is
 //! an access's. Otherwise the read itself shows its kind. Off-line work reads Z slots of its first bucket. A batch
-//! reads that many slots of one bucket only if all its accesses see only that bucket. (Until every bucket was written,
-//! that may happen: there the client waits until the vault is quiet, and the access's read comes first.)
+//! reads that many slots of one bucket only if all its accesses see only that bucket. This may happen until every
+//! bucket was written. During that time the client waits until the vault is quiet, so the read of the access comes
+//! first.
 
 use crate::support::intercepted::Request;
 use crate::support::recorder::{TimedEvent, TraceEvent};

@@ -1,5 +1,5 @@
-//! The database and the journal: data is durable before anything points to it. Acknowledged changes are there, or their
-//! absence is detected.
+//! The database and the journal: data is durable before anything points to it. Acknowledged changes are present, or
+//! their absence is detected.
 //!
 //! A database that made pages durable together with the mark that points to them would survive every crash here. It
 //! would find that the pages do not verify, and return to the previous commit. Nothing was acknowledged after that
@@ -35,8 +35,8 @@ fn run_machine(header: &VaultHeader) -> Machine {
     machine
 }
 
-/// Checks that each mark of a newest commit is written after everything that it points to is durable. Returns how many
-/// marks there are.
+/// Checks that the mark of each newest commit is written last: everything that it points to is durable before. Returns
+/// how many marks there are.
 fn marks_that_come_last(effects: &[Effect]) -> usize {
     let (mut newest, mut unsynced, mut marks) = (None, 0, 0);
     for (at, effect) in effects.iter().enumerate() {

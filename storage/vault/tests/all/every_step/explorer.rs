@@ -186,7 +186,7 @@ impl Explorer<'_> {
     }
 }
 
-/// Returns whether the state after this many effects, or what callers know of it, differs from the one before.
+/// Returns whether the state after this many effects, or what callers know of it, differs from the previous one.
 fn has_changed(at: usize, effects: &[Effect], events: &ModelEvents) -> bool {
     let is_told = events.binary_search_by_key(&at, |(before, _)| *before).is_ok();
     at == 0 || is_told || !matches!(effects[at - 1], Effect::Asked)

@@ -86,7 +86,7 @@ impl Model {
     /// Applies an event.
     ///
     /// # Panics
-    /// If it breaks a promise.
+    /// If the event breaks a promise.
     fn record(&mut self, event: ModelEvent) -> (Tick, Vec<u8>) {
         match event {
             ModelEvent::Opened(rows) => {

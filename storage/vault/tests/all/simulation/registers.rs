@@ -84,15 +84,15 @@ impl Registers {
     /// Checks a read that was requested at `from` and has returned these bytes now.
     ///
     /// # Panics
-    /// If they are not those of a write, or those of one that was overwritten before `from`.
+    /// If the bytes are not those of a write, or are those of a write that was overwritten before `from`.
     pub fn read(&mut self, block: u64, from: Tick, bytes: &[u8]) {
         let span = Span { from, until: Some(self.tick()) };
         let write = self.blocks[block as usize].seen(block, span, bytes);
         self.blocks[block as usize].held.push((write, span));
     }
 
-    /// Checks like [`read`](Self::read), for a copy as it was at some time since `from`. Nothing follows for the block
-    /// itself.
+    /// Checks like [`read`](Self::read), for a copy as it was at some time since `from`. The copy says nothing about
+    /// the present contents of the block.
     pub fn read_copy(&mut self, block: u64, from: Tick, bytes: &[u8]) {
         let span = Span { from, until: Some(self.tick()) };
         self.blocks[block as usize].seen(block, span, bytes);

@@ -63,7 +63,7 @@ impl RowsModel {
     /// Checks the table that was read.
     ///
     /// # Panics
-    /// If it is in none of its possible states.
+    /// If the table is in none of its possible states.
     pub fn read(&self, rows: Vec<Row>) -> Table {
         assert!(rows.is_sorted(), "rows come sorted by key");
         let found: Table = table(rows);
@@ -93,7 +93,7 @@ impl RowsModel {
     /// Checks a copy that was read, as the table was at some time since `from`.
     ///
     /// # Panics
-    /// If it never was so since then.
+    /// If the table was never equal to the copy since `from`.
     pub fn read_copy(&self, rows: Vec<Row>, from: Tick) {
         let found: Table = table(rows);
         let ends = self.past.iter().skip(1).map(|(began, _)| *began).chain([Tick::MAX]);

@@ -70,7 +70,7 @@ struct StepReads {
     at_once: Vec<Bucket>,
 }
 
-/// Makes a vault, fills it, and requests batches one after the other, each when no work is due from the one before.
+/// Makes a vault, fills it, and requests batches one after the other, each when no work is due from the previous one.
 async fn watch(parameters: &VaultParameters, workload: Workload, seed: u64) -> Vec<StepReads> {
     let header = header(parameters.clone(), seed);
     let disk = FragileDisk::default();

@@ -149,8 +149,8 @@ impl Tables {
         }
     }
 
-    /// Counts, for each leaf that is drawn, its rank among all leaves by how many blocks lie there then, as far as
-    /// those show later. Leaves with as many are of one rank, spread evenly.
+    /// Counts, for each leaf that is drawn, its rank among all leaves by how many blocks lie there at that time, as far
+    /// as those blocks show later. Leaves with equally many blocks have one rank, spread evenly.
     fn count_loads(&mut self, leaves: &Leaves<'_>, classes: &OfRun) {
         let mut loads = Loads::none(self.leaves as usize);
         for (access, drawn) in leaves.drawn.iter().enumerate() {
