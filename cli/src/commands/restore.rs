@@ -3,6 +3,7 @@
 use crate::commands::vault_flags::VaultFlags;
 use crate::config::size::Size;
 use crate::config::{Config, Settings};
+use crate::report::count::count;
 use crate::report::status_file::{Continued, Report};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::{print_error, print_line};
@@ -146,14 +147,16 @@ fn announcement(plan: &RestorePlan) -> String {
     let RestorePlan { buckets_read, bytes_read, buckets_written, accesses, bytes_written, may_grow, .. } =
         *plan;
     let written = match accesses {
-        0 => format!("it writes {buckets_written} buckets, {}", Size(bytes_written)),
+        0 => format!("it writes {}, {}", count(buckets_written, "bucket"), Size(bytes_written)),
+        1 => format!("1 access writes {}", Size(bytes_written)),
         _ => format!("{accesses} accesses write {}", Size(bytes_written)),
     };
     let rest = if may_grow { ", and more if the journal in the store has more" } else { "" };
     let time = plan.estimate().map_or(String::new(), |time| {
         format!("; about {} at the speed at which the checkpoint came", Seconds(time))
     });
-    format!("The restore fetches {} of {buckets_read} buckets, and {written}{rest}{time}.", Size(bytes_read))
+    let read = count(buckets_read, "bucket");
+    format!("The restore fetches {} of {read}, and {written}{rest}{time}.", Size(bytes_read))
 }
 
 /// Prints what a restore will move, and how long it will wait, unless that was printed with the plan before.
