@@ -3,6 +3,7 @@
 use super::vault_flags::VaultFlags;
 use crate::config::size::Size;
 use crate::config::{Config, PricesConfig, Settings, VaultConfig};
+use crate::report::count::count;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::{print_line, write};
 use crate::vault::home::{Home, Opening};
@@ -74,20 +75,24 @@ pub(super) async fn run(settings: Settings, removes: bool) -> Result<Exit> {
     }
     if !removes {
         print_requests();
-        let reads = found.dead_checkpoints.objects;
         print_line!(
-            "`ameles gc --remove` would take {} deletions, {reads} reads and one or two lists.",
-            dead.objects
+            "`ameles gc --remove` would take {}, {} and one or two lists.",
+            count(dead.objects, "deletion"),
+            count(found.dead_checkpoints.objects, "read")
         );
         return Ok(exit);
     }
     let Removed { buckets, checkpoints, unfinished, not_ours } =
         found.remove(&setup.store, &setup.master).await?;
-    print_line!("Removed {buckets} buckets, {checkpoints} checkpoints and {unfinished} unfinished files.");
+    print_line!(
+        "Removed {}, {} and {}.",
+        count(buckets, "bucket"),
+        count(checkpoints, "checkpoint"),
+        count(unfinished, "unfinished file")
+    );
     if not_ours > 0 {
-        print_line!(
-            "{not_ours} objects named like a checkpoint were kept: they are not sealed with this vault's key."
-        );
+        let kept = count(not_ours, "object");
+        print_line!("Kept {kept}, named like a checkpoint but not sealed with this vault's key.");
     }
     print_requests();
     Ok(exit)
@@ -111,7 +116,7 @@ async fn foreign(opening: &Opening) -> Result<ForeignObjects> {
 fn render(found: &Orphans, foreign: &ForeignObjects) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<15} {value}\n"));
-    let size = |of: &Tally| format!("{} objects, {}", of.objects, Size(of.bytes));
+    let size = |of: &Tally| format!("{}, {}", count(of.objects, "object"), Size(of.bytes));
     line("in use", size(&found.in_use));
     line("kept", format!("{}: replaced buckets that a recovery or a restore may need", size(&found.kept)));
     line("dead buckets", size(&found.dead_buckets));
@@ -130,21 +135,25 @@ fn render(found: &Orphans, foreign: &ForeignObjects) -> String {
     };
     let (spoilt, missing, newer) = (&found.spoilt, &found.missing, &found.newer);
     let spoilt_text = format!(
-        "{} objects in use or kept have the wrong size{}",
-        spoilt.len(),
+        "{} in use or kept, of the wrong size{}",
+        count(spoilt.len() as u64, "object"),
         name_list(spoilt, spoilt.len())
     );
     line("spoilt", spoilt_text);
-    line("missing", format!("{} buckets in use{}", missing.len(), name_list(missing, missing.len())));
-    line("newer", format!("{} objects, left alone{}", newer.len(), name_list(newer, newer.len())));
+    let number = |names: &[String], noun: &str| count(names.len() as u64, noun);
+    line("missing", format!("{} in use{}", number(missing, "bucket"), name_list(missing, missing.len())));
+    line("newer", format!("{}, left alone{}", number(newer, "object"), name_list(newer, newer.len())));
     let names: Vec<String> = found.foreign.iter().chain(&foreign.names).cloned().collect();
     let all = found.foreign.len() + foreign.tally.objects as usize;
-    line("foreign", format!("{all} objects, left alone{}", name_list(&names, all)));
+    line("foreign", format!("{}, left alone{}", count(all as u64, "object"), name_list(&names, all)));
     text
 }
 
 /// Renders the requests so far.
 fn requests(usage: &Usage, prices: Option<&Prices>) -> String {
     let dollars = prices.map(|prices| format!(", ${:.4}", prices.bill(usage).spent())).unwrap_or_default();
-    format!("{} lists, {} reads, {} deletions{dollars}", usage.lists, usage.gets(), usage.deletes())
+    let [lists, reads, deletions] =
+        [(usage.lists, "list"), (usage.gets(), "read"), (usage.deletes(), "deletion")]
+            .map(|(of, noun)| count(of, noun));
+    format!("{lists}, {reads}, {deletions}{dollars}")
 }

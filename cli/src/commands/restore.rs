@@ -158,13 +158,15 @@ fn announcement(plan: &RestorePlan) -> String {
         return format!("The restore moves no bucket: the vault continues after {accesses}{rest}.");
     }
     let written = match accesses {
-        0 => format!("it writes {buckets_written} buckets, {}", Size(bytes_written)),
+        0 => format!("it writes {}, {}", count(buckets_written, "bucket"), Size(bytes_written)),
+        1 => format!("1 access writes {}", Size(bytes_written)),
         _ => format!("{accesses} accesses write {}", Size(bytes_written)),
     };
     let time = plan.estimate().map_or(String::new(), |time| {
         format!("; about {} at the speed at which the checkpoint came", Seconds(time))
     });
-    format!("The restore fetches {} of {buckets_read} buckets, and {written}{rest}{time}.", Size(bytes_read))
+    let read = count(buckets_read, "bucket");
+    format!("The restore fetches {} of {read}, and {written}{rest}{time}.", Size(bytes_read))
 }
 
 /// Prints what a restore will move, and how long it will wait, unless that was printed with the plan before.

@@ -16,7 +16,7 @@ pub enum Error {
     #[error("the container exists already")]
     ContainerExists,
     /// The container still has objects.
-    #[error("the container still has {objects} objects or old versions: delete them first")]
+    #[error("the container still has objects or old versions, {objects} in all: delete them first")]
     ContainerNotEmpty {
         /// The number of objects in the container.
         objects: usize,

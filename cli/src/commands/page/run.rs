@@ -3,6 +3,7 @@
 use super::counters::{Counters, Ending};
 use super::launch::{Paging, Program, exit_code, run_unpaged};
 use crate::commands::signals::Signals;
+use crate::report::count::count;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::print_error;
 use anyhow::Result;
@@ -132,7 +133,7 @@ fn print_report(paging: &Paging, counters: &Counters, paged: Duration, unpaged: 
         print_error!("  --resident {} would have at least halved the faults", counters.halving);
     }
     if counters.soft_faults > 0 {
-        print_error!("  {} accesses found their page in its second chance", counters.soft_faults);
+        print_error!("  pages found in their second chance by {}", count(counters.soft_faults, "access"));
     }
     if !counters.times.off_line.is_zero() {
         print_error!("  {:.3} s of work between faults", counters.times.off_line.as_secs_f64());

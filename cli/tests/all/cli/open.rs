@@ -177,8 +177,8 @@ fn an_error_names_a_planted_bucket_and_the_command_that_removes_it() {
         );
         assert!(error.contains("`ameles gc --remove`"), "{error}");
     }
-    assert!(folder.succeed("gc").contains("planted         1 objects, 100 B"));
-    assert!(folder.succeed("gc --remove").contains("Removed 1 buckets"));
+    assert!(folder.succeed("gc").contains("planted         1 object, 100 B"));
+    assert!(folder.succeed("gc --remove").contains("Removed 1 bucket, "));
     assert!(!planted.exists());
     folder.succeed("check");
 }
@@ -267,9 +267,9 @@ async fn check_names_the_objects_that_the_store_changed_and_gc_reports_those_of_
         assert!(both, "{part}: {}{}", report.stdout, report.stderr);
     };
     std::fs::write(&last, "short").expect("written");
-    check_gc("spoilt          1 objects");
+    check_gc("spoilt          1 object in");
     std::fs::remove_file(&last).expect("removed");
-    check_gc("missing         1 buckets in use: \"bucket ");
+    check_gc("missing         1 bucket in use: \"bucket ");
     std::fs::write(&last, original).expect("written");
     folder.succeed("gc");
     folder.succeed("check");

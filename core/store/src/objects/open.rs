@@ -231,8 +231,26 @@ macro_rules! build {
     }};
 }
 
+/// The options, where an endpoint is also that of S3. Otherwise the variable `AWS_ENDPOINT_URL_S3` would replace it.
+fn with_s3_endpoint(options: &OpenOptions) -> OpenOptions {
+    let value_of = |wanted: AmazonS3ConfigKey| {
+        let is_wanted =
+            |name: &str| name.to_ascii_lowercase().parse().is_ok_and(|key: AmazonS3ConfigKey| key == wanted);
+        // Of several names of one value, the last one counts.
+        options.keys.iter().rev().find(|(name, _)| is_wanted(name)).map(|(_, value)| value.clone())
+    };
+    let mut options = options.clone();
+    if let (Some(endpoint), None) =
+        (value_of(AmazonS3ConfigKey::Endpoint), value_of(AmazonS3ConfigKey::S3Endpoint))
+    {
+        options.keys.insert(AmazonS3ConfigKey::S3Endpoint.as_ref().to_owned(), endpoint);
+    }
+    options
+}
+
 fn s3(url: &Url, options: &OpenOptions, again: usize) -> Result<AmazonS3, OpenError> {
-    build!(AmazonS3Builder, AmazonS3ConfigKey, "s3://", url, options, again)
+    let options = with_s3_endpoint(options);
+    build!(AmazonS3Builder, AmazonS3ConfigKey, "s3://", url, &options, again)
 }
 
 fn connect(
@@ -320,6 +338,28 @@ mod tests {
             let url = Url::parse(location).unwrap();
             assert_eq!(Location::parse(location).unwrap(), Location::Cloud(cloud, url));
         }
+    }
+
+    #[test]
+    fn an_endpoint_that_is_given_replaces_every_one_of_the_environment() {
+        let endpoint_of = |given: &[(&str, &str)]| {
+            let keys = given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+            let options = with_s3_endpoint(&OpenOptions { keys, ..OpenOptions::default() });
+            // As the variables AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_S3 set it.
+            let environment = AmazonS3Builder::new()
+                .with_endpoint("http://any")
+                .with_config(AmazonS3ConfigKey::S3Endpoint, "http://s3");
+            let set = |builder: AmazonS3Builder, key, value: &str| builder.with_config(key, value);
+            let builder = set_keys(environment, &options, "s3://", set).unwrap();
+            // `object_store` prefers this one.
+            builder.get_config_value(&AmazonS3ConfigKey::S3Endpoint).unwrap()
+        };
+        for name in ["endpoint", "AWS_ENDPOINT", "endpoint_url", "aws_endpoint_url", "aws_endpoint_url_s3"] {
+            assert_eq!(endpoint_of(&[(name, "http://given")]), "http://given", "{name}");
+        }
+        let both = [("endpoint", "http://given"), ("aws_endpoint_url_s3", "http://given.s3")];
+        assert_eq!(endpoint_of(&both), "http://given.s3");
+        assert_eq!(endpoint_of(&[]), "http://s3");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The fence between this opening and every other. It checks that nothing in the store is newer than what the trusted
-//! disk knows, and claims an epoch.
+//! disk knows, that nothing is missing that the journal reads again, and claims an epoch.
 
-use super::inventory::{Inventory, REMOVE, UNCLEAR, list_inventory, planted};
+use super::inventory::{Inventory, REMOVE, UNCLEAR, check_replayed_reads, list_inventory, planted};
 use super::log::{KnownLog, check_log};
 use super::newer_versions::{NewerVersionCheck, Origin};
 use super::persisted_state::PersistedState;
@@ -42,6 +42,14 @@ pub(crate) async fn fence<U: VaultStore>(
     let claims = Claims { blobs: store, ring: persisted.ring.clone(), vault };
     // Checked before the claim: an older copy that is refused must not displace the gateway that it is a copy of.
     let claimed = claims.ours(disk, known.epoch).await?;
+    let log = match persisted.header.parameters.journal {
+        JournalPlace::Store | JournalPlace::StoreFirst => {
+            Some(check_log(disk, store, persisted, claimed).await?)
+        }
+        JournalPlace::Disk => None,
+    };
+    let is_alone = predecessor_is_gone(disk, host, &claims, claimed).await?;
+    // Only the claim follows this list: the gateway whose folder this one is a copy of may write and delete in between.
     let inventory = list_inventory(store).await?;
     if let Some(newer) = inventory.held.iter().find(|found| found.version > known) {
         return Err(match NewerVersionCheck::new(store, persisted, claimed)?.classify(*newer).await? {
@@ -51,14 +59,10 @@ pub(crate) async fn fence<U: VaultStore>(
             }
         });
     }
-    let log = match persisted.header.parameters.journal {
-        JournalPlace::Store | JournalPlace::StoreFirst => {
-            Some(check_log(disk, store, persisted, claimed).await?)
-        }
-        JournalPlace::Disk => None,
-    };
+    if let Err(missing) = check_replayed_reads(&inventory, &persisted.records) {
+        return Err(claims.or_displaced(claimed, missing).await);
+    }
     let salt = entropy.salt();
-    let is_alone = predecessor_is_gone(disk, host, &claims, claimed).await?;
     if is_alone {
         record_holder(disk, host)?;
     }

@@ -2,12 +2,13 @@
 
 use crate::claims::Claims;
 use crate::engine::Engine;
+use crate::engine::record::{Effect, Record};
 use crate::error::VaultError;
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::Garbage;
 use ameles_core::store::BucketVersion;
 use ameles_core::tree::layout::Layout;
-use ameles_core::types::{Bucket, Bytes};
+use ameles_core::types::{Bucket, Bytes, Slot};
 use ameles_store::Blobs;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -94,6 +95,31 @@ pub(crate) fn planted(
     what_to_do: &str,
 ) -> VaultError {
     VaultError::Tampered(format!("{bucket} {version} in the store {why}: {what_to_do}").into())
+}
+
+/// Checks that the store has every version that the replay of these records reads. Called before the claim: a copy of a
+/// folder whose gateway still serves, and has deleted one since, must not displace that gateway.
+///
+/// # Errors
+/// [`VaultError::Tampered`].
+pub(crate) fn check_replayed_reads(inventory: &Inventory, records: &[Record]) -> Result<(), VaultError> {
+    for announced in records.iter().flat_map(|record| &record.announced) {
+        let Effect::Read(places) = &announced.effect else { continue };
+        let written = places.iter().filter(|(_, version)| !version.is_never());
+        for (Slot { bucket, .. }, version) in written {
+            if !inventory.held.contains(&BucketVersion { bucket: *bucket, version: *version }) {
+                return Err(VaultError::Tampered(
+                    format!(
+                        "{bucket} ({version}) is missing from the store: it was removed, or this trusted folder is an \
+                         older copy. Delete nothing by hand: serve with the newest trusted folder, or use \
+                         `restore --takeover` into an empty --data folder"
+                    )
+                    .into(),
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Checks that everything needed is in the store, and returns the versions that nothing needs.

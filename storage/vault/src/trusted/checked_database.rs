@@ -86,12 +86,22 @@ mod tests {
     /// The byte and the bit that select the newest of two commits. redb stores it without a checksum.
     const NEWEST: (usize, u8) = (9, 1);
 
-    /// The positions of changed bits: each bit of the header, and one bit in many bytes of every page.
-    fn places(len: usize) -> impl Iterator<Item = (usize, u8)> {
-        let header = (0..512).flat_map(|byte| (0..8).map(move |bit| (byte, 1 << bit)));
-        header
-            .chain((512..len).step_by(61).map(|byte| (byte, 1 << (byte % 8))))
-            .filter(|place| *place != NEWEST)
+    /// The size of a page.
+    const PAGE: usize = 4096;
+    /// The number of bytes of the header that redb writes.
+    const HEADER: usize = 320;
+
+    /// The positions of changed bits: each bit of the header, and one bit in many bytes of every page that was written.
+    /// In a page that is blank, whose bytes all mean the same, one bit is changed.
+    fn places(database: &[u8]) -> impl Iterator<Item = (usize, u8)> {
+        assert!(database[HEADER..PAGE].iter().all(|byte| *byte == 0), "the header has further bytes");
+        let header = (0..HEADER).flat_map(|byte| (0..8).map(move |bit| (byte, 1 << bit)));
+        let pages = (0..).step_by(PAGE).zip(database.chunks(PAGE)).flat_map(|(start, page)| {
+            let is_blank = page.iter().all(|byte| *byte == 0);
+            let (first, step) = if is_blank { (start / PAGE * 61 % PAGE, PAGE) } else { (start % 61, 61) };
+            (first..page.len()).step_by(step).map(move |byte| (start + byte, 1 << (byte % 8)))
+        });
+        header.chain(pages.filter(|(byte, _)| *byte >= HEADER)).filter(|place| *place != NEWEST)
     }
 
     #[test]
@@ -100,7 +110,7 @@ mod tests {
             let whole = contents(&open(files.clone()).unwrap()).unwrap();
             assert_eq!((whole.1.len(), whole.2.len()), (24, 24));
             let mut noticed = 0;
-            for (byte, bit) in places(files[0].len()) {
+            for (byte, bit) in places(&files[0]) {
                 let mut spoilt = files.clone();
                 spoilt[0][byte] ^= bit;
                 match open(spoilt).and_then(|disk| contents(&disk)) {

@@ -66,14 +66,20 @@ fn next(remaining: usize) -> usize {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::sync::LazyLock;
+
+    /// The longest value.
+    const MAX: usize = 3_000_000;
+    static VALUE: LazyLock<Vec<u8>> = LazyLock::new(|| (0..MAX).map(|at| at as u8).collect());
 
     proptest! {
         #[test]
-        fn chunks_put_together_are_the_value_and_waste_less_than_a_page_beside_each(len in 0usize..3_000_000) {
-            let value: Vec<u8> = (0..len).map(|at| at as u8).collect();
-            prop_assert_eq!(chunks(&value).flatten().copied().collect::<Vec<_>>(), value);
-            let pages: usize = chunks(&vec![0; len]).map(|chunk| (chunk.len() + OVERHEAD).next_power_of_two().max(PAGE)).sum();
-            let count = chunks(&vec![0; len]).count();
+        fn chunks_put_together_are_the_value_and_waste_less_than_a_page_beside_each(len in 0..MAX) {
+            let value = &VALUE[..len];
+            let chunks: Vec<&[u8]> = chunks(value).collect();
+            prop_assert!(chunks.concat() == value);
+            let pages: usize = chunks.iter().map(|chunk| (chunk.len() + OVERHEAD).next_power_of_two().max(PAGE)).sum();
+            let count = chunks.len();
             prop_assert!(pages <= len + OVERHEAD * count + PAGE, "{} bytes take {}", len, pages);
             prop_assert!(count <= len / LARGEST + 12, "{} chunks", count);
         }

@@ -260,11 +260,13 @@ mod tests {
     use ameles_core::types::BlockId;
     use proptest::prelude::*;
     use std::collections::VecDeque;
+    use std::sync::LazyLock;
 
-    fn parameters() -> VaultParameters {
+    /// The parameters of all tests. To plan them takes longer than most cases.
+    static PARAMETERS: LazyLock<VaultParameters> = LazyLock::new(|| {
         let ring = RingParameters::for_capacity(2048, 32, 512, 8);
         VaultParameters::with_defaults(crate::SchemeParameters::Ring(ring))
-    }
+    });
 
     /// The entry of a block with its nth payload.
     fn entry(block: u32, nth: u64) -> (StashSlot, Entry) {
@@ -285,7 +287,7 @@ mod tests {
         fn the_store_keeps_every_payload_of_the_newest_checkpoint(
             steps in prop::collection::vec((0u64..200, 0u64..400, any::<u64>()), 1..120),
         ) {
-            let (parameters, mut sent) = (parameters(), SentPayloads::default());
+            let (parameters, mut sent) = (&*PARAMETERS, SentPayloads::default());
             let bound = parameters.scheme.stash_bound();
             let mut stash: BTreeMap<u32, u64> = BTreeMap::new();
             let mut shipped: BTreeMap<u64, BTreeMap<u32, u64>> = BTreeMap::new();
@@ -304,7 +306,7 @@ mod tests {
                 accesses += more;
                 let entries: Vec<_> = stash.iter().map(|(block, nth)| entry(*block, *nth)).collect();
                 let since = accesses - sent.accesses;
-                let shipment = sent.plan(&parameters, entries, next(number, accesses));
+                let shipment = sent.plan(parameters, entries, next(number, accesses));
                 prop_assert_eq!(shipment.places, parameters.payload_places(since).all);
                 prop_assert!(shipment.entries.len() as u64 <= shipment.places);
                 let own = shipment.entries.iter().map(|(_, entry)| (entry.block.0 as u32, nth_of(entry)));
@@ -331,26 +333,26 @@ mod tests {
 
     #[test]
     fn more_payloads_than_an_access_can_bring_are_sent_as_a_whole_stash() {
-        let (parameters, sent) = (parameters(), SentPayloads::default());
+        let (parameters, sent) = (&*PARAMETERS, SentPayloads::default());
         let bound = parameters.scheme.stash_bound();
         let PayloadPlaces { all, again } = parameters.payload_places(16);
         assert!(all < bound / 2, "{all} of {bound}");
         let entries = |count: u64| (0..count as u32).map(|block| entry(block, 1)).collect();
-        let fitting = sent.plan(&parameters, entries(all - again), next(1, 16));
+        let fitting = sent.plan(parameters, entries(all - again), next(1, 16));
         assert_eq!((fitting.places, fitting.entries.len() as u64), (all, all - again));
-        let whole = sent.plan(&parameters, entries(all - again + 1), next(1, 16));
+        let whole = sent.plan(parameters, entries(all - again + 1), next(1, 16));
         assert_eq!((whole.places, whole.entries.len() as u64), (bound, all - again + 1));
     }
 
     #[test]
     fn nothing_that_the_earlier_key_opens_is_kept() {
-        let (parameters, sent) = (parameters(), SentPayloads::default());
+        let (parameters, sent) = (&*PARAMETERS, SentPayloads::default());
         let entries: Vec<_> = (0..20).map(|block| entry(block, 1)).collect();
-        let first = sent.plan(&parameters, entries.clone(), next(1, 16)).then;
-        let kept = first.plan(&parameters, entries.clone(), NextCheckpoint { epoch: 2, ..next(2, 17) });
+        let first = sent.plan(parameters, entries.clone(), next(1, 16)).then;
+        let kept = first.plan(parameters, entries.clone(), NextCheckpoint { epoch: 2, ..next(2, 17) });
         assert_eq!(kept.then.sets.len(), 2);
         let changed = NextCheckpoint { epoch: 2, keeps_from: 2, ..next(2, 17) };
-        let renewed = first.plan(&parameters, entries, changed);
+        let renewed = first.plan(parameters, entries, changed);
         assert_eq!((renewed.then.sets.len(), renewed.entries.len()), (1, 20));
     }
 }

@@ -266,12 +266,14 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::ops::Range;
+    use std::sync::LazyLock;
 
-    fn parameters() -> VaultParameters {
+    /// The parameters of all tests. To plan them takes longer than most cases.
+    static PARAMETERS: LazyLock<VaultParameters> = LazyLock::new(|| {
         let ring = RingParameters::for_capacity(2048, 32, 512, 8);
         let usual = VaultParameters::with_defaults(SchemeParameters::Ring(ring));
         VaultParameters { rows_bytes: 256 << 10, ..usual }
-    }
+    });
 
     fn next(number: u64, accesses: u64) -> NextCheckpoint {
         NextCheckpoint { epoch: 1, number, accesses, keeps_from: 0 }
@@ -285,7 +287,7 @@ mod tests {
         fn the_kept_parts_have_every_word(
             steps in prop::collection::vec((0u64..9, any::<u64>(), 0u64..6, 0u8..5), 200..260),
         ) {
-            let (parameters, mut sent) = (parameters(), SentState::default());
+            let (parameters, mut sent) = (&*PARAMETERS, SentState::default());
             let mut table = vec![0; parameters.words() as usize];
             let mut store: BTreeMap<u64, Words> = BTreeMap::new();
             let (mut accesses, mut unsent, mut turns) = (0, BTreeSet::new(), 0);
@@ -296,13 +298,13 @@ mod tests {
                     table[place] = number as u32;
                     unsent.insert(place);
                 }
-                let plan = sent.plan(&parameters, next(number, accesses));
+                let plan = sent.plan(parameters, next(number, accesses));
                 prop_assert!(!plan.words.is_whole() && !plan.rows.is_whole());
                 let turn = plan.words_in_turn();
                 prop_assert!(4 * (turn.end - turn.start) <= plan.words.turn);
                 let in_turn = table[turn.start as usize..turn.end as usize].to_vec();
                 store.insert(number, (unsent.iter().map(|at| (*at, table[*at])).collect(), turn, in_turn));
-                let then = plan.into_sent(&parameters, 0, RowCursor::End);
+                let then = plan.into_sent(parameters, 0, RowCursor::End);
                 prop_assert!(then.parts.len() <= 2 * 64, "{} parts", then.parts.len());
                 let mut restored = vec![0; table.len()];
                 for part in &then.parts {
@@ -324,18 +326,18 @@ mod tests {
 
     #[test]
     fn nothing_that_the_earlier_key_opens_is_kept() {
-        let parameters = parameters();
+        let parameters = &*PARAMETERS;
         let first =
-            SentState::default().plan(&parameters, next(1, 0)).into_sent(&parameters, 1, RowCursor::End);
-        let kept = first.plan(&parameters, NextCheckpoint { epoch: 2, ..next(2, 1) });
+            SentState::default().plan(parameters, next(1, 0)).into_sent(parameters, 1, RowCursor::End);
+        let kept = first.plan(parameters, NextCheckpoint { epoch: 2, ..next(2, 1) });
         assert!(!kept.words.is_whole() && !kept.rows.is_whole());
-        assert_eq!(kept.into_sent(&parameters, 2, RowCursor::End).parts.len(), 2);
+        assert_eq!(kept.into_sent(parameters, 2, RowCursor::End).parts.len(), 2);
         for renewed in [
-            first.plan(&parameters, NextCheckpoint { epoch: 2, keeps_from: 2, ..next(2, 1) }),
-            first.clone().outdated().plan(&parameters, next(2, 1)),
+            first.plan(parameters, NextCheckpoint { epoch: 2, keeps_from: 2, ..next(2, 1) }),
+            first.clone().outdated().plan(parameters, next(2, 1)),
         ] {
             assert!(renewed.words.is_whole() && renewed.rows.is_whole());
-            assert_eq!(renewed.into_sent(&parameters, 2, RowCursor::End).parts.len(), 1);
+            assert_eq!(renewed.into_sent(parameters, 2, RowCursor::End).parts.len(), 1);
         }
     }
 }

@@ -1,14 +1,16 @@
 //! Copies of a trusted folder: exactly one of them serves, and the others get the error for a displaced owner.
 
 use super::{FILL, MANY, again, claims, cut_off, cuts, is_displaced, opening, written};
-use crate::promises::fixture::{VaultFixture, check, read_all, write_all};
+use crate::promises::fixture::{VaultFixture, block, check, read_all, write_all};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::master;
 use crate::support::stepped::{Claiming, step};
+use ameles_core::types::BlockId;
 use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::{Vault, VaultError, find_orphans};
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// Opens two copies, the second completely after this many steps of the first, or both alternately. Returns whether
 /// each has the vault.
@@ -95,6 +97,44 @@ async fn of_two_copies_just_one_serves_however_their_openings_interleave() {
         let opened = race(&one, &other, Some(ahead));
         just_one_serves([&one, &other], opened, &format!("{ahead} steps ahead")).await;
     }
+}
+
+/// A gateway's next checkpoint deletes versions that the journal of a copy reads again. It need not write anything for
+/// that, so no newer version shows the copy its age.
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_misses_a_deleted_bucket_never_displaces_the_gateway_that_it_was_copied_from() {
+    let scene = written().await;
+    let mut missed = 0;
+    for writes in 1..=40 {
+        let fixture = again(&scene);
+        let served = fixture.open(async |vault| {
+            write_all(vault, FILL).await;
+            vault.checkpoint().await.unwrap();
+            for at in 0..writes {
+                vault.write(BlockId(at), block(FILL + at as u8)).await.unwrap();
+            }
+            let copy = fixture.with_copied_disk();
+            vault.checkpoint().await.unwrap();
+            // Time passes when all deletions are done.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let before = claims(&fixture).await;
+            match copy.open_and_crash(async |_| {}).await {
+                // Nothing shows that it is a copy: `docs/leaks.md` has this window.
+                Ok(_) => return,
+                Err(VaultError::StaleTrustedState(_)) => {}
+                Err(error) => {
+                    assert!(error.is_tampering() && error.to_string().contains("older copy"), "{error}");
+                    missed += 1;
+                }
+            }
+            assert_eq!(claims(&fixture).await, before, "after {writes} writes");
+            read_all(vault, FILL).await.unwrap();
+            write_all(vault, FILL + 1).await;
+            assert!(check(vault).await.unwrap().faults.is_empty());
+        });
+        assert!(served.await.is_ok() || claims(&fixture).await > claims(&scene).await + 1);
+    }
+    assert!(missed > 5, "{missed} copies missed a bucket");
 }
 
 /// A folder may also be copied while its gateway runs, between a claim and the first record of its epoch.

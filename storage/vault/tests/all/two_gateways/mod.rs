@@ -2,16 +2,17 @@
 //! request can be paused, and the seeds choose how the two interleave.
 //!
 //! For every interleaving:
-//! - exactly one of the two continues, and the other ends with an error that says so, never with an alarm of tampering;
+//! - exactly one of the two continues, and the other ends with an error that says so, not with an alarm of tampering. A
+//!   copy that misses a bucket before its claim says that it may be an older copy, and its original continues;
 //! - once a gateway has learned that it was displaced, it acknowledges nothing any more;
 //! - no bucket is lost: the one that continues authenticates everything in the end, and its store can be restored;
 //! - no name in the store is given two contents, and no bucket is deleted without a check of the claims;
 //! - what the newer one answers is right.
 //!
-//! The newer one serves when the older one answers nothing any more. But what the older one sends right after a check
-//! may arrive when the newer one has claimed. Of some thousand copies of a folder in service, a few miss a bucket that
-//! was deleted in this way ([`raced_with_deletion`]). Then both stop, and the vault can be restored from the store
-//! alone.
+//! The newer one serves when the older one answers nothing any more. But the older one may check the claims just before
+//! the newer one claims, and delete a bucket after the newer one has listed the store. Of a thousand copies of a folder
+//! in service, about one misses a bucket in this way ([`raced_with_deletion`]). Then both stop, and the vault can be
+//! restored from the store alone.
 //!
 //! `AMELES_SIM_SEEDS` runs more seeds, and `AMELES_RIVALS_SEED` runs one of them.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
@@ -162,6 +163,9 @@ impl TwoGateways {
         if self.origin == SecondOrigin::CopiedWhileServing && raced_with_deletion(&ends) {
             return None;
         }
+        if self.origin != SecondOrigin::TakenOver && is_refused_before_its_claim(&ends) {
+            return Some(GatewayId::First);
+        }
         let is_loss = ends.iter().flatten().any(VaultError::is_tampering);
         assert!(!is_loss, "{:?}: the store has lost something, or says so: {ends:?}", self.origin);
         let (end, gateway_id) = match &ends {
@@ -215,10 +219,16 @@ impl TwoGateways {
     }
 }
 
-/// Returns whether a bucket that the newer of the two needs was deleted after its claim, following a check that came
-/// before it.
+/// Returns whether a bucket that the newer of the two needs was deleted after its list of the store, following a check
+/// that came before its claim.
 fn raced_with_deletion(ends: &[Option<VaultError>; 2]) -> bool {
     matches!(ends, [Some(VaultError::Displaced { .. }), Some(newer)] if newer.is_tampering())
+}
+
+/// Returns whether the copy misses a bucket that the older gateway has deleted, and has not claimed. It cannot know that
+/// the bucket was deleted, and says so.
+fn is_refused_before_its_claim(ends: &[Option<VaultError>; 2]) -> bool {
+    matches!(ends, [None, Some(copy)] if copy.is_tampering() && copy.to_string().contains("is an older copy"))
 }
 
 /// Propagates the panics of callers.
@@ -289,7 +299,7 @@ fn of_two_live_gateways_one_goes_on_and_loses_nothing_however_they_come_between_
     assert!(broken.is_empty(), "{} of {seeds} seeds break a promise:\n{}", broken.len(), broken.join("\n"));
     println!("{seeds} seeds: {all:?} in {:?}", began.elapsed());
     assert!(all.second_serves > seeds / 4 && all.first_serves > seeds / 20, "{all:?}");
-    assert!(all.none_serves <= 1 + seeds / 100, "{all:?}");
+    assert!(all.none_serves <= seeds / 100, "{all:?}");
 }
 
 /// Searches for a seed with which a flaw breaks a promise in this way.
