@@ -32,7 +32,7 @@ pub(crate) struct Entry {
     pub(crate) rows: RowBytes,
 }
 
-/// What an object holds besides rows.
+/// The contents of an object besides rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Contents {
     /// The writes of a batch, with dummies in place of reads.

@@ -26,7 +26,7 @@ pub(super) struct KnownLog {
     next: Position,
     /// The first object that may be missing: that of the first of these batches, or `next`.
     in_doubt: Position,
-    /// What the objects in doubt contain, if no checkpoint came after it.
+    /// The contents of the objects in doubt, if no checkpoint came after them.
     last: LastRecords,
     /// The objects in the store before the claim of this opening.
     listed: Vec<Position>,

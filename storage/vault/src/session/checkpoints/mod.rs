@@ -3,7 +3,6 @@
 mod steps;
 
 use super::command::Reply;
-use crate::engine::scheme::Seed;
 use crate::error::VaultError;
 use crate::error_reason::ErrorReason;
 use crate::store::SHIPPED_NOTE;
@@ -72,8 +71,6 @@ pub(super) struct Checkpoints {
     uploading: u64,
     /// The accesses by which the last checkpoint was late. The next one is due so much earlier.
     late: u64,
-    /// The seed of the next checkpoint, if it is announced in the store. Nothing may start before it is made.
-    announced: Option<Seed>,
     /// True if a caller or the opening has requested a checkpoint.
     wanted: bool,
     /// True if the next checkpoint is shipped regardless of its number.
@@ -108,7 +105,6 @@ impl Checkpoints {
             in_store: 0,
             uploading: 0,
             late: 0,
-            announced: None,
             // The journal was replayed: a new checkpoint spares the next opening the same replay.
             wanted: true,
             // If it is unclear what the store holds, a newer checkpoint must replace it before anything is deleted.
