@@ -8,7 +8,7 @@ use super::Log;
 use super::identity::Identity;
 use crate::engine::deferred_store::OperationId;
 use crate::engine::record::{Input, Record};
-use crate::engine::scheme::MAX_BATCHES;
+use crate::engine::scheme::{MAX_BATCHES, Seed};
 use crate::engine::work::Work;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
@@ -60,6 +60,8 @@ pub(super) struct Journal {
     /// The flushes before them whose log objects are not in the store, if the vault announces there.
     announcing: VecDeque<Flush>,
     bytes: u64,
+    /// The seed of the next checkpoint, if it is announced in the store. Nothing may start before it is made.
+    pub(super) checkpoint: Option<Seed>,
     /// The journal in the store, if there is one.
     pub(super) log: Option<Log>,
 }
@@ -82,6 +84,7 @@ impl Journal {
             flushes: VecDeque::new(),
             announcing: VecDeque::new(),
             bytes: 0,
+            checkpoint: None,
             log,
         })
     }

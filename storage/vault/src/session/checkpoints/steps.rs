@@ -22,7 +22,7 @@ impl<U: VaultStore> Session<U> {
             !self.is_settled()
         };
         let last = self.is_closing() && can_be_last;
-        self.checkpoints.announced.is_some()
+        self.journal.checkpoint.is_some()
             || self.checkpoints.wanted
             || last
             || self.checkpoints.since_due(self.engine.accesses()) >= every
@@ -55,13 +55,13 @@ impl<U: VaultStore> Session<U> {
     /// Makes a checkpoint that is due, while nothing is in flight. If the vault announces in the store, its record must
     /// be there first: this starts to announce it, and the next call makes the checkpoint.
     pub(in crate::session) async fn advance_checkpoint(&mut self) -> Result<(), VaultError> {
-        if let Some(seed) = self.checkpoints.announced.take() {
+        if let Some(seed) = self.journal.checkpoint.take() {
             return self.checkpoint(seed).await;
         }
         let seed = self.entropy.seed();
         let input = Input::Checkpoint(seed);
         if self.journal.announces() {
-            self.checkpoints.announced = Some(seed);
+            self.journal.checkpoint = Some(seed);
             return self.step(input, Vec::new());
         }
         // The record need not be kept: the checkpoint replaces it.
