@@ -134,16 +134,17 @@ def test_what_was_acknowledged_survives_kill_9_in_a_loop(new_gateway, tree_top_o
     stop_and_check(gateway)
 
 
-def test_what_was_acknowledged_survives_the_machine_if_the_journal_is_in_the_store(new_gateway):
+@pytest.mark.parametrize("journal", ["store", "store-first"])
+def test_what_was_acknowledged_survives_the_machine_if_the_journal_is_in_the_store(new_gateway, journal):
     gateway: Gateway = new_gateway()
-    # A restore rewrites every block.
     gateway.capacity = "32MiB"
-    gateway.serve_flags = ["--journal", "store"]
+    gateway.serve_flags = ["--journal", journal]
     records, rng = start_with_writers(gateway)
     kill_under_load(gateway, records, 0, rng.randrange(60, 120))
     gateway.lose_machine()
     restored = gateway.run("restore", "--takeover")
     assert restored.returncode == 0, restored.stderr
+    assert ("moves no bucket" in restored.stderr) == (journal == "store-first"), restored.stderr
     gateway.start()
     check_all_writers(gateway, records)
     stop_and_check(gateway)
