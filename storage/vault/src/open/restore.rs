@@ -183,9 +183,9 @@ async fn fetch_and_rewrite<'a, U: VaultStore, L: VaultStore>(
     let (receipt, shipped, mut logged) = fetch_newest(setup, keyed_header, options, chosen, claimed).await?;
     let FoundCheckpoint { point, scheme, versions, rows, history, .. } = shipped;
     let (accesses, since) = (point.accesses, logged.accesses());
+    let entropy = &mut setup.entropy;
     let mut old =
-        PreviousVault::open(&options.copy, keyed_header, scheme, versions, accesses, &mut setup.entropy)?;
-    old.verify().await?;
+        PreviousVault::open(&options.copy, keyed_header, scheme, versions, accesses, entropy).await?;
     let rows = logged.change(rows);
     old.overlay(logged.into_writes());
 
