@@ -1,7 +1,7 @@
 //! The trusted state of a Ring ORAM, written as changes. Positions, slots and the buckets that were ever written are
 //! its tables of words. The schedule and the worn buckets are the rest.
 
-use super::origins::{self, ReplacedPayloads};
+use super::origins::ReplacedPayloads;
 use super::slices::Slices;
 use super::snapshot::RingSnapshotError;
 use super::validate::Agreement;
@@ -77,7 +77,16 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMa
     }
 
     fn origins_of(parameters: &RingParameters, tables: &[Vec<u32>], rest: &[u8]) -> Option<Origins> {
-        origins::origins_of(parameters, tables, rest)
+        let (tree, slices) = (parameters.geometry(), Slices::of(parameters));
+        let [_, slots, written] = tables else { return None };
+        if BucketMetadata::tables(&tree) != [slots.len() as u64, written.len() as u64] {
+            return None;
+        }
+        let metadata = BucketMetadata::from_tables(&tree, slots.clone(), written.clone());
+        let (schedule, _, words): Rest = borsh::from_slice(rest).ok()?;
+        let filled = slices.filled(&schedule, &tree);
+        let replaced = ReplacedPayloads::from_words(&words, filled, (&tree, parameters.capacity))?;
+        Some(replaced.origins(&metadata, &schedule, (&slices, &tree)))
     }
 
     fn max_blocks_in(&self, buckets: &[Bucket]) -> usize {

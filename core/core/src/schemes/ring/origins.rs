@@ -11,8 +11,6 @@
 //!
 //! All origins of a block are on its path, because only an access changes its leaf.
 
-use super::incremental::Rest;
-use super::parameters::RingParameters;
 use super::slices::Slices;
 use crate::snapshot::incremental::Origins;
 use crate::tree::bucket_metadata::BucketMetadata;
@@ -23,7 +21,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What the store has in the buckets that an eviction has filled and not written: a word for each slot, as
+/// The contents, in the store, of the buckets that an eviction has filled and not written: a word for each slot, as
 /// [`payloads_in`](BucketMetadata::payloads_in) returns it.
 #[derive(Debug, Default)]
 pub(super) struct ReplacedPayloads(BTreeMap<Bucket, Vec<u32>>);
@@ -97,18 +95,4 @@ impl ReplacedPayloads {
         let of_held: u64 = held.iter().map(|(level, _)| u64::from(tree.shape(*level).slots)).sum();
         Origins { slots, max: read + of_held }
     }
-}
-
-/// The origins in a written state; `None` if it is not one of a Ring ORAM with these parameters.
-pub(super) fn origins_of(parameters: &RingParameters, tables: &[Vec<u32>], rest: &[u8]) -> Option<Origins> {
-    let (tree, slices) = (parameters.geometry(), Slices::of(parameters));
-    let [_, slots, written] = tables else { return None };
-    if BucketMetadata::tables(&tree) != [slots.len() as u64, written.len() as u64] {
-        return None;
-    }
-    let metadata = BucketMetadata::from_tables(&tree, slots.clone(), written.clone());
-    let (schedule, _, words): Rest = borsh::from_slice(rest).ok()?;
-    let filled = slices.filled(&schedule, &tree);
-    let replaced = ReplacedPayloads::from_words(&words, filled, (&tree, parameters.capacity))?;
-    Some(replaced.origins(&metadata, &schedule, (&slices, &tree)))
 }

@@ -85,8 +85,8 @@ proptest! {
     }
 }
 
-/// What one place for each access rests on. A block that was not accessed has an origin, unless an eviction has read it and
-/// left it in the stash.
+/// The reason why one place for each access suffices. A block that was not accessed has an origin, unless an eviction has
+/// read it and left it in the stash.
 #[test]
 fn only_accessed_blocks_and_few_others_have_no_origin() {
     for is_sliced in [false, true] {
