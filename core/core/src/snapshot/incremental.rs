@@ -88,6 +88,16 @@ pub enum BlockPlace {
     Slot(Slot),
 }
 
+/// The slots of untrusted memory that still have the current payload of a block. The block is in the stash, or was put
+/// into another bucket since.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origins {
+    /// The blocks with their slots. A block may be there more than once. Secret.
+    pub slots: Vec<(BlockId, Slot)>,
+    /// The maximum number of them. Public.
+    pub max: u64,
+}
+
 /// An oblivious RAM whose trusted state can be written as changes. `R` is the randomness that it draws from.
 pub trait IncrementalSnapshot<R>: FullSnapshot<R> {
     /// The scheme's public parameters.
@@ -178,6 +188,19 @@ pub trait IncrementalSnapshot<R>: FullSnapshot<R> {
     /// The place of a block, if the trusted state knows it. By default it does not.
     fn locate(&self, _block: BlockId) -> Option<BlockPlace> {
         None
+    }
+
+    /// Notes [origins](Self::origins) from now on, if the scheme can do it.
+    fn note_origins(&self) {}
+
+    /// The origins of blocks, between two steps: none, unless they are [noted](Self::note_origins).
+    fn origins(&self) -> Origins {
+        Origins::default()
+    }
+
+    /// The origins in a written state. `None` if the state is not one of a scheme with these parameters.
+    fn origins_of(_parameters: &Self::Parameters, _tables: &[Vec<u32>], _rest: &[u8]) -> Option<Origins> {
+        Some(Origins::default())
     }
 
     /// Returns whether the payload of a block is in the stash, and with its source only. Secret.

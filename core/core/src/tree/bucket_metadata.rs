@@ -18,6 +18,7 @@ const READ: u32 = 1 << 31;
 pub const MAX_BLOCKS: u64 = (1 << 31) - 1;
 
 /// The metadata of all buckets of a tree. A word is block + 1, or 0 for a dummy; its top bit says "read since written".
+/// A slot that was read has 0 besides that bit, unless it is noted as the origin of its block.
 #[derive(Clone, BorshSerialize, BorshDeserialize)]
 pub struct BucketMetadata {
     slots: WordTable,
@@ -125,6 +126,36 @@ impl BucketMetadata {
         block
     }
 
+    /// Notes that a slot that was read still has the current payload of a block.
+    pub(crate) fn note_origin(&mut self, tree: &Geometry, level: Level, slot: Slot, block: BlockId) {
+        self.set(tree, level, slot, origin_of(block));
+    }
+
+    /// Notes that no slot of a bucket that was read has the current payload of a block.
+    pub(crate) fn forget_origin(&mut self, tree: &Geometry, level: Level, bucket: Bucket, block: BlockId) {
+        for place in range(tree, level, bucket) {
+            if self.slots.words()[place] == origin_of(block) {
+                self.slots.set(place, READ);
+            }
+        }
+    }
+
+    /// The slots that were read and still have the current payload of a block, with the block.
+    pub(crate) fn origins(&self, tree: &Geometry) -> impl Iterator<Item = (BlockId, Slot)> {
+        tree.all_buckets().flat_map(move |(level, bucket)| {
+            let words = self.slots.words()[range(tree, level, bucket)].iter();
+            (0..)
+                .zip(words)
+                .filter(|(_, word)| **word > READ)
+                .map(move |(index, word)| (BlockId(u64::from(word & !READ) - 1), Slot { bucket, index }))
+        })
+    }
+
+    /// Returns a word for each slot of a bucket: block + 1 if the slot has the current payload of a block, or else 0.
+    pub(crate) fn payloads_in(&self, tree: &Geometry, level: Level, bucket: Bucket) -> Vec<u32> {
+        self.slots.words()[range(tree, level, bucket)].iter().map(|word| word & !READ).collect()
+    }
+
     /// Makes a slot an unread dummy from now on: its block was taken elsewhere before the slot was read.
     pub fn forget(&mut self, tree: &Geometry, level: Level, slot: Slot) {
         self.set(tree, level, slot, 0);
@@ -149,6 +180,11 @@ impl BucketMetadata {
         let place = range(tree, level, slot.bucket).start + slot.index as usize;
         self.slots.set(place, word);
     }
+}
+
+/// The word of a slot that was read and still has the current payload of a block.
+fn origin_of(block: BlockId) -> u32 {
+    READ | (block.0 as u32 + 1)
 }
 
 fn nth(tree: &Geometry, bucket: Bucket) -> usize {

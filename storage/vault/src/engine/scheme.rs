@@ -9,7 +9,7 @@ use ameles_core::schemes::path::{PathOram, PathParameters};
 use ameles_core::schemes::ring::{self, RingOram, RingParameters};
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use ameles_core::snapshot::full::{FullSnapshot, SnapshotError};
-use ameles_core::snapshot::incremental::{BlockPlace, Changes, IncrementalSnapshot, Parts};
+use ameles_core::snapshot::incremental::{BlockPlace, Changes, IncrementalSnapshot, Origins, Parts};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{BlockId, Bucket};
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -112,6 +112,8 @@ scheme! {
     }
     IncrementalSnapshot {
         fn track_changes(&self);
+        fn note_origins(&self);
+        fn origins(&self) -> Origins;
         fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>);
         fn hold_words(&self);
         fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>);
@@ -242,12 +244,45 @@ impl SchemeParameters {
         }
     }
 
-    /// The number of blocks that may come into the stash besides those that the accesses account for: those of a batch
-    /// and an eviction, and those that are held between its slices. `None` if any number may.
+    /// Room for the blocks without an [origin](IncrementalSnapshot::origins) that come into the stash besides those that
+    /// accesses request: evictions have read them and found no room for them. They are few. `None` if there may be any
+    /// number.
     pub(crate) fn payloads_besides_accesses(&self) -> Option<u64> {
         let SchemeParameters::Ring(ring) = self else { return None };
+        Some(ring.eviction_rate.into())
+    }
+
+    /// The number of blocks that may come into the stash besides two for each access: those of a batch and an eviction, and
+    /// those that are held between its slices.
+    pub(crate) fn held_payloads(&self) -> u64 {
+        let SchemeParameters::Ring(ring) = self else { return 0 };
         let others = u64::from(ring.max_batch) * u64::from(ring.max_blocks_per_access() - 1);
-        Some(others + ring.max_held_blocks() + u64::from(ring.eviction_rate))
+        others + ring.max_held_blocks() + u64::from(ring.eviction_rate)
+    }
+
+    /// The number of accesses after which few blocks still wait in the stash: a round of evictions, which visits every
+    /// subtree, and four evictions that may be late. `None` if it is not known.
+    pub(crate) fn longest_wait(&self) -> Option<u64> {
+        let SchemeParameters::Ring(ring) = self else { return None };
+        Some(((1 << ring.top.0) + 4) * u64::from(ring.eviction_rate))
+    }
+
+    /// The maximum number of bytes of the rest of the scheme's state that follow from the length of a path.
+    pub(crate) fn rest_bytes(&self) -> u64 {
+        match self {
+            SchemeParameters::Ring(ring) if ring.is_sliced() => 4 * ring.slots_on_path(),
+            _ => 0,
+        }
+    }
+
+    /// The origins in a written state. `None` if it contradicts itself.
+    pub(crate) fn origins_of(&self, tables: &[Vec<u32>], rest: &[u8]) -> Option<Origins> {
+        match self {
+            SchemeParameters::Ring(ring) => {
+                <Ring as IncrementalSnapshot<ChaCha20Rng>>::origins_of(ring, tables, rest)
+            }
+            SchemeParameters::Path(_) | SchemeParameters::Trivial(_) => Some(Origins::default()),
+        }
     }
 
     /// The number of buckets that this many accesses rewrite at most, with evictions that were pending before. Early
@@ -275,10 +310,10 @@ impl SchemeParameters {
         const WORD: u64 = 16;
         const VERSION: u64 = 24;
         let (words, slots) = match self {
-            // The position; a slot of each bucket on the path; and a slot that a bucket in flight had for the block,
-            // before and after it was filled.
+            // The position; a slot of each bucket on the path that is read, and one of each that is no longer an origin
+            // of the block; and a slot that a bucket in flight had for the block, before and after it was filled.
             SchemeParameters::Ring(ring) => {
-                (3 + ring.geometry().levels().count() as u64, ring.largest_bucket())
+                (3 + 2 * ring.geometry().levels().count() as u64, ring.largest_bucket())
             }
             SchemeParameters::Path(_) => (1, 0),
             SchemeParameters::Trivial(_) => (0, 0),

@@ -2,7 +2,7 @@
 
 use super::local_copy::local_copy_error;
 use super::restored_stash::RestoredStash;
-use super::shipped_checkpoint::ShippedScheme;
+use super::shipped_checkpoint::{ShippedScheme, read_slots};
 use crate::engine::Engine;
 use crate::engine::deferred_store::DeferredStore;
 use crate::engine::record::{Call, Input};
@@ -21,7 +21,7 @@ use ameles_core::types::{BlockId, Slot};
 use ameles_seal::key_ring::KeyRing;
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::parallel::SealThreads;
-use ameles_seal::sealed::{Sealed, VersionedSlot};
+use ameles_seal::sealed::Sealed;
 use ameles_seal::versions::TrustedVersions;
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -44,10 +44,11 @@ pub(super) struct PreviousVault<'a, L> {
 }
 
 impl<'a, L: Untrusted> PreviousVault<'a, L> {
-    pub(super) fn open(
+    /// Opens the vault. Before anything depends on the copy, every slot of it is authenticated, dummies included.
+    pub(super) async fn open(
         copy: &'a L,
         (header, ring): (&VaultHeader, &KeyRing),
-        scheme: ShippedScheme,
+        mut scheme: ShippedScheme,
         versions: TrustedVersions,
         accesses: u64,
         entropy: &mut Entropy,
@@ -55,14 +56,21 @@ impl<'a, L: Untrusted> PreviousVault<'a, L> {
         let deferred_store = Rc::new(DeferredStore::default());
         let damaged = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
         let master = ring.newest();
-        let with = (deferred_store.clone(), entropy.seed());
-        let resumed = scheme.resume(with, &mut SealContext { header, master, entropy: &mut *entropy })?;
-        let ((scheme, payload_reader), stash) = resumed.ok_or_else(damaged)?;
         let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces());
-        let padding = versions.live().map(|live| Slot { bucket: live.bucket, index: 0 }).collect();
+        let padding: Vec<Slot> = versions.live().map(|live| Slot { bucket: live.bucket, index: 0 }).collect();
         let sealed = Sealed::new(copy, ring, cipher, nonces, versions, SealThreads::single())?;
         sealed.begin_epoch(entropy.salt())?;
-        let mut engine = Engine::new(Rc::new(sealed), scheme, (deferred_store, payload_reader), accesses);
+        let sealed = Rc::new(sealed);
+        let report = check(&sealed, Box::new(|_, _| {})).await.map_err(local_copy_error)?;
+        if let Some(wrong) = report.faults.into_iter().next() {
+            return Err(VaultError::Tampered(wrong.into()));
+        }
+        let mut seal = SealContext { header, master, entropy: &mut *entropy };
+        scheme.take_origins(&sealed, &padding, &mut seal).await?;
+        let with = (deferred_store.clone(), seal.entropy.seed());
+        let resumed = scheme.resume(with, &mut seal)?;
+        let ((scheme, payload_reader), stash) = resumed.ok_or_else(damaged)?;
+        let mut engine = Engine::new(sealed, scheme, (deferred_store, payload_reader), accesses);
         engine.go_live();
         let (header, master, entropy) = (header.clone(), master.clone(), entropy.split());
         Ok(PreviousVault { engine, header, master, entropy, stash, since: 0, later: HashMap::new(), padding })
@@ -79,12 +87,6 @@ impl<'a, L: Untrusted> PreviousVault<'a, L> {
 
     fn sealed(&self) -> &Sealed<&'a L> {
         &self.engine.sealed
-    }
-
-    /// Authenticates every slot of the copy, dummies included, before anything depends on it.
-    pub(super) async fn verify(&self) -> Result<(), VaultError> {
-        let report = check(&self.engine.sealed, Box::new(|_, _| {})).await.map_err(local_copy_error)?;
-        report.faults.into_iter().next().map_or(Ok(()), |wrong| Err(VaultError::Tampered(wrong.into())))
     }
 
     /// Reads blocks through the previous scheme. Only the local copy sees these reads.
@@ -157,10 +159,7 @@ impl<L: Untrusted> PreviousVault<'_, L> {
         });
         let mut slots: Vec<Slot> = in_copy.collect();
         slots.extend(self.padding.iter().cycle().take(at_least.saturating_sub(slots.len())));
-        let sealed = self.sealed();
-        let places: Vec<VersionedSlot> = sealed.resolve(&slots);
-        let mut bytes = vec![0; slots.iter().map(|slot| sealed.layout().slot_bytes(*slot)).sum()];
-        sealed.read_places(&places, &mut bytes).await.map_err(local_copy_error)?;
+        let bytes = read_slots(self.sealed(), &slots).await?;
         let mut rest = &bytes[..];
         let slot_bytes = HEADER_BYTES + self.scheme().block_bytes();
         let contradicts =

@@ -116,16 +116,13 @@ async fn restore_unboxed(
     let encoded = raw_header_of_store(&setup.store).await?;
     let (header, ring) = VaultHeader::decode_with_ring(&encoded, &setup.master)?;
     let keyed_header = (&header, &ring);
-    let repeats = header.parameters.journal.announces() && !options.redraw;
-    // The stash of a state that is continued belongs to the trusted disk.
-    let scratch = if repeats { setup.disk.clone() } else { options.scratch.clone() };
-    let wanted = (&scratch, options.expect.as_ref());
-    let chosen = match choose_checkpoint(&mut setup, keyed_header, wanted).await {
-        Err(VaultError::NoCheckpoint) if holds_all_in_log(&setup, keyed_header, &options).await? => {
-            empty_checkpoint(&header, &scratch)?
-        }
-        chosen => chosen?,
-    };
+    let mut repeats = header.parameters.journal.announces() && !options.redraw;
+    let mut chosen = choose_or_begin(&mut setup, keyed_header, &options, repeats).await?;
+    if repeats && chosen.1.scheme.has_origins {
+        // The vault was converted, and this checkpoint is from before.
+        repeats = false;
+        chosen = choose_or_begin(&mut setup, keyed_header, &options, repeats).await?;
+    }
     let mut plan = plan_repetition(&chosen.1, 0);
     if !repeats {
         let copy = LocalCopy::open(&options.copy, &chosen.1.versions).await?;
@@ -170,6 +167,27 @@ async fn restore_unboxed(
     outcome
 }
 
+/// Chooses the newest checkpoint in the store, or the empty one if the journal there holds everything. Its stash goes to the
+/// disk that needs it: the trusted disk if the restore continues its state, and else the scratch disk.
+async fn choose_or_begin<L>(
+    setup: &mut Setup<AnyStore>,
+    keyed_header: (&VaultHeader, &KeyRing),
+    options: &Restore<L>,
+    repeats: bool,
+) -> Result<(Receipt, FoundCheckpoint), VaultError> {
+    let scratch = scratch_disk(setup, options, repeats);
+    match choose_checkpoint(setup, keyed_header, (&scratch, options.expect.as_ref())).await {
+        Err(VaultError::NoCheckpoint) if holds_all_in_log(setup, keyed_header, options).await? => {
+            empty_checkpoint(keyed_header.0, &scratch)
+        }
+        chosen => chosen,
+    }
+}
+
+fn scratch_disk<U, L>(setup: &Setup<U>, options: &Restore<L>, repeats: bool) -> TrustedDisk {
+    if repeats { setup.disk.clone() } else { options.scratch.clone() }
+}
+
 /// Restores a vault that announces in the store: the next opening repeats what was announced after the checkpoint.
 /// Returns the receipt of the checkpoint.
 async fn repeat<U: VaultStore, L: VaultStore>(
@@ -181,7 +199,8 @@ async fn repeat<U: VaultStore, L: VaultStore>(
 ) -> Result<Receipt, VaultError> {
     let (header, ring) = keyed_header;
     let claimed = (next, serves_from);
-    let (receipt, found, mut logged) = fetch_newest(setup, keyed_header, options, chosen, claimed).await?;
+    let (receipt, found, mut logged) =
+        fetch_newest(setup, keyed_header, options, chosen, (claimed, true)).await?;
     let newest = (found.versions.epochs().newest(), found.versions.counter());
     let history = found.history.clone();
     let rows = write_journal(setup, (header, encoded), found, &mut logged, next)?;
@@ -223,12 +242,13 @@ async fn fetch_and_rewrite<'a, U: VaultStore, L: VaultStore>(
 ) -> Result<Option<(PreviousVault<'a, L>, u64)>, VaultError> {
     let (header, _) = keyed_header;
     let claimed = (next, serves_from);
-    let (receipt, shipped, mut logged) = fetch_newest(setup, keyed_header, options, chosen, claimed).await?;
+    let (receipt, shipped, mut logged) =
+        fetch_newest(setup, keyed_header, options, chosen, (claimed, false)).await?;
     let FoundCheckpoint { point, scheme, versions, rows, history, .. } = shipped;
     let (accesses, since) = (point.accesses, logged.accesses());
+    let entropy = &mut setup.entropy;
     let mut old =
-        PreviousVault::open(&options.copy, keyed_header, scheme, versions, accesses, &mut setup.entropy)?;
-    old.verify().await?;
+        PreviousVault::open(&options.copy, keyed_header, scheme, versions, accesses, entropy).await?;
     let rows = logged.change(rows);
     old.overlay(logged.into_writes());
 
@@ -373,12 +393,11 @@ async fn fetch_newest<U: VaultStore, L: VaultStore>(
     keyed_header: (&VaultHeader, &KeyRing),
     options: &Restore<L>,
     mut chosen: (Receipt, FoundCheckpoint),
-    (claimed, serves_from): (u32, Option<Instant>),
+    ((claimed, serves_from), repeats): ((u32, Option<Instant>), bool),
 ) -> Result<(Receipt, FoundCheckpoint, MergedLog), VaultError> {
     let order = |receipt: &Receipt| (receipt.epoch, receipt.checkpoint);
     let wait = || serves_from.map_or(Duration::ZERO, |from| from.saturating_duration_since(Instant::now()));
-    let repeats = keyed_header.0.parameters.journal.announces() && !options.redraw;
-    let scratch = if repeats { setup.disk.clone() } else { options.scratch.clone() };
+    let scratch = scratch_disk(setup, options, repeats);
     loop {
         let Setup { store, entropy, .. } = &mut *setup;
         let from = first_needed(keyed_header.0, &chosen.1);

@@ -32,12 +32,13 @@ pub(super) fn write_journal<U: VaultStore>(
     logged: &mut MergedLog,
     claimed: u32,
 ) -> Result<Vec<Row>, VaultError> {
-    let FoundCheckpoint { point, scheme, versions, rows, from, .. } = found;
+    let FoundCheckpoint { point, mut scheme, versions, rows, from, .. } = found;
     let contradicts = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
     if point.number == 0 {
         write_initial_state(setup, header, encoded, 0, versions)?;
     } else {
         let mut seal = SealContext { header, master: &setup.master, entropy: &mut setup.entropy };
+        scheme.set_order(&mut seal)?;
         let with = (Rc::new(DeferredStore::default()), from.seed);
         let ((scheme, _reader), stash) = scheme.resume(with, &mut seal)?.ok_or_else(contradicts)?;
         let (number, accesses) = (point.number, point.accesses);

@@ -1,5 +1,6 @@
 //! A checkpoint in the store, fetched and authenticated: first its manifest, then its pieces.
 
+use super::local_copy::local_copy_error;
 use super::restored_stash::{RestoredStash, Resumed};
 use super::state::PersistedScheme;
 use crate::engine::deferred_store::DeferredStore;
@@ -14,6 +15,7 @@ use crate::trusted::header::VaultHeader;
 use crate::trusted::journal_point::JournalPoint;
 use crate::trusted::payload_pieces::payloads_in;
 use crate::trusted::position::Position;
+use crate::trusted::reseal::blocks_at_once;
 use crate::trusted::row::Row;
 use crate::trusted::rows::row_hash;
 use crate::trusted::seal_context::{SealContext, context};
@@ -23,12 +25,16 @@ use crate::trusted::shipped_state::{
     MAX_SEALED_BYTES, Manifest, ShippedPoint, ShippedState, ShippedStateReader,
 };
 use crate::trusted::word_tables::WordTables;
-use ameles_core::types::BlockId;
+use ameles_core::snapshot::incremental::Origins;
+use ameles_core::store::Untrusted;
+use ameles_core::tree::block_header::{self, HEADER_BYTES};
+use ameles_core::types::{BlockId, Slot};
 use ameles_seal::blob;
 use ameles_seal::derive::Purpose;
 use ameles_seal::key_ring::KeyRing;
+use ameles_seal::sealed::{Sealed, VersionedSlot};
 use ameles_seal::versions::TrustedVersions;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -47,16 +53,62 @@ pub(crate) struct FoundCheckpoint {
     pub(crate) came: (u64, Duration),
 }
 
-/// The shipped state of a scheme, with its stash on the scratch disk.
+/// The shipped state of a scheme, with its stash on the scratch disk. The payloads that have origins in buckets are not
+/// there until [`take_origins`](ShippedScheme::take_origins).
 pub(crate) struct ShippedScheme {
     written: PersistedScheme,
     stash: RestoredStash,
+    order: Vec<BlockId>,
+    origins: Vec<(BlockId, Slot)>,
+    /// The maximum number of these origins. Public.
+    max_origins: u64,
+    /// True if payloads of the stash may be missing that have an origin.
+    pub(super) has_origins: bool,
 }
 
 impl ShippedScheme {
     /// The rest of the scheme's state.
     pub(super) fn rest(&self) -> &[u8] {
         &self.written.rest
+    }
+
+    /// Takes the payloads of the stash that are in buckets, from the copy of these. As many slots are read as there may be
+    /// such payloads, and as many slots of the scratch disk are written.
+    ///
+    /// # Errors
+    /// [`VaultError::Tampered`], and the errors of the copy and of the disk.
+    pub(super) async fn take_origins<L: Untrusted>(
+        &mut self,
+        copy: &Sealed<L>,
+        padding: &[Slot],
+        seal: &mut SealContext<'_>,
+    ) -> Result<(), VaultError> {
+        let (some, room) = (blocks_at_once(seal.header.parameters.block()), self.max_origins as usize);
+        for first in (0..room).step_by(some) {
+            let part = first.min(self.origins.len())..(first + some).min(self.origins.len());
+            let (part, at_least) = (&self.origins[part], some.min(room - first));
+            let mut slots: Vec<Slot> = part.iter().map(|(_, slot)| *slot).collect();
+            slots.extend(padding.iter().cycle().take(at_least - slots.len()));
+            let bytes = read_slots(copy, &slots).await?;
+            let slot_bytes = HEADER_BYTES + seal.header.parameters.block().0 as usize;
+            let found = part.iter().zip(bytes.chunks_exact(slot_bytes)).map(|((block, _), slot)| {
+                let payload = block_header::is_of(slot, *block).then(|| slot[HEADER_BYTES..].to_vec());
+                Ok((*block, payload.ok_or_else(contradicts)?))
+            });
+            let found = found.collect::<Result<HashMap<BlockId, Vec<u8>>, VaultError>>()?;
+            let blocks: Vec<BlockId> = part.iter().map(|(block, _)| *block).collect();
+            self.stash.append(&found, (&blocks, at_least), seal)?;
+        }
+        self.set_order(seal)
+    }
+
+    /// Sets the order of the stash. All payloads must be there.
+    ///
+    /// # Errors
+    /// [`VaultError::Tampered`], and the errors of the disk.
+    pub(super) fn set_order(&mut self, seal: &mut SealContext<'_>) -> Result<(), VaultError> {
+        let order = std::mem::take(&mut self.order);
+        if self.stash.set_order(order, seal)? { Ok(()) } else { Err(contradicts()) }
     }
 
     /// Resumes the scheme with its stash on the scratch disk, and with this seed. `None` if its state contradicts itself.
@@ -89,7 +141,14 @@ pub(super) fn empty_checkpoint(
     let receipt = Receipt { vault: header.vault, epoch: 0, checkpoint: 0, digest: [0; 32] };
     let found = FoundCheckpoint {
         point: ShippedPoint { number: 0, epoch: 0, accesses: 0 },
-        scheme: ShippedScheme { written: PersistedScheme { tables: tables.into_inner(), rest }, stash },
+        scheme: ShippedScheme {
+            written: PersistedScheme { tables: tables.into_inner(), rest },
+            stash,
+            order: Vec::new(),
+            origins: Vec::new(),
+            max_origins: 0,
+            has_origins: false,
+        },
         versions: TrustedVersions::new(header.vault, header.parameters.layout().buckets()),
         rows: Vec::new(),
         history: Vec::new(),
@@ -120,20 +179,51 @@ pub(crate) async fn fetch_checkpoint<U: VaultStore>(
     let (manifest, from) = Manifest::decode(&text).ok_or_else(|| not_a_checkpoint(&name))?;
     let mut fetcher = PieceFetcher { store, header, ring, came: sealed.len() as u64 };
     let state = fetcher.fetch_state(&manifest.parts).await?;
-    let mut seal = SealContext { header, master: ring.newest(), entropy };
-    let stash = fetcher.fetch_stash(&manifest.sets, (&state.order, scratch), &mut seal).await?;
-    let came = (fetcher.came, began.elapsed());
-    let ShippedState { head, mut tables, rows, .. } = state;
+    let ShippedState { head, mut tables, rows, order } = state;
     let versions =
         TrustedVersions::from_parts(head.versions, &tables.take_last()).map_err(|_| contradicts())?;
     if (head.point.number, head.point.epoch) != (number, epoch) {
         return Err(contradicts());
     }
     let written = PersistedScheme { tables: tables.into_inner(), rest: head.rest };
-    let scheme = ShippedScheme { written, stash };
+    let scheme = &header.parameters.scheme;
+    let has_origins = manifest.has_origins;
+    let origins = has_origins.then(|| scheme.origins_of(&written.tables, &written.rest));
+    let Origins { slots, max } =
+        origins.unwrap_or_else(|| Some(Origins::default())).ok_or_else(contradicts)?;
+    let max_origins = max.min(scheme.stash_bound());
+    let origins = origins_in(&order, slots).filter(|origins| origins.len() as u64 <= max_origins);
+    let origins = origins.ok_or_else(contradicts)?;
+    let mut seal = SealContext { header, master: ring.newest(), entropy };
+    let sent = order.iter().copied().filter(|block| !origins.contains_key(block)).collect();
+    let stash = fetcher.fetch_stash(&manifest.sets, (sent, scratch), &mut seal).await?;
+    let came = (fetcher.came, began.elapsed());
+    let origins = origins.into_iter().collect();
+    let scheme = ShippedScheme { written, stash, order, origins, max_origins, has_origins };
     let found =
         FoundCheckpoint { point: head.point, scheme, versions, rows, history: head.history, from, came };
     Ok((receipt, found))
+}
+
+/// The origin of each block of the stash that has one. `None` if a block comes twice in the stash.
+fn origins_in(order: &[BlockId], slots: Vec<(BlockId, Slot)>) -> Option<BTreeMap<BlockId, Slot>> {
+    let stash: BTreeSet<BlockId> = order.iter().copied().collect();
+    let in_stash = slots.into_iter().filter(|(block, _)| stash.contains(block));
+    (stash.len() == order.len()).then(|| in_stash.collect())
+}
+
+/// Reads slots of the copy of the checkpoint's buckets.
+///
+/// # Errors
+/// Tampering, and the errors of the copy.
+pub(super) async fn read_slots<L: Untrusted>(
+    copy: &Sealed<L>,
+    slots: &[Slot],
+) -> Result<Vec<u8>, VaultError> {
+    let places: Vec<VersionedSlot> = copy.resolve(slots);
+    let mut bytes = vec![0; slots.iter().map(|slot| copy.layout().slot_bytes(*slot)).sum()];
+    copy.read_places(&places, &mut bytes).await.map_err(local_copy_error)?;
+    Ok(bytes)
 }
 
 async fn fetch<U: VaultStore>(store: &U, name: &str, max: usize) -> Result<Vec<u8>, VaultError> {
@@ -193,13 +283,12 @@ impl<U: VaultStore> PieceFetcher<'_, U> {
     async fn fetch_stash(
         &mut self,
         sets: &[PayloadSet],
-        (order, scratch): (&[BlockId], &TrustedDisk),
+        (mut missing, scratch): (BTreeSet<BlockId>, &TrustedDisk),
         seal: &mut SealContext<'_>,
     ) -> Result<RestoredStash, VaultError> {
         let parameters = &self.header.parameters;
         let mut stash = RestoredStash::on(scratch);
-        let mut missing: BTreeSet<BlockId> = order.iter().copied().collect();
-        if order.iter().any(|block| block.0 >= parameters.scheme.capacity()) || missing.len() < order.len() {
+        if missing.iter().any(|block| block.0 >= parameters.scheme.capacity()) {
             return Err(contradicts());
         }
         for set in sets.iter().rev() {
@@ -219,7 +308,6 @@ impl<U: VaultStore> PieceFetcher<'_, U> {
                 stash.append(&found, (&blocks, at_least), seal)?;
             }
         }
-        let has_all = missing.is_empty() && stash.set_order(order.to_vec(), seal)?;
-        if has_all { Ok(stash) } else { Err(contradicts()) }
+        if missing.is_empty() { Ok(stash) } else { Err(contradicts()) }
     }
 }

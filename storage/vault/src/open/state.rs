@@ -107,7 +107,11 @@ impl State {
         if let Some(failure) = slots.failure {
             return Err(failure);
         }
-        Ok(scheme.inspect(|scheme| scheme.track_changes()))
+        let started = scheme.inspect(|scheme| {
+            scheme.track_changes();
+            scheme.note_origins();
+        });
+        Ok(started)
     }
 }
 

@@ -208,7 +208,7 @@ impl VaultParameters {
     /// it sends or that change meanwhile, at most a fifth of all; and two lists of the payloads in the store.
     pub fn checkpoint_memory(&self) -> u64 {
         /// The bytes of a payload in such a list.
-        const SENT: u64 = 64;
+        const SENT: u64 = 96;
         let words = 4 * self.word_tables().iter().sum::<u64>();
         let payloads = 2 * self.latest_checkpoint() * u64::from(self.scheme.block_bytes());
         let sent = 2 * SENT * self.scheme.stash_bound();

@@ -24,15 +24,17 @@ pub(crate) struct PayloadPieceWriter {
 }
 
 impl PayloadPieceWriter {
-    /// Starts to write these entries to this many places, at least as many as there are entries.
+    /// Starts to write these entries to this many places, at least as many as there are entries. `first` is any entry of the
+    /// stash.
     pub(crate) fn new(
         (places, entries): (u64, Vec<(StashSlot, Entry)>),
+        first: Option<(StashSlot, Entry)>,
         (opener, disk): (PayloadOpener, TrustedDisk),
         parameters: &VaultParameters,
     ) -> Self {
         let (place_bytes, places_in_piece) =
             (parameters.place_bytes() as usize, parameters.places_in_piece());
-        let (first, entries) = (entries.first().copied(), entries.into());
+        let entries = entries.into();
         PayloadPieceWriter { entries, first, opener, disk, place_bytes, places_in_piece, places }
     }
 

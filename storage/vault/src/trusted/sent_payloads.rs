@@ -1,9 +1,10 @@
 //! The payloads of the stash in the store: which checkpoint has sent each, and which ones the next checkpoint sends.
 //!
-//! A checkpoint in the store sends the payloads that came into the stash, or changed, since the last one. It has a
-//! public number of **places** for them. In the remaining places it sends again the payloads that were sent longest
-//! ago. So what an older checkpoint has sent is soon needed no longer, and its pieces are removed. Places, the pieces
-//! that they fill, and the time at which pieces are removed follow from the numbers of accesses alone.
+//! A checkpoint in the store sends the payloads that came into the stash, or changed, since the last one. It does not send
+//! those that have an [origin](ameles_core::snapshot::incremental::Origins) in a bucket of the store. It has a public number
+//! of **places**. In the remaining places it sends again the payloads that were sent longest ago. So what an older checkpoint
+//! has sent is soon needed no longer, and its pieces are removed. Places, the pieces that they fill, and the time at which
+//! pieces are removed follow from the numbers of accesses alone.
 
 use super::sealed_note::load_note;
 use super::slots::StashSlot;
@@ -19,52 +20,78 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The name of the sealed note on the trusted disk.
 pub(crate) const SENT_NOTE: &str = "sent-payloads";
-/// The maximum number of checkpoints whose payloads the store keeps.
-const MAX_SETS: u64 = 256;
-/// The number of places for new payloads for each place for a payload that was sent before.
-const NEW_FOR_EACH_AGAIN: u64 = 8;
+/// The maximum number of earlier checkpoints whose payloads the store keeps.
+const MAX_SETS: u64 = 1024;
+/// The number of accesses for which there is a place more than one for each.
+const ACCESSES_A_SPARE: u64 = 32;
+/// The number of places for new payloads for each spare one, and the maximum number of sets, if origins are not used.
+const NEW_FOR_EACH_SPARE: u64 = 8;
+const MAX_LARGE_SETS: u64 = 256;
 
 /// The places for payloads in a checkpoint in the store. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PayloadPlaces {
     /// The number of places.
     pub(crate) all: u64,
-    /// The number of them that are for payloads that were sent before.
-    pub(crate) again: u64,
+    /// The number of them that are not for the blocks of accesses. Few blocks need one, so nearly all of these places send
+    /// payloads again.
+    pub(crate) spare: u64,
 }
 
 impl VaultParameters {
     /// The places for payloads in a checkpoint in the store, this many accesses after the last one.
     ///
-    /// An access brings its own block into the stash, and may bring others in place of dummies. Evictions leave some
-    /// blocks that they have read. If only leaves are in the store, an access brings at most two. With more levels, the
-    /// worst mean in simulations of planned vaults was 1.25.
+    /// An access writes its own block. Other blocks that it brings into the stash have an origin in the store, until an
+    /// eviction rewrites their bucket. Then they are in the bucket again, or are among the few that found no room.
+    ///
+    /// If the vault announces in the store, a restore fetches no bucket, so that all payloads need a place. If only leaves
+    /// are in the store, an access brings at most two. With more levels, the worst mean in simulations of planned vaults
+    /// was 1.25.
     pub(crate) fn payload_places(&self, accesses: u64) -> PayloadPlaces {
         let bound = self.scheme.stash_bound();
-        let new = match self.scheme.payloads_besides_accesses() {
-            Some(more) => accesses.saturating_mul(2).saturating_add(more),
-            None => bound,
-        };
-        let again = new.div_ceil(NEW_FOR_EACH_AGAIN).max(bound.div_ceil(MAX_SETS));
-        let all = new.saturating_add(again);
-        if all < bound { PayloadPlaces { all, again } } else { self.places_for_all() }
+        let Some(more) = self.scheme.payloads_besides_accesses() else { return self.places_for_all() };
+        let mut new = accesses;
+        let mut spare = more + accesses / ACCESSES_A_SPARE;
+        if !self.uses_origins() {
+            new = accesses.saturating_mul(2).saturating_add(self.scheme.held_payloads());
+            spare = new.div_ceil(NEW_FOR_EACH_SPARE).max(bound.div_ceil(MAX_LARGE_SETS));
+        }
+        let spare = spare.max(bound.div_ceil(MAX_SETS));
+        let all = new.saturating_add(spare);
+        if all < bound { PayloadPlaces { all, spare } } else { self.places_for_all() }
+    }
+
+    /// Returns whether payloads that have an origin in a bucket need no place.
+    pub(crate) fn uses_origins(&self) -> bool {
+        !self.journal.announces()
     }
 
     /// The places of a checkpoint that sends all payloads of the stash.
     pub(crate) fn places_for_all(&self) -> PayloadPlaces {
         let bound = self.scheme.stash_bound();
-        PayloadPlaces { all: bound, again: bound }
+        PayloadPlaces { all: bound, spare: bound }
     }
 
     /// The maximum number of places in the pieces that earlier checkpoints have sent and the store keeps.
     ///
-    /// A set has at most nine places for each place of a payload that was sent before. The kept sets but the oldest have
-    /// fewer of the latter than the stash has room for. The oldest has at most as many places as the stash.
+    /// The kept sets but the oldest have fewer places for accesses than a block waits, and fewer spare ones than the stash
+    /// has room for. The oldest has at most as many places as the stash. Without origins, a set has at most nine places for
+    /// each spare one.
     pub(crate) fn kept_places(&self) -> u64 {
-        match self.scheme.payloads_besides_accesses() {
-            Some(_) => (2 + NEW_FOR_EACH_AGAIN) * self.scheme.stash_bound(),
-            None => 0,
+        let Some(wait) = self.scheme.longest_wait() else { return 0 };
+        match self.uses_origins() {
+            true => wait + 2 * self.scheme.stash_bound(),
+            false => (2 + NEW_FOR_EACH_SPARE) * self.scheme.stash_bound(),
         }
+    }
+
+    /// The number of sets in the store, that of the newest checkpoint among them, with this number of accesses between
+    /// checkpoints.
+    pub(crate) fn kept_sets(&self, accesses: u64) -> u64 {
+        let PayloadPlaces { spare, .. } = self.payload_places(accesses);
+        let until_sent = self.scheme.stash_bound().div_ceil(spare.max(1)).max(1);
+        let until_gone = self.scheme.longest_wait().unwrap_or(0).div_ceil(accesses.max(1)).max(1);
+        until_sent.min(until_gone)
     }
 
     /// The number of bytes of a place.
@@ -86,8 +113,10 @@ pub(crate) struct PayloadSet {
     pub(crate) number: u64,
     /// The number of the first piece. The checkpoint's other pieces come before it.
     pub(crate) first: u64,
-    /// The number of places for payloads that were sent before.
-    again: u64,
+    /// The number of accesses in the checkpoint.
+    accesses: u64,
+    /// The number of spare places.
+    spare: u64,
     /// The SHA-256 of each piece as stored.
     pub(crate) pieces: Vec<[u8; 32]>,
 }
@@ -155,7 +184,7 @@ impl SentPayloads {
         SentPayloads { blocks: BTreeMap::new(), ..self }
     }
 
-    /// Plans what the next checkpoint sends of a stash with these entries.
+    /// Plans what the next checkpoint sends of a stash. These are the entries of its blocks without an origin.
     pub(crate) fn plan(
         &self,
         parameters: &VaultParameters,
@@ -182,7 +211,7 @@ impl SentPayloads {
         next: NextCheckpoint,
         places: PayloadPlaces,
     ) -> Option<Shipment> {
-        let kept = self.kept_sets(parameters.scheme.stash_bound(), places.again);
+        let kept = self.kept_sets(parameters, next.accesses, places.spare);
         let oldest = self.sets.len() - kept;
         let oldest = self.sets.get(oldest).map_or(next.number, |set| set.number);
         // A payload that was not sent comes first, and then those that were sent longest ago.
@@ -191,10 +220,8 @@ impl SentPayloads {
             .map(|(at, (_, entry))| (self.sent_in(entry).unwrap_or(0), entry.block.0, at))
             .collect();
         order.sort_unstable();
-        let new = order.partition_point(|(number, ..)| *number == 0) as u64;
         let later = order.split_off(order.len().min(usize::try_from(places.all).ok()?));
-        let is_enough =
-            new <= places.all - places.again && later.first().is_none_or(|(number, ..)| *number >= oldest);
+        let is_enough = later.first().is_none_or(|(number, ..)| *number >= oldest);
         let order = order.into_iter().map(|(.., at)| at).collect();
         is_enough.then(|| self.ship(entries.to_vec(), order, (next, places), kept))
     }
@@ -214,20 +241,21 @@ impl SentPayloads {
         let sent = |entry: &Entry| Sent { tag: entry.tag(), number };
         blocks.extend(entries.iter().map(|(_, entry)| (entry.block.0 as u32, sent(entry))));
         let mut sets = self.sets[self.sets.len() - kept..].to_vec();
-        sets.push(PayloadSet { epoch, number, again: places.again, ..PayloadSet::default() });
+        sets.push(PayloadSet { epoch, number, accesses, spare: places.spare, ..PayloadSet::default() });
         Shipment { places: places.all, entries, then: SentPayloads { accesses, sets, blocks } }
     }
 
-    /// The number of sets, from the newest on, that are kept beside a shipment with this many places for payloads that
-    /// were sent before. Each such place makes one of the oldest payloads newer. So when they are as many as the stash
-    /// has room for, nothing of an older set is left.
-    fn kept_sets(&self, bound: u64, again: u64) -> usize {
-        let mut again = again;
+    /// The number of sets, from the newest on, that are kept beside a shipment after this many accesses with this many spare
+    /// places. A set goes when the blocks that it has sent have left the stash, but for few. It also goes when the spare
+    /// places since then are as many as the stash has room for: they have sent its payloads again.
+    fn kept_sets(&self, parameters: &VaultParameters, accesses: u64, spare: u64) -> usize {
+        let (bound, wait) = (parameters.scheme.stash_bound(), parameters.scheme.longest_wait().unwrap_or(0));
+        let mut spare = spare;
         let newest_first = self.sets.iter().rev();
         newest_first
             .take_while(|set| {
-                let is_kept = again < bound;
-                again = again.saturating_add(set.again);
+                let is_kept = spare < bound && accesses.saturating_sub(set.accesses) < wait;
+                spare = spare.saturating_add(set.spare);
                 is_kept
             })
             .count()
@@ -292,11 +320,11 @@ mod tests {
             let mut stash: BTreeMap<u32, u64> = BTreeMap::new();
             let mut shipped: BTreeMap<u64, BTreeMap<u32, u64>> = BTreeMap::new();
             let (mut accesses, mut nth) = (0, 0);
-            let mut kept_places = VecDeque::new();
+            let (mut kept_places, mut some_went) = (VecDeque::new(), false);
             for (number, (more, leaving, seed)) in (1..).zip(steps) {
                 let at = |nth: u64| (seed.wrapping_mul(2 * nth + 1) >> 20) % 2048;
                 (0..leaving).for_each(|nth| { stash.remove(&(at(nth) as u32)); });
-                let new = (0..2 * more).map(|nth| at(nth + 1000) as u32);
+                let new = (0..more).map(|nth| at(nth + 1000) as u32);
                 for block in new {
                     if stash.contains_key(&block) || (stash.len() as u64) < bound {
                         nth += 1;
@@ -315,6 +343,7 @@ mod tests {
                 let kept: BTreeSet<u64> = sent.sets.iter().map(|set| set.number).collect();
                 shipped.retain(|number, _| kept.contains(number));
                 prop_assert!(kept.len() as u64 <= MAX_SETS);
+                some_went |= kept.len() < number as usize;
                 kept_places.push_back(shipment.places);
                 kept_places.drain(..kept_places.len() - kept.len());
                 let earlier: u64 = kept_places.iter().rev().skip(1).sum();
@@ -324,6 +353,7 @@ mod tests {
                     prop_assert_eq!(newest, Some(nth), "block {} of checkpoint {}", block, number);
                 }
             }
+            prop_assert!(some_went || accesses < 4 * bound, "no set went after {} accesses", accesses);
         }
     }
 
@@ -335,13 +365,42 @@ mod tests {
     fn more_payloads_than_an_access_can_bring_are_sent_as_a_whole_stash() {
         let (parameters, sent) = (&*PARAMETERS, SentPayloads::default());
         let bound = parameters.scheme.stash_bound();
-        let PayloadPlaces { all, again } = parameters.payload_places(16);
-        assert!(all < bound / 2, "{all} of {bound}");
+        let PayloadPlaces { all, spare } = parameters.payload_places(16);
+        assert!(all == 16 + spare && all < bound / 2, "{all} of {bound}");
         let entries = |count: u64| (0..count as u32).map(|block| entry(block, 1)).collect();
-        let fitting = sent.plan(parameters, entries(all - again), next(1, 16));
-        assert_eq!((fitting.places, fitting.entries.len() as u64), (all, all - again));
-        let whole = sent.plan(parameters, entries(all - again + 1), next(1, 16));
-        assert_eq!((whole.places, whole.entries.len() as u64), (bound, all - again + 1));
+        let fitting = sent.plan(parameters, entries(all), next(1, 16));
+        assert_eq!((fitting.places, fitting.entries.len() as u64), (all, all));
+        let whole = sent.plan(parameters, entries(all + 1), next(1, 16));
+        assert_eq!((whole.places, whole.entries.len() as u64), (bound, all + 1));
+    }
+
+    #[test]
+    fn a_set_goes_after_a_round_of_evictions_and_what_still_needs_it_is_sent_again() {
+        let parameters = parameters();
+        let wait = parameters.scheme.longest_wait().unwrap();
+        let old: Vec<_> = (0..5).map(|block| entry(block, 1)).collect();
+        let first = SentPayloads::default().plan(&parameters, old.clone(), next(1, 16)).then;
+        for (age, is_kept) in [(wait - 1, true), (wait, false)] {
+            let (mut sent, mut number) = (first.clone(), 1);
+            // As many new payloads as there are places, but for three of the last ones.
+            let mut ship = |accesses: u64, left: u64| {
+                number += 1;
+                let places = parameters.payload_places(accesses - sent.accesses).all;
+                let new = (5..(5 + places - left) as u32).map(|block| entry(block, number));
+                let entries = old.iter().copied().chain(new).collect();
+                let shipment = sent.plan(&parameters, entries, next(number, accesses));
+                sent = shipment.then.clone();
+                (shipment, places)
+            };
+            for accesses in (16..age).step_by(100).skip(1) {
+                let (shipment, places) = ship(accesses, 0);
+                assert_eq!((shipment.places, shipment.then.sets[0].number), (places, 1));
+            }
+            let (last, places) = ship(16 + age, 3);
+            let sent_again = last.entries.iter().filter(|(_, entry)| entry.block.0 < 5).count();
+            assert_eq!(last.then.sets[0].number == 1, is_kept);
+            assert_eq!((last.places == places, sent_again), if is_kept { (true, 3) } else { (false, 5) });
+        }
     }
 
     #[test]

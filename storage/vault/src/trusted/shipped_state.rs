@@ -75,6 +75,8 @@ pub(crate) struct Manifest {
     pub(crate) parts: Vec<StatePart>,
     /// The payloads that this checkpoint and earlier ones have sent, the oldest first.
     pub(crate) sets: Vec<PayloadSet>,
+    /// True if payloads may be missing that have an origin in a bucket.
+    pub(crate) has_origins: bool,
 }
 
 impl Manifest {

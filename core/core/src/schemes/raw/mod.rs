@@ -32,9 +32,9 @@
 //! is an EO outside of the schedule, while a largest batch might not fit below the hard bound.
 //!
 //! **Costs** of a batch of n, with K = L + 1 - top buckets on each path. On line: one round trip of at most n·K·(Z + 1)
-//! slots. Off line: one that writes at most n·K headers of one slot. Every A accesses: one round trip that reads K·(Z +
-//! 1) slots, and one that writes them. For each bucket of a path that is `Z + 2 + 2(Z + 1)/A` slots per access, as in
-//! section IV-B. **Parameters**: [`RawParameters`].
+//! slots. Off line: one that writes at most n·K headers of one slot. Every A accesses: one round trip that reads
+//! K·(Z + 1) slots, and one that writes them. For each bucket of a path that is `Z + 2 + 2(Z + 1)/A` slots per access,
+//! as in section IV-B. **Parameters**: [`RawParameters`].
 //!
 //! **Errors**: those of [`OramError`]; of `access` never `StashFull`. After any but a refusal, and after a future
 //! that was dropped half-way, it answers [`OramError::Poisoned`] only.

@@ -214,7 +214,7 @@ impl<R: RngCore> RingFilling<R> {
         let RingFilling { positions, metadata, stash, schedule, .. } = self;
         let [slots, written] = metadata.into_tables();
         let tables = vec![positions.into_words(), slots, written];
-        let rest: Rest = (schedule, VecDeque::new());
+        let rest: Rest = (schedule, VecDeque::new(), Vec::new());
         let rest = borsh::to_vec(&rest).expect("memory takes every write");
         FilledRing { tables, rest, stash }
     }
@@ -233,7 +233,7 @@ impl FilledRing {
         parameters: &RingParameters,
     ) -> Option<(BucketMetadata, EvictionSchedule, VecDeque<Bucket>)> {
         let [_, slots, written]: [Vec<u32>; 3] = self.tables.try_into().ok()?;
-        let (schedule, worn): Rest = borsh::from_slice(&self.rest).ok()?;
+        let (schedule, worn, _): Rest = borsh::from_slice(&self.rest).ok()?;
         let tree = &parameters.geometry();
         if BucketMetadata::tables(tree) != [slots.len() as u64, written.len() as u64] {
             return None;

@@ -1,12 +1,14 @@
 //! The trusted state of a Ring ORAM, written as changes. Positions, slots and the buckets that were ever written are
 //! its tables of words. The schedule and the worn buckets are the rest.
 
+use super::origins::ReplacedPayloads;
+use super::slices::Slices;
 use super::snapshot::RingSnapshotError;
 use super::validate::Agreement;
 use super::{RingOram, RingParameters};
 use crate::position_map::flat::{FlatPositionMap, Positions};
 use crate::snapshot::full::SnapshotError;
-use crate::snapshot::incremental::{BlockPlace, IncrementalSnapshot, Parts};
+use crate::snapshot::incremental::{BlockPlace, IncrementalSnapshot, Origins, Parts};
 use crate::snapshot::word_table::WordTable;
 use crate::stash::Stash;
 use crate::store::Store;
@@ -20,8 +22,9 @@ use core::cell::RefMut;
 use core::mem;
 use rand_core::RngCore;
 
-/// The rest of the state: the schedule, and the buckets to be reshuffled.
-pub(super) type Rest = (EvictionSchedule, VecDeque<Bucket>);
+/// The rest of the state: the schedule, the buckets to be reshuffled, and the words of
+/// [`ReplacedPayloads`] if they are known.
+pub(super) type Rest = (EvictionSchedule, VecDeque<Bucket>, Vec<u32>);
 
 impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMap<S::Error>, R> {
     type Parameters = RingParameters;
@@ -42,7 +45,10 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMa
 
     fn rest(&self) -> Vec<u8> {
         let state = self.state.borrow();
-        borsh::to_vec(&(state.schedule, &state.worn)).expect("memory takes every write")
+        let filled = self.slices.filled(&state.schedule, &self.tree);
+        let replaced =
+            if state.notes_origins { state.replaced.words(filled, &self.tree) } else { Vec::new() };
+        borsh::to_vec(&(state.schedule, &state.worn, replaced)).expect("memory takes every write")
     }
 
     fn stash(&self) -> Option<RefMut<'_, Stash>> {
@@ -59,6 +65,28 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMa
         }
         let find = |(level, bucket)| state.metadata.find(&self.tree, level, bucket, block);
         self.tree.path(leaf).find_map(find).map(BlockPlace::Slot)
+    }
+
+    fn note_origins(&self) {
+        self.state.borrow_mut().notes_origins = true;
+    }
+
+    fn origins(&self) -> Origins {
+        let state = self.state.borrow();
+        state.replaced.origins(&state.metadata, &state.schedule, (&self.slices, &self.tree))
+    }
+
+    fn origins_of(parameters: &RingParameters, tables: &[Vec<u32>], rest: &[u8]) -> Option<Origins> {
+        let (tree, slices) = (parameters.geometry(), Slices::of(parameters));
+        let [_, slots, written] = tables else { return None };
+        if BucketMetadata::tables(&tree) != [slots.len() as u64, written.len() as u64] {
+            return None;
+        }
+        let metadata = BucketMetadata::from_tables(&tree, slots.clone(), written.clone());
+        let (schedule, _, words): Rest = borsh::from_slice(rest).ok()?;
+        let filled = slices.filled(&schedule, &tree);
+        let replaced = ReplacedPayloads::from_words(&words, filled, (&tree, parameters.capacity))?;
+        Some(replaced.origins(&metadata, &schedule, (&slices, &tree)))
     }
 
     fn max_blocks_in(&self, buckets: &[Bucket]) -> usize {
@@ -82,7 +110,11 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMa
         let mut table = || tables.next().unwrap_or_default();
         let positions = Positions::from_words(table());
         let metadata = BucketMetadata::from_tables(&tree, table(), table());
-        let (schedule, worn): Rest = parts.read_rest()?;
+        let (schedule, worn, replaced): Rest = parts.read_rest()?;
+        let filled = Slices::of(&parameters).filled(&schedule, &tree).collect::<Vec<_>>();
+        let replaced =
+            ReplacedPayloads::from_words(&replaced, filled.into_iter(), (&tree, parameters.capacity));
+        let replaced = replaced.ok_or(SnapshotError::Mismatch)?;
         let ring = RingOram::new(parameters, store, FlatPositionMap::new(positions), random)?;
         {
             let state = &mut *ring.state.borrow_mut();
@@ -98,6 +130,7 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMa
                 return Err(SnapshotError::Mismatch);
             }
             state.bring_back(metadata, (schedule, worn), (&ring.slices, &ring.tree));
+            state.replaced = replaced;
         }
         Ok(ring)
     }

@@ -47,6 +47,7 @@ mod in_flight;
 mod incremental;
 #[cfg(feature = "inspect")]
 mod inspect;
+mod origins;
 mod parameters;
 mod planner;
 mod poisson;
@@ -273,6 +274,7 @@ where
             };
             if let Some(block) = lookup.block {
                 state.pin(batch, (block, lookup.new), &self.tree);
+                state.forget_origins(block, leaf, &self.tree);
             }
             for (level, bucket) in self.tree.path(leaf) {
                 meets = state.in_flight.round_of(bucket).or(meets);
@@ -281,6 +283,12 @@ where
                 }
                 let slot = state.get_block_offset(lookup.block, level, bucket, &self.tree);
                 let block = state.metadata.read(&self.tree, level, slot);
+                state.note_origin(
+                    block.filter(|block| lookup.block != Some(*block)),
+                    level,
+                    slot,
+                    &self.tree,
+                );
                 if state.metadata.reads(&self.tree, bucket) == self.parameters.reads_before_reshuffle() + 1 {
                     state.worn.push_back(bucket);
                 }

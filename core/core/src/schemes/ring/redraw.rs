@@ -24,7 +24,7 @@ impl RingProgress {
     /// [`IncrementalSnapshot::rest`](crate::snapshot::incremental::IncrementalSnapshot::rest) writes it. `None` if it
     /// is not the rest of a Ring ORAM.
     pub fn of_rest(rest: &[u8]) -> Option<Self> {
-        let (schedule, _): Rest = borsh::from_slice(rest).ok()?;
+        let (schedule, ..): Rest = borsh::from_slice(rest).ok()?;
         (schedule.emergencies <= schedule.begun).then_some(RingProgress(schedule))
     }
 

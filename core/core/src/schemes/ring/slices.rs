@@ -1,10 +1,13 @@
 //! The slices of an eviction. Their order follows from the parameters and from the number of slices before.
 //!
-//! A path of more slots than [`RingParameters::slice_slots`] is not read and written at once. Its levels form slices,
-//! from the top to the leaves. Each slice is a run of levels with at most `slice_slots` slots. With m slices, the `nth`
-//! step of eviction k reads slice `nth` of path k, and writes slice `nth` of path k - 1. After its last read, eviction
-//! k places blocks into the buckets of its whole path. So each step moves one slice either way, m steps come in A
-//! accesses, and two steps overlap as two evictions of one slice do.
+//! A path of more slots than [`RingParameters::slice_slots`] is not read and written at once. Its levels form slices.
+//! Each slice is a run of levels with at most `slice_slots` slots. With m slices, the `nth` step of eviction k reads
+//! slice `nth` of path k, and writes slice `nth` of path k - 1. After its last read, eviction k places blocks into the
+//! buckets of its whole path. So each step moves one slice either way, m steps come in A accesses, and two steps overlap
+//! as two evictions of one slice do.
+//!
+//! The slice of the leaves comes first. Blocks move down: a block that goes from one bucket to a lower one is written
+//! before its old bucket is overwritten. So its payload is in the store at any time.
 //!
 //! Between two steps, these buckets are *held*: those of path k - 1 from slice `nth` on, and those of path k before it.
 //! Together they have one bucket on each level. The blocks of held buckets are in the stash. Accesses do not read held
@@ -17,7 +20,7 @@ use crate::types::{Bucket, Leaf, Level};
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// The slices of every eviction of a Ring ORAM.
+/// The slices of every eviction of a Ring ORAM, in their order.
 #[derive(Debug)]
 pub(super) struct Slices {
     levels: Vec<Range<u32>>,
@@ -93,7 +96,8 @@ impl RingParameters {
 
 impl Slices {
     pub(super) fn of(parameters: &RingParameters) -> Self {
-        Slices { levels: parameters.slices(), leaf_level: parameters.leaf_level }
+        let levels = parameters.slices().into_iter().rev().collect();
+        Slices { levels, leaf_level: parameters.leaf_level }
     }
 
     /// The number of slices of an eviction.
@@ -120,7 +124,7 @@ impl Slices {
     /// The number of turns before the one that writes the buckets of this level, on the path of this eviction.
     pub(super) fn turns_before_write(&self, eviction: u64, level: Level) -> u64 {
         let count = self.count() as u64;
-        let nth = self.levels.iter().take_while(|levels| levels.end <= level.0).count() as u64;
+        let nth = self.levels.iter().take_while(|levels| levels.start > level.0).count() as u64;
         if count == 1 { eviction } else { (eviction + 1) * count + nth }
     }
 
@@ -137,13 +141,28 @@ impl Slices {
 
     /// The buckets that are held after this number of turns, when nothing is in flight.
     pub(super) fn held(&self, schedule: &EvictionSchedule, tree: &Geometry) -> Vec<(Level, Bucket)> {
-        if self.count() == 1 {
-            return Vec::new();
-        }
+        self.filled(schedule, tree).chain(self.unfilled(schedule, tree)).collect()
+    }
+
+    /// The held buckets whose eviction has placed its blocks.
+    pub(super) fn filled(
+        &self,
+        schedule: &EvictionSchedule,
+        tree: &Geometry,
+    ) -> impl Iterator<Item = (Level, Bucket)> {
         let Turn { eviction, nth } = self.turn(schedule.begun);
-        let before = eviction.checked_sub(1).into_iter();
-        let unwritten = before.flat_map(|path| self.buckets(path, nth..self.count(), tree));
-        unwritten.chain(self.buckets(eviction, 0..nth, tree)).collect()
+        let before = if self.count() == 1 { None } else { eviction.checked_sub(1) };
+        before.into_iter().flat_map(move |path| self.buckets(path, nth..self.count(), tree))
+    }
+
+    /// The held buckets whose eviction has not placed its blocks.
+    pub(super) fn unfilled(
+        &self,
+        schedule: &EvictionSchedule,
+        tree: &Geometry,
+    ) -> impl Iterator<Item = (Level, Bucket)> {
+        let Turn { eviction, nth } = self.turn(schedule.begun);
+        self.buckets(eviction, 0..nth, tree)
     }
 
     /// The buckets of these slices of an eviction's path.

@@ -1,6 +1,7 @@
 //! The state that a Ring ORAM remembers on the trusted side, and its changes that happen at once: no store is asked
 //! here.
 
+use super::origins::ReplacedPayloads;
 use super::parameters::RingParameters;
 use super::slices::Slices;
 use crate::oram::OramError;
@@ -27,6 +28,9 @@ pub(super) struct State<R> {
     pub(super) worn: VecDeque<Bucket>,
     pub(super) in_flight: InFlight,
     pub(super) placement: Placement,
+    /// True if the [origins](super::origins) of blocks are noted.
+    pub(super) notes_origins: bool,
+    pub(super) replaced: ReplacedPayloads,
     pace: Pace,
 }
 
@@ -41,6 +45,8 @@ impl<R: RngCore> State<R> {
             worn: VecDeque::new(),
             in_flight: InFlight::none(),
             placement: Placement::default(),
+            notes_origins: false,
+            replaced: ReplacedPayloads::default(),
             pace: parameters.pace(),
         }
     }
@@ -94,6 +100,24 @@ impl<R: RngCore> State<R> {
         }
     }
 
+    /// Notes that a slot that was read still has the payload of this block, which no access requests.
+    pub(super) fn note_origin(&mut self, block: Option<BlockId>, level: Level, slot: Slot, tree: &Geometry) {
+        if let Some(block) = block.filter(|_| self.notes_origins) {
+            self.metadata.note_origin(tree, level, slot, block);
+        }
+    }
+
+    /// Forgets the origins of a block of this leaf, in buckets in flight too: an access may write another payload.
+    pub(super) fn forget_origins(&mut self, block: BlockId, leaf: Leaf, tree: &Geometry) {
+        if !self.notes_origins {
+            return;
+        }
+        for (level, bucket) in tree.path(leaf) {
+            self.metadata.forget_origin(tree, level, bucket, block);
+            self.replaced.forget(bucket, block);
+        }
+    }
+
     /// Takes a block back that a rewrite in flight has placed: it is in the stash and nowhere else, with its leaf.
     pub(super) fn take_back(&mut self, block: BlockId, tree: &Geometry) {
         if let Some(placed) = self.in_flight.take_back(block) {
@@ -134,7 +158,7 @@ impl<R: RngCore> State<R> {
     /// Does WriteBucket, up to the writing: places stash blocks into held buckets on the path to `leaf`, as deep as
     /// they may, each in a random slot.
     pub(super) fn fill_buckets(&mut self, leaf: Leaf, buckets: &[(Level, Bucket)], tree: &Geometry) {
-        let State { random, stash, metadata, in_flight, placement, .. } = self;
+        let State { random, stash, metadata, in_flight, placement, replaced, .. } = self;
         in_flight.release_blocks(buckets);
         let room = |level: Level| {
             let rewritten = buckets.iter().any(|(at, _)| *at == level);
@@ -142,6 +166,9 @@ impl<R: RngCore> State<R> {
         };
         placement.plan(stash, tree, leaf, room, |_, block| in_flight.is_free(block));
         for (level, bucket) in buckets.iter().copied() {
+            if self.notes_origins {
+                replaced.keep(bucket, metadata.payloads_in(tree, level, bucket));
+            }
             metadata.rewrite(tree, level, bucket);
             let mut free: Vec<u32> = (0..tree.shape(level).slots).collect();
             for handle in placement.chosen(level).iter().copied() {
@@ -161,10 +188,11 @@ impl<R: RngCore> State<R> {
         tree: &Geometry,
         buffer: &mut [u8],
     ) -> Round {
-        let State { stash, in_flight, .. } = self;
+        let State { stash, in_flight, replaced, .. } = self;
         let (round, placed) = in_flight.rewrite(buckets);
         let mut rest = buffer;
         for (level, bucket) in buckets.iter().copied() {
+            replaced.drop_bucket(bucket);
             let shape = tree.shape(level);
             let (into, behind) = rest.split_at_mut((shape.slots * shape.slot_bytes) as usize);
             for Placed { block, slot, .. } in placed.iter().filter(|placed| placed.slot.bucket == bucket) {

@@ -79,7 +79,9 @@ impl Tree {
 
     fn slice(&self, eviction: u64, nth: u64) -> Vec<u64> {
         let leaf = reverse_bits(self.leaf_level, eviction);
-        let (first, end) = (self.slice_starts[nth as usize], self.slice_starts[nth as usize + 1]);
+        // The slice of the leaves comes first.
+        let at = (self.slices() - 1 - nth) as usize;
+        let (first, end) = (self.slice_starts[at], self.slice_starts[at + 1]);
         (first..end).map(|level| self.bucket(level, leaf)).collect()
     }
 }

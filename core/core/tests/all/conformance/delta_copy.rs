@@ -1,7 +1,7 @@
 //! A trusted state that is written as changes, as an owner of a scheme keeps it.
 
 use ameles_core::snapshot::full::SnapshotError;
-use ameles_core::snapshot::incremental::{IncrementalSnapshot, Parts, Payloads};
+use ameles_core::snapshot::incremental::{IncrementalSnapshot, Origins, Parts, Payloads};
 use ameles_core::types::BlockId;
 use std::collections::BTreeMap;
 
@@ -49,6 +49,17 @@ impl DeltaCopy {
         scheme.copy_words(0..self.words.len() as u64, &mut whole);
         assert_eq!(whole, self.words, "no change went by");
         assert_eq!(scheme.stash_order().len(), self.blocks.len());
+    }
+
+    /// The origins of blocks in what was written down.
+    pub fn origins<R, O: IncrementalSnapshot<R>>(
+        &self,
+        _: &O,
+        parameters: &O::Parameters,
+    ) -> Option<Origins> {
+        let mut words = self.words.iter().copied();
+        let tables = self.tables.iter().map(|size| words.by_ref().take(*size as usize).collect());
+        O::origins_of(parameters, &tables.collect::<Vec<_>>(), &self.rest)
     }
 
     /// Takes the scheme up again, with one word changed by the caller.

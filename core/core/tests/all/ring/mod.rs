@@ -3,6 +3,7 @@
 mod array;
 mod filling;
 mod incremental;
+mod origins;
 mod plans;
 mod refusals;
 pub(crate) mod setup;

@@ -79,7 +79,8 @@ impl CheckpointUpload {
             of_payloads.pieces.push(digest);
             object
         } else {
-            let manifest = Manifest { parts: state.parts.clone(), sets: payloads.sets.clone() };
+            let has_origins = header.parameters.uses_origins();
+            let manifest = Manifest { parts: state.parts.clone(), sets: payloads.sets.clone(), has_origins };
             let text = manifest.encode(&self.from);
             Object::Manifest(seal(Purpose::MANIFEST, &blob_name(self.epoch, self.number), &text))
         };

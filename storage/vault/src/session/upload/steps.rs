@@ -29,8 +29,10 @@ use crate::trusted::shipped_state::{
 };
 use crate::trusted::stash_directory::PayloadOpener;
 use ameles_core::store::Untrusted;
+use ameles_core::types::BlockId;
 use ameles_seal::versions::TrustedVersions;
 use ameles_store::Blobs;
+use std::collections::HashSet;
 use std::ops::Range;
 use tokio::time::Instant;
 
@@ -63,8 +65,15 @@ impl<U: VaultStore> Session<U> {
         let directory = &mut checkpoints.writer.directory;
         let opener = PayloadOpener::new(header, &identity.master, &directory.keys())?;
         let order = directory.stash_order();
+        let stash = directory.entries();
+        let first = stash.first().copied();
+        let mut origins: HashSet<BlockId> = HashSet::new();
+        if header.parameters.uses_origins() {
+            origins.extend(engine.scheme.origins().slots.into_iter().map(|(block, _)| block));
+        }
+        let unsaved = stash.into_iter().filter(|(_, entry)| !origins.contains(&entry.block)).collect();
         let Shipment { places, entries, then: payloads } =
-            checkpoints.sent.payloads.plan(&header.parameters, directory.entries(), next);
+            checkpoints.sent.payloads.plan(&header.parameters, unsaved, next);
         directory.pin();
         checkpoints.on_upload_started();
         let of_state = header.parameters.part_room(plan.words, plan.rows).bytes();
@@ -78,7 +87,7 @@ impl<U: VaultStore> Session<U> {
             let writer = ShippedStateWriter::new(ShippedStateParts { head, delta, words, order, rows }, room);
             let state = plan.into_sent(&parameters, row_mark, cursor);
             let sent = SentCheckpoint { payloads, state };
-            let payloads = PayloadPieceWriter::new((places, entries), (opener, disk), &parameters);
+            let payloads = PayloadPieceWriter::new((places, entries), first, (opener, disk), &parameters);
             let next = Object::Manifest(Vec::new());
             Ok(Box::new(CheckpointUpload {
                 writer,

@@ -2,8 +2,7 @@
 
 use super::master;
 use ameles_core::store::BucketVersion;
-use ameles_core::types::Bucket;
-use ameles_core::types::Version;
+use ameles_core::types::{Bucket, Leaf, Level, Version};
 use ameles_seal::blob;
 use ameles_seal::derive::{Purpose, Salt, derive};
 use ameles_seal::master_key::MasterKey;
@@ -72,7 +71,8 @@ struct PayloadSet {
     epoch: u32,
     number: u64,
     first: u64,
-    _again: u64,
+    _accesses: u64,
+    _spare: u64,
     pieces: Vec<[u8; 32]>,
 }
 
@@ -159,11 +159,40 @@ impl ShippedContents {
             (!version.is_never()).then_some(BucketVersion { bucket, version })
         });
         let needed = needed.collect();
-        assert!(stash.iter().all(|block| payloads.contains(&(block + 1))), "a payload is in no piece");
+        payloads.extend(in_buckets(&header.parameters.scheme, scheme, &head.rest));
+        assert!(
+            stash.iter().all(|block| payloads.contains(&(block + 1))),
+            "a payload is nowhere in the store"
+        );
         let mut rows: Vec<Row> = rows.into_values().collect();
         rows.sort_unstable();
         Some(ShippedContents { head, words: scheme.to_vec(), stash, rows, needed, pieces, sent, places })
     }
+}
+
+/// The numbers of the blocks whose payloads the buckets of a checkpoint still have, defined here a second time: block + 1 in
+/// the words of a slot. The top bit marks a slot that was read.
+fn in_buckets(scheme: &SchemeParameters, words: &[u32], mut rest: &[u8]) -> Vec<u32> {
+    const READ: u32 = 1 << 31;
+    let SchemeParameters::Ring(ring) = scheme else { return Vec::new() };
+    let [_, begun, _]: [u64; 3] = BorshDeserialize::deserialize(&mut rest).expect("the schedule");
+    let (_, replaced): (Vec<u64>, Vec<u32>) = BorshDeserialize::deserialize(&mut rest).expect("the rest");
+    let slots = &words[ring.capacity as usize..];
+    let mut numbers: Vec<u32> =
+        slots.iter().map(|word| word ^ READ).filter(|number| *number < READ).collect();
+    // The buckets that an eviction in slices has read and not filled: the slice of the leaves comes first.
+    let (tree, mut levels) = (ring.geometry(), ring.slices());
+    levels.reverse();
+    let (path, read) = (begun / levels.len() as u64, (begun % levels.len() as u64) as usize);
+    let leaf = Leaf(path.reverse_bits() >> (63 - ring.leaf_level.0) >> 1);
+    for level in levels[..read].iter().cloned().flatten().map(Level) {
+        let bucket = tree.bucket(level, leaf).0;
+        let each = u64::from(tree.shape(level).slots);
+        let first = tree.slots_above(level) + (bucket - tree.first_of(level).0) * each;
+        numbers.extend(&slots[first as usize..][..each as usize]);
+    }
+    numbers.extend(replaced);
+    numbers
 }
 
 /// The state parts of a checkpoint, put together.
