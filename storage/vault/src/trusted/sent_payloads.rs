@@ -284,6 +284,7 @@ impl SentPayloads {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trusted::header::JournalPlace;
     use ameles_core::schemes::ring::RingParameters;
     use ameles_core::types::BlockId;
     use proptest::prelude::*;
@@ -314,8 +315,13 @@ mod tests {
         #[test]
         fn the_store_keeps_every_payload_of_the_newest_checkpoint(
             steps in prop::collection::vec((0u64..200, 0u64..400, any::<u64>()), 1..120),
+            announces in any::<bool>(),
         ) {
-            let (parameters, mut sent) = (&*PARAMETERS, SentPayloads::default());
+            let journal = if announces { JournalPlace::StoreFirst } else { JournalPlace::Disk };
+            let parameters = &VaultParameters { journal, ..PARAMETERS.clone() };
+            // Without origins, an access may bring two payloads.
+            let brought = 1 + u64::from(announces);
+            let mut sent = SentPayloads::default();
             let bound = parameters.scheme.stash_bound();
             let mut stash: BTreeMap<u32, u64> = BTreeMap::new();
             let mut shipped: BTreeMap<u64, BTreeMap<u32, u64>> = BTreeMap::new();
@@ -324,7 +330,7 @@ mod tests {
             for (number, (more, leaving, seed)) in (1..).zip(steps) {
                 let at = |nth: u64| (seed.wrapping_mul(2 * nth + 1) >> 20) % 2048;
                 (0..leaving).for_each(|nth| { stash.remove(&(at(nth) as u32)); });
-                let new = (0..more).map(|nth| at(nth + 1000) as u32);
+                let new = (0..brought * more).map(|nth| at(nth + 1000) as u32);
                 for block in new {
                     if stash.contains_key(&block) || (stash.len() as u64) < bound {
                         nth += 1;
@@ -376,10 +382,10 @@ mod tests {
 
     #[test]
     fn a_set_goes_after_a_round_of_evictions_and_what_still_needs_it_is_sent_again() {
-        let parameters = parameters();
+        let parameters = &*PARAMETERS;
         let wait = parameters.scheme.longest_wait().unwrap();
         let old: Vec<_> = (0..5).map(|block| entry(block, 1)).collect();
-        let first = SentPayloads::default().plan(&parameters, old.clone(), next(1, 16)).then;
+        let first = SentPayloads::default().plan(parameters, old.clone(), next(1, 16)).then;
         for (age, is_kept) in [(wait - 1, true), (wait, false)] {
             let (mut sent, mut number) = (first.clone(), 1);
             // As many new payloads as there are places, but for three of the last ones.
@@ -388,7 +394,7 @@ mod tests {
                 let places = parameters.payload_places(accesses - sent.accesses).all;
                 let new = (5..(5 + places - left) as u32).map(|block| entry(block, number));
                 let entries = old.iter().copied().chain(new).collect();
-                let shipment = sent.plan(&parameters, entries, next(number, accesses));
+                let shipment = sent.plan(parameters, entries, next(number, accesses));
                 sent = shipment.then.clone();
                 (shipment, places)
             };
