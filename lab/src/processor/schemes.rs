@@ -372,7 +372,7 @@ mod tests {
         assert!(message(small.clone()).contains("too small"));
         small.set("rho-sets=16000").unwrap();
         small.set("llc-d=1").unwrap();
-        assert!(message(small).contains("neither"));
+        assert!(message(small).contains("cannot be combined"));
         tight.set("z=20-24:1").unwrap();
         assert!(message(tight).contains("too small"));
     }

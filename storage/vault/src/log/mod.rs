@@ -32,7 +32,9 @@ use borsh::{BorshDeserialize, BorshSerialize};
 pub(crate) struct NextObject {
     /// The position after the last object that was started.
     pub(crate) at: Position,
-    /// The number of a record. The store is known to hold those before it, in a vault that announces in the store.
+    /// The sequence of the first object that the store is not known to hold, in a vault that announces in the store.
+    pub(crate) in_doubt: u64,
+    /// The number of the first record that the store is not known to hold, in such a vault.
     pub(crate) recorded: u64,
 }
 

@@ -68,7 +68,7 @@ async fn move_unboxed(setup: Setup<AnyStore>, place: JournalPlace) -> Result<(),
     exchange.push(header_exchange::claimed_note(claimed));
     // The checkpoint in the store has everything of its epoch. A journal in the store begins with the next one.
     let first = Position::first_of(shipped.epoch + 1);
-    let next = NextObject { at: first, recorded: 0 };
+    let next = NextObject { at: first, in_doubt: 0, recorded: 0 };
     let first = borsh::to_vec(&first).expect("a write to memory does not fail");
     exchange.extend([(FIRST_NEEDED_NOTE, first), (NEXT_OBJECT_NOTE, next.encode())]);
     disk.set_metas(&exchange)?;

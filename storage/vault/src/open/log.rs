@@ -53,7 +53,7 @@ pub(super) async fn check_log<B: Blobs>(
     claimed: u32,
 ) -> Result<KnownLog, VaultError> {
     let objects = LogObjects { blobs, header: &persisted.header, ring: &persisted.ring };
-    let NextObject { at: mut next, recorded } = read_note(disk, NEXT_OBJECT_NOTE)?;
+    let NextObject { at: mut next, in_doubt: unknown, recorded } = read_note(disk, NEXT_OBJECT_NOTE)?;
     let from: Position = read_note(disk, FIRST_NEEDED_NOTE)?;
     if next.epoch < persisted.known.epoch {
         // The last opening was a restore, which has no journal.
@@ -62,7 +62,9 @@ pub(super) async fn check_log<B: Blobs>(
     let (last, own) = if persisted.header.parameters.journal.announces() {
         let (records, end) = (persisted.records.clone(), persisted.sequence);
         let records = AnnouncedRecords { first: end - records.len() as u64, records };
-        (LastRecords::Announced { records, recorded }, MAX_BATCHES.into())
+        // A checkpoint that no flush has followed was made when all objects were in the store.
+        let own = if recorded < records.first { 0 } else { next.sequence.saturating_sub(unknown) };
+        (LastRecords::Announced { records, recorded }, own)
     } else {
         let last = last_batches(persisted);
         // A batch of an earlier epoch was repeated by the first objects of the next one.
@@ -163,7 +165,7 @@ impl KnownLog {
             objects.create(at, &sealed).await?;
             at = at.next();
         }
-        let next = NextObject { at, recorded };
+        let next = NextObject { at, in_doubt: at.sequence, recorded };
         disk.set_meta(NEXT_OBJECT_NOTE, &next.encode())?;
         if let Some(mut unlogged) = rows.unlogged() {
             unlogged.mark_logged(taken);

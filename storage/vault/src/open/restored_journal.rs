@@ -53,7 +53,8 @@ pub(super) fn write_journal<U: VaultStore>(
     let sealed =
         seal_journal(&logged.take_records(), header, &setup.master, &mut setup.entropy, from.sequence)?;
     setup.disk.commit(setup.disk.enqueue_records(sealed))?;
-    let next = NextObject { at: Position::first_of(claimed), recorded: logged.next_record() };
+    let recorded = logged.next_record();
+    let next = NextObject { at: Position::first_of(claimed), in_doubt: 0, recorded };
     let first = borsh::to_vec(&from.object.unwrap_or_default()).expect("a write to memory does not fail");
     setup.disk.set_metas(&[(NEXT_OBJECT_NOTE, next.encode()), (FIRST_NEEDED_NOTE, first)])?;
     restore_notes::set_epoch(&setup.disk, claimed)?;

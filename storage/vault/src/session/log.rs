@@ -72,7 +72,8 @@ impl Log {
 
     /// The note of the next object.
     pub(super) fn note(&self) -> NextObject {
-        NextObject { at: self.next, recorded: self.recorded.unwrap_or_default() }
+        let in_doubt = self.pending.front().map_or(self.next, |object| object.at).sequence;
+        NextObject { at: self.next, in_doubt, recorded: self.recorded.unwrap_or_default() }
     }
 
     /// The position of the next object.

@@ -215,10 +215,8 @@ async fn a_machine_lost_again_before_its_first_checkpoint_loses_nothing() {
 async fn an_opening_announces_in_the_store_what_it_repeats_before_it_repeats_it() {
     let fixture = VaultFixture::with(header(announced(), 1)).await;
     record_work(&fixture).await;
-    let listed = super::objects(&fixture.store).await;
-    for object in &listed[listed.len() - 3..] {
-        Blobs::remove(&fixture.store, object).await.unwrap();
-    }
+    let last = super::objects(&fixture.store).await.pop().expect("there is one");
+    Blobs::remove(&fixture.store, &last).await.unwrap();
     let (disk, recorder) = (fixture.disk.mount().unwrap(), Recorder::new());
     let opened = Vault::start(fixture.setup_over(&disk, recorder.over(fixture.store.clone()))).await;
     drop(opened.unwrap());
@@ -230,10 +228,80 @@ async fn an_opening_announces_in_the_store_what_it_repeats_before_it_repeats_it(
         _ => None,
     };
     let object = trace.iter().find_map(first_of_opening).expect("the opening has an object");
+    // A machine that is lost now is repeated from the first object of each opening.
+    let looking = in_successor(&fixture.header, &fixture.store, async |vault| {
+        assert_eq!(vault.read(BlockId(49 * 7 % CAPACITY)).await.unwrap(), block(49));
+        assert_eq!(crate::support::faults_of(vault).await, [""; 0]);
+    });
+    looking.await.unwrap();
     let answered = trace.iter().position(|event| *event == TraceEvent::Answered(object));
     let is_read = |event: &TraceEvent| matches!(event, TraceEvent::Asks { request: Request::Read(_), .. });
     let read = trace.iter().position(is_read);
     assert!(read.is_some() && answered < read, "{answered:?}, {read:?}");
+}
+
+/// The epoch of the first restore was claimed by another machine than the second one.
+#[tokio::test(start_paused = true)]
+async fn a_restore_that_nobody_opened_does_not_hinder_the_next_one() {
+    let fixture = VaultFixture::with(header(announced(), 1)).await;
+    record_work(&fixture).await;
+    let abandoned = restore_options(&fixture.header, None);
+    restore(setup(&memory_disk(), fixture.store.clone(), 30), abandoned).await.unwrap();
+    let rows =
+        in_successor(&fixture.header, &fixture.store, async |vault| vault.load_rows().await.unwrap().len());
+    assert_eq!(rows.await.unwrap(), 50);
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_most_four_objects_are_on_their_way_however_many_clients_there_are() {
+    let fixture = VaultFixture::with(header(announced(), 1)).await;
+    let recorder = Recorder::new();
+    let link = Link::new(fixture.store.clone(), LinkSpeed::unlimited(Duration::from_millis(20)));
+    let disk = fixture.disk.mount().unwrap();
+    let opened = Vault::start(fixture.setup_over(&disk, recorder.over(link))).await;
+    let (vault, running) = opened.unwrap();
+    let client = async |client: u64| {
+        for nth in 0..20 {
+            vault.read(BlockId((client * 20 + nth) % CAPACITY)).await.unwrap();
+        }
+    };
+    let clients = futures::future::join_all((0..12).map(client));
+    crate::support::work_and_kill(running, clients).await;
+    let (mut on_their_way, mut most) = (BTreeSet::new(), 0);
+    for (_, event) in recorder.take_trace() {
+        match event {
+            TraceEvent::Asks { nth, request: Request::PutIfAbsent { name, .. }, .. }
+                if name.starts_with("log/") =>
+            {
+                on_their_way.insert(nth);
+            }
+            TraceEvent::Answered(nth) => drop(on_their_way.remove(&nth)),
+            _ => {}
+        }
+        most = most.max(on_their_way.len());
+    }
+    assert!((2..=4).contains(&most), "{most} objects at a time");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_removed_object_that_a_checkpoint_has_followed_is_found_before_the_claim() {
+    let fixture = VaultFixture::with(header(announced(), 1)).await;
+    fixture.open(async |vault| vault.write(BlockId(1), block(1)).await.unwrap()).await.unwrap();
+    let checkpoint_every = announced().checkpoint_every;
+    let working = async |vault: &Vault| {
+        for nth in 0..checkpoint_every {
+            vault.write(BlockId(nth % CAPACITY), block(2)).await.unwrap();
+        }
+        // Time for the evictions and for the checkpoint after them.
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    };
+    fixture.open_and_crash(working).await.unwrap();
+    let last = super::objects(&fixture.store).await.pop().expect("there is one");
+    Blobs::remove(&fixture.store, &last).await.unwrap();
+    let refused = fixture.open(async |_| ()).await.map(drop);
+    assert!(refused.as_ref().is_err_and(VaultError::is_tampering), "{refused:?}");
+    let claims = fixture.store.list("epoch/").await.unwrap();
+    assert_eq!(claims.len(), 2, "the refused opening has claimed nothing");
 }
 
 #[tokio::test(start_paused = true)]
