@@ -150,7 +150,8 @@ fn docs() -> Result<()> {
 }
 
 /// The arguments that shorten examples. Without them, these run as long as the book says.
-const SHORT_ARGUMENTS: [(&str, &[&str]); 10] = [
+const SHORT_ARGUMENTS: [(&str, &[&str]); 11] = [
+    ("checkpoint_payloads", &["1"]),
     ("journal_place", &["16", "1", "1"]),
     ("look_ahead", &["12", "2000", "1"]),
     ("palermo", &["12", "300"]),
