@@ -267,7 +267,7 @@ async fn at_most_four_objects_are_on_their_way_however_many_clients_there_are() 
     };
     let clients = futures::future::join_all((0..12).map(client));
     crate::support::work_and_kill(running, clients).await;
-    let (mut on_their_way, mut most) = (BTreeSet::new(), 0);
+    let (mut on_their_way, mut max) = (BTreeSet::new(), 0);
     for (_, event) in recorder.take_trace() {
         match event {
             TraceEvent::Asks { nth, request: Request::PutIfAbsent { name, .. }, .. }
@@ -278,9 +278,9 @@ async fn at_most_four_objects_are_on_their_way_however_many_clients_there_are() 
             TraceEvent::Answered(nth) => drop(on_their_way.remove(&nth)),
             _ => {}
         }
-        most = most.max(on_their_way.len());
+        max = max.max(on_their_way.len());
     }
-    assert!((2..=4).contains(&most), "{most} objects at a time");
+    assert!((2..=4).contains(&max), "{max} objects at a time");
 }
 
 #[tokio::test(start_paused = true)]
