@@ -14,7 +14,7 @@ use crate::store::VaultStore;
 use crate::store_space::{RETRY_EVERY, StoreSpace};
 use crate::trusted::checkpoint::Receipt;
 use crate::trusted::disk::TrustedDisk;
-use crate::trusted::header::{JournalPlace, VaultHeader};
+use crate::trusted::header::VaultHeader;
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::rows::Rows;
 use ameles_core::types::BlockId;
@@ -258,11 +258,10 @@ impl Vault {
     /// The errors of [`commit_rows`](Self::commit_rows).
     pub async fn settle_reads(&self) -> Result<(), VaultError> {
         let is_hidden = self.shared.is_paced;
-        match self.shared.header.parameters.journal {
-            JournalPlace::Store | JournalPlace::StoreFirst if !is_hidden => {
-                self.commit_rows(Vec::new()).await
-            }
-            JournalPlace::Store | JournalPlace::StoreFirst | JournalPlace::Disk => Ok(()),
+        if self.shared.header.parameters.journal.is_in_store() && !is_hidden {
+            self.commit_rows(Vec::new()).await
+        } else {
+            Ok(())
         }
     }
 

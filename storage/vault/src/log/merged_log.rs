@@ -1,7 +1,6 @@
 //! The merged contents of a journal's objects: the last payload of each written block, the last value of each changed
 //! row, and the records that were announced in the store.
 
-use super::announcements::AnnouncedRecords;
 use super::entry::{Contents, Entry};
 use crate::engine::record::{Call, Input, Record};
 use crate::error::VaultError;
@@ -77,10 +76,12 @@ impl MergedLog {
     fn apply(&mut self, entry: Entry) -> Option<()> {
         match entry.contents {
             Contents::Writes(calls) => self.apply_calls(&calls),
-            Contents::Records(AnnouncedRecords { first, records }) => {
+            Contents::Records(records) => {
+                if records.first > self.next {
+                    return None;
+                }
                 // The first object of an opening may repeat records.
-                let known = usize::try_from(self.next.checked_sub(first)?).ok()?;
-                for record in records.into_iter().skip(known) {
+                for record in records.from(self.next).records {
                     if let Input::Batch(calls) = &record.input {
                         self.apply_calls(calls);
                     }

@@ -82,9 +82,7 @@ impl VaultParameters {
         let bytes = batches * (each + steps * self.journal_object_bytes(0) as f64);
         JournalShare { objects: batches * (1.0 + steps), bytes, lists: (between / PAGE).ceil() }
     }
-}
 
-impl VaultParameters {
     /// The log objects for each batch besides its own, in a vault that announces in the store: what a read brings
     /// announces a write. An eviction announces the reads of each slice as well. Steps at one time share an object, so
     /// this is a maximum. Announcements themselves are short.

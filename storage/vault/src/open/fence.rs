@@ -13,7 +13,6 @@ use crate::lease::{Host, LEASE, Lease, LeaseTerm};
 use crate::session::ShippingNotes;
 use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
-use crate::trusted::header::JournalPlace;
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_seal::epoch::Epoch;
 use tokio::time::Instant;
@@ -42,11 +41,10 @@ pub(crate) async fn fence<U: VaultStore>(
     let claims = Claims { blobs: store, ring: persisted.ring.clone(), vault };
     // Checked before the claim: an older copy that is refused must not displace the gateway that it is a copy of.
     let claimed = claims.ours(disk, known.epoch).await?;
-    let log = match persisted.header.parameters.journal {
-        JournalPlace::Store | JournalPlace::StoreFirst => {
-            Some(check_log(disk, store, persisted, claimed).await?)
-        }
-        JournalPlace::Disk => None,
+    let log = if persisted.header.parameters.journal.is_in_store() {
+        Some(check_log(disk, store, persisted, claimed).await?)
+    } else {
+        None
     };
     let is_alone = predecessor_is_gone(disk, host, &claims, claimed).await?;
     // Only the claim follows this list: the gateway whose folder this one is a copy of may write and delete in between.

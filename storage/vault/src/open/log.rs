@@ -36,9 +36,8 @@ pub(super) struct KnownLog {
 enum LastRecords {
     /// The writes of the last batches, of each batch by itself.
     Writes(Vec<Vec<Call>>),
-    /// All records, in a vault that announces in the store. The store has those before the number `recorded`, and may
-    /// have others.
-    Announced { records: AnnouncedRecords, recorded: u64 },
+    /// The records that the store is not known to have, in a vault that announces there.
+    Announced(AnnouncedRecords),
 }
 
 /// Checks that the store holds the required objects of the journal, and nothing newer. Called before the claim.
@@ -59,19 +58,21 @@ pub(super) async fn check_log<B: Blobs>(
         // The last opening was a restore, which has no journal.
         next = Position::first_of(persisted.known.epoch);
     }
-    let (last, own) = if persisted.header.parameters.journal.announces() {
-        let (records, end) = (persisted.records.clone(), persisted.sequence);
-        let records = AnnouncedRecords { first: end - records.len() as u64, records };
+    let (last, sequence) = if persisted.header.parameters.journal.announces() {
+        let first = persisted.sequence - persisted.records.len() as u64;
         // A checkpoint that no flush has followed was made when all objects were in the store.
-        let own = if recorded < records.first { 0 } else { next.sequence.saturating_sub(unknown) };
-        (LastRecords::Announced { records, recorded }, own)
+        let sequence = if recorded < first { next.sequence } else { unknown.min(next.sequence) };
+        let known = (recorded.max(first) - first).min(persisted.records.len() as u64);
+        let records = persisted.records[known as usize..].to_vec();
+        (LastRecords::Announced(AnnouncedRecords { first: first + known, records }), sequence)
     } else {
         let last = last_batches(persisted);
         // A batch of an earlier epoch was repeated by the first objects of the next one.
         let own = last.iter().filter(|(epoch, _)| *epoch == next.epoch).count() as u64;
-        (LastRecords::Writes(last.into_iter().map(|(_, calls)| calls).collect()), own)
+        let last = last.into_iter().map(|(_, calls)| calls).collect();
+        (LastRecords::Writes(last), next.sequence.saturating_sub(own))
     };
-    let mut in_doubt = Position { sequence: next.sequence.saturating_sub(own), ..next };
+    let mut in_doubt = Position { sequence, ..next };
     if from.epoch == next.epoch {
         // The objects before were deleted.
         in_doubt = in_doubt.max(from);
@@ -190,16 +191,11 @@ impl HeldRecords {
             Contents::Records(records) => records.end(),
             Contents::Writes(_) => 0,
         };
+        let begun = self.opening.take().filter(|(epoch, _)| *epoch == at.epoch);
+        let end = begun.map_or(own, |(_, end)| end.max(own));
         match entry.opening {
-            Some((nth, of)) if nth + 1 < of => {
-                let begun = self.opening.filter(|(epoch, _)| *epoch == at.epoch);
-                self.opening = Some((at.epoch, begun.map_or(own, |(_, end)| end.max(own))));
-            }
-            Some(_) => {
-                let begun = self.opening.take().filter(|(epoch, _)| *epoch == at.epoch);
-                self.end = self.end.max(begun.map_or(own, |(_, end)| end.max(own)));
-            }
-            None => self.end = self.end.max(own),
+            Some((nth, of)) if nth + 1 < of => self.opening = Some((at.epoch, end)),
+            _ => self.end = self.end.max(end),
         }
     }
 }
@@ -210,10 +206,9 @@ impl LastRecords {
     fn lacking(self, held: u64) -> (Vec<Contents>, u64) {
         match self {
             LastRecords::Writes(batches) => (batches.into_iter().map(Contents::Writes).collect(), 0),
-            LastRecords::Announced { records, recorded } => {
+            LastRecords::Announced(records) => {
                 let end = records.end();
-                let records = records.from(held.max(recorded));
-                (vec![Contents::Records(records)], end)
+                (vec![Contents::Records(records.from(held))], end)
             }
         }
     }

@@ -13,7 +13,7 @@ use super::state::PersistedScheme;
 use crate::engine::deferred_store::DeferredStore;
 use crate::error::VaultError;
 use crate::store::VaultStore;
-use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWriter, TrustedState};
+use crate::trusted::checkpoint_writer::TrustedState;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::reseal::blocks_at_once;
 use crate::trusted::seal_context::SealContext;
@@ -116,8 +116,5 @@ async fn write_filled_state<U: VaultStore, L: Untrusted>(
         resumed.ok_or_else(|| VaultError::Damaged("a tree that was filled contradicts itself".into()))?;
     let ShippedPoint { number, accesses, .. } = point;
     let head = CheckpointHead { number, sequence: 0, accesses, seed };
-    let info = CheckpointInfo { head, since: 0, rewritten: Vec::new(), garbage: &[], in_store: None };
-    let mut writer = CheckpointWriter::with_payloads(stash.into_directory());
-    let change = writer.build_checkpoint(&TrustedState { scheme: &*scheme, versions }, info, seal)?;
-    setup.disk.commit_state(header.parameters.block(), &change)
+    stash.commit(head, &TrustedState { scheme: &*scheme, versions }, seal)
 }

@@ -123,11 +123,12 @@ async fn restore_unboxed(
         repeats = false;
         chosen = choose_or_begin(&mut setup, keyed_header, &options, repeats).await?;
     }
-    let mut plan = plan_repetition(&chosen.1, 0);
-    if !repeats {
+    let plan = if repeats {
+        plan_repetition(&chosen.1, 0)
+    } else {
         let copy = LocalCopy::open(&options.copy, &chosen.1.versions).await?;
-        plan = plan_restore(&header, &chosen.1, 0, copy.missing_bytes(&chosen.1.versions));
-    }
+        plan_restore(&header, &chosen.1, 0, copy.missing_bytes(&chosen.1.versions))
+    };
     (options.announce)(&plan);
 
     let claimed = claim_epoch(&mut setup, keyed_header, &chosen.1, options.takeover).await?;

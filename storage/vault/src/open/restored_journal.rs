@@ -12,7 +12,7 @@ use crate::error::VaultError;
 use crate::log::merged_log::MergedLog;
 use crate::log::{FIRST_NEEDED_NOTE, NEXT_OBJECT_NOTE, NextObject};
 use crate::store::{HEADER, VaultStore};
-use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWriter, TrustedState};
+use crate::trusted::checkpoint_writer::TrustedState;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::position::Position;
 use crate::trusted::row::Row;
@@ -43,11 +43,7 @@ pub(super) fn write_journal<U: VaultStore>(
         let ((scheme, _reader), stash) = scheme.resume(with, &mut seal)?.ok_or_else(contradicts)?;
         let (number, accesses) = (point.number, point.accesses);
         let head = CheckpointHead { number, sequence: from.sequence, accesses, seed: from.seed };
-        let info = CheckpointInfo { head, since: 0, rewritten: Vec::new(), garbage: &[], in_store: None };
-        let mut writer = CheckpointWriter::with_payloads(stash.into_directory());
-        let state = TrustedState { scheme: &*scheme, versions: &versions };
-        let change = writer.build_checkpoint(&state, info, seal)?;
-        setup.disk.commit_state(header.parameters.block(), &change)?;
+        stash.commit(head, &TrustedState { scheme: &*scheme, versions: &versions }, seal)?;
         setup.disk.set_meta(HEADER, encoded)?;
     }
     let sealed =

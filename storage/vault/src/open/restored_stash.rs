@@ -5,11 +5,13 @@ use super::state::{PersistedScheme, State};
 use crate::engine::deferred_store::DeferredStore;
 use crate::engine::scheme::{Scheme, SchemeParameters, Seed};
 use crate::error::VaultError;
+use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWriter, TrustedState};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::payload_reader::PayloadReader;
 use crate::trusted::reseal::blocks_at_once;
 use crate::trusted::seal_context::SealContext;
 use crate::trusted::stash_directory::{ShowPayload, StashDirectory};
+use crate::trusted::summary::CheckpointHead;
 use ameles_core::stash::changes::StashChanges;
 use ameles_core::types::BlockId;
 use std::collections::{BTreeSet, HashMap};
@@ -117,8 +119,19 @@ impl RestoredStash {
         Ok(())
     }
 
-    /// The directory of the stash's slots.
-    pub(super) fn into_directory(self) -> StashDirectory {
-        self.directory
+    /// Writes a restored state with this stash to the stash's disk, as its first checkpoint.
+    ///
+    /// # Errors
+    /// The errors of the disk.
+    pub(super) fn commit(
+        self,
+        head: CheckpointHead,
+        state: &TrustedState<'_>,
+        seal: SealContext<'_>,
+    ) -> Result<(), VaultError> {
+        let info = CheckpointInfo { head, since: 0, rewritten: Vec::new(), garbage: &[], in_store: None };
+        let block = seal.header.parameters.block();
+        let change = CheckpointWriter::with_payloads(self.directory).build_checkpoint(state, info, seal)?;
+        self.disk.commit_state(block, &change)
     }
 }
