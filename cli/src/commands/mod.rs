@@ -138,7 +138,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
     let result = match cli.command {
         Command::Init(arguments) => runtime.block_on(init::run(resolve(arguments.apply_to(config))?)),
         Command::Serve(arguments) => {
-            let demonstration = arguments.demonstration();
+            let (demonstration, role) = (arguments.demonstration(), arguments.role());
             let config = arguments.apply_to(config);
             if let Some(pattern) = demonstration {
                 let (demonstration_folder, config) = DemonstrationFolder::set_up(pattern, config)?;
@@ -149,7 +149,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
                 result.and_then(|exit| removed.map(|()| exit))
             } else {
                 let requested = config.vault.clone();
-                runtime.block_on(serve::run(resolve(config)?, &requested))
+                runtime.block_on(serve::run(resolve(config)?, &requested, role))
             }
         }
         Command::Status(arguments) => runtime.block_on(status::run(resolve(arguments.apply_to(config))?)),

@@ -65,6 +65,9 @@ pub enum Journal {
     /// The store before the requests that it announces: a restore repeats what the lost machine did, in seconds. Each
     /// answer takes a round trip more
     StoreFirst,
+    /// Like `store-first`, with an object at least every 5 seconds: `ameles serve --standby` on another machine takes over
+    /// when none has come for 15 seconds
+    Standby,
 }
 
 impl From<JournalPlace> for Journal {
@@ -73,6 +76,7 @@ impl From<JournalPlace> for Journal {
             JournalPlace::Disk => Journal::Disk,
             JournalPlace::Store => Journal::Store,
             JournalPlace::StoreFirst => Journal::StoreFirst,
+            JournalPlace::Standby => Journal::Standby,
         }
     }
 }
@@ -83,6 +87,7 @@ impl From<Journal> for JournalPlace {
             Journal::Disk => JournalPlace::Disk,
             Journal::Store => JournalPlace::Store,
             Journal::StoreFirst => JournalPlace::StoreFirst,
+            Journal::Standby => JournalPlace::Standby,
         }
     }
 }

@@ -73,6 +73,18 @@ pub struct JournalSummary {
     /// True if an object announces requests before they leave.
     #[serde(default)]
     pub announces: bool,
+    /// The objects of an idle vault, if it has heartbeats.
+    #[serde(default)]
+    pub heartbeats: Option<HeartbeatSummary>,
+}
+
+/// The objects that a vault with heartbeats creates if nobody uses it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeartbeatSummary {
+    /// The number of requests per day.
+    pub requests: u64,
+    /// US dollars per day, if prices are given.
+    pub dollars: Option<f64>,
 }
 
 /// The cost of a pace, with or without requests of clients.
@@ -110,6 +122,7 @@ pub struct MemorySummary {
 impl VaultSummary {
     fn journal_place(&self) -> JournalPlace {
         match &self.journal {
+            Some(journal) if journal.heartbeats.is_some() => JournalPlace::Standby,
             Some(journal) if journal.announces => JournalPlace::StoreFirst,
             Some(_) => JournalPlace::Store,
             None => JournalPlace::Disk,
@@ -174,10 +187,14 @@ impl VaultSummary {
         line("a lost machine", self.planned_recovery_point().to_string());
         let (name, places) = journal_line(self.journal_place());
         line(name, places);
-        if let Some(JournalSummary { objects, .. }) = &self.journal {
+        if let Some(JournalSummary { objects, heartbeats, .. }) = &self.journal {
             let sizes: Vec<String> =
                 objects.iter().map(|(length, bytes)| format!("{bytes} for {length}")).collect();
             line("its objects", format!("{} accesses", sizes.join(", ")));
+            if let Some(HeartbeatSummary { requests, dollars }) = heartbeats {
+                let price = dollars.map_or(String::new(), |dollars| format!(", ${dollars:.2} a day"));
+                line("heartbeats", format!("at most {requests} requests a day{price}"));
+            }
         }
         if !self.million_accesses.is_empty() {
             let (name, value) = million_accesses::line(&self.million_accesses);

@@ -42,6 +42,10 @@ pub fn journal_line(place: JournalPlace) -> (&'static str, String) {
         JournalPlace::StoreFirst => {
             "announcements and payloads in the store, before the requests leave: an object per batch and step"
         }
+        JournalPlace::Standby => {
+            "announcements and payloads in the store, before the requests leave: an object per batch and step, and \
+             at least every 5 s; a standby takes over after 15 s without one"
+        }
     };
     ("journal", places.to_owned())
 }

@@ -12,8 +12,8 @@ use crate::vault::home::{Home, Opening};
 use crate::vault::parameters::refuse_contradictions;
 use ameles_store::{MeterReader, Versioning};
 use ameles_vault::{
-    Copier, CopyProgress, MigrationStage, MirroredVaults, Row, Vault, VaultError, VaultParameters, cut_over,
-    migration_stage, read_header, rows_at_rest,
+    Copier, CopyProgress, MigrationStage, MirroredVaults, Row, Standby, StandbyStage, Vault, VaultError,
+    VaultParameters, cut_over, migration_stage, read_header, rows_at_rest,
 };
 use anyhow::{Context, Result};
 use std::path::PathBuf;
@@ -166,11 +166,44 @@ async fn open_one(settings: &Settings, requested: &VaultConfig) -> Result<OpenVa
     Ok(vaults)
 }
 
+/// Follows the vault as a standby, until it is taken over. A vault that is in the folder already is opened instead: this
+/// machine has taken it over before, or was the first to serve it.
+///
+/// # Errors
+/// The errors of [`open`].
+pub async fn stand_by(
+    settings: &Settings,
+    requested: &VaultConfig,
+    report: impl Fn(&StandbyStage) + Send + 'static,
+) -> Result<OpenVaults> {
+    let home = Home::new(settings);
+    if home.has_vault()? && !home.is_being_restored() {
+        return open(settings, requested).await;
+    }
+    let opening = home.prepare_standby().await?;
+    refuse_contradictions(settings, requested, &opening.header.parameters)?;
+    let standby = Standby { expect: None, report: Box::new(report) };
+    open_with(settings, opening, (Interrupts::listen()?, false), async |opening| {
+        opening.stand_by(standby).await
+    })
+    .await
+}
+
 async fn open_in_service(
     settings: &Settings,
     opening: Opening,
-    mut interrupts: Interrupts,
+    interrupts: Interrupts,
     fresh: bool,
+) -> Result<OpenVaults> {
+    open_with(settings, opening, (interrupts, fresh), Opening::open).await
+}
+
+/// Opens the vault in a way.
+async fn open_with(
+    settings: &Settings,
+    opening: Opening,
+    (mut interrupts, fresh): (Interrupts, bool),
+    open: impl AsyncFnOnce(Opening) -> Result<(Vault, MeterReader)>,
 ) -> Result<OpenVaults> {
     let parameters = opening.header.parameters.clone();
     Home::new(settings).refuse_network_disk(&parameters)?;
@@ -178,7 +211,7 @@ async fn open_in_service(
     let versioning = interrupts.interruptible(async { Ok(opening.objects().versioning().await) }).await?;
     let access_counts = opening.access_counts();
     // An interrupted opening is repeated by the next start.
-    let (vault, meter) = interrupts.interruptible(opening.open()).await?;
+    let (vault, meter) = interrupts.interruptible(open(opening)).await?;
     let device = VaultDevice::Single(vault);
     let settings = settings.clone();
     Ok(OpenVaults {

@@ -9,7 +9,9 @@ use crate::config::size::Size;
 use crate::config::{
     Cipher, Journal, Scheme, SchemeSettings, ServeSettings, Settings, SettingsError, TreeTopOn, VaultConfig,
 };
-use crate::report::banner::{JournalSummary, MemorySummary, OnDiskSummary, PaceSummary, VaultSummary};
+use crate::report::banner::{
+    HeartbeatSummary, JournalSummary, MemorySummary, OnDiskSummary, PaceSummary, VaultSummary,
+};
 use crate::report::full_disk_reads::ReserveSummary;
 use crate::report::million_accesses::MillionAccesses;
 use crate::runtime::file_system::is_on_network;
@@ -22,12 +24,13 @@ use ameles_core::schemes::trivial::TrivialParameters;
 use ameles_seal::cipher;
 use ameles_store::{Prices, Usage, folder_of};
 use ameles_vault::{
-    JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters, usage_of_lease_checks,
-    with_default_slices,
+    JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters, usage_of_heartbeats,
+    usage_of_lease_checks, with_default_slices,
 };
 use clap::ValueEnum;
 use std::time::Duration;
 
+const DAY: Duration = Duration::from_secs(86_400);
 /// The default size of a batch: sixteen clients share every round trip.
 const DEFAULT_BATCH: u32 = 16;
 /// The default number of blocks in a bucket of Path ORAM.
@@ -322,7 +325,7 @@ pub fn summary(
         on_disk: (parameters.tree_top == TreeTopPlace::Disk).then(|| on_disk_summary(parameters)),
         dollars_per_month: prices.map(|prices| prices.bill(&usage).storage_per_month),
         pace: pace.map(|pace| pace_summary(parameters, pace, prices)),
-        journal: parameters.journal.is_in_store().then(|| journal_summary(parameters)),
+        journal: parameters.journal.is_in_store().then(|| journal_summary(parameters, prices)),
         million_accesses: MillionAccesses::of(parameters, prices),
         recovery_point: parameters.recovery_point(),
         ship_after: serve.ship_after.as_secs(),
@@ -338,21 +341,26 @@ fn on_disk_summary(parameters: &VaultParameters) -> OnDiskSummary {
 }
 
 /// Returns the objects of a journal in the store by the length of a batch: 1, 2, 4 and so on, up to the maximum.
-fn journal_summary(parameters: &VaultParameters) -> JournalSummary {
+fn journal_summary(parameters: &VaultParameters, prices: Option<&Prices>) -> JournalSummary {
     let max = u64::from(parameters.scheme.max_batch());
     let doubled = std::iter::successors(Some(1), |length| Some(2 * length));
     let lengths = doubled.take_while(|length| *length < max).chain([max]);
     JournalSummary {
         objects: lengths.map(|length| (length, Size(parameters.journal_object_bytes(length)))).collect(),
         announces: parameters.journal.announces(),
+        heartbeats: parameters.journal.has_heartbeats().then(|| heartbeat_summary(prices)),
     }
 }
 
+fn heartbeat_summary(prices: Option<&Prices>) -> HeartbeatSummary {
+    let day = usage_of_heartbeats(DAY);
+    HeartbeatSummary { requests: day.requests(), dollars: prices.map(|prices| prices.bill(&day).spent()) }
+}
+
 fn pace_summary(parameters: &VaultParameters, pace: Pace, prices: Option<&Prices>) -> PaceSummary {
-    const DAY: f64 = 86_400.0;
     let (batch, turn) = (parameters.scheme.max_batch(), pace.turn().as_secs_f64());
-    let looks = usage_of_lease_checks(Duration::from_secs_f64(DAY));
-    let day = parameters.usage_of(DAY / turn).added_to(&looks);
+    let looks = usage_of_lease_checks(DAY);
+    let day = parameters.usage_of(DAY.as_secs_f64() / turn).added_to(&looks);
     let per_second = f64::from(batch) * f64::from(parameters.scheme.block_bytes()) / turn;
     PaceSummary {
         turn: Interval(pace.turn()).to_string(),

@@ -1,7 +1,6 @@
 //! The errors of a vault, each with what to do about it.
 
 use crate::error_reason::ErrorReason;
-use crate::lease::LEASE;
 use crate::store_space::LacksSpace;
 use ameles_core::oram::OramError;
 use ameles_core::store::UntrustedError;
@@ -56,6 +55,16 @@ pub enum VaultError {
          `restore --takeover` into an empty --data folder. Delete nothing from the store"
     )]
     StaleTrustedState(String),
+    /// The journal was made by an engine of another version, which may cause other requests for the same inputs.
+    #[error(
+        "the journal in the store is of version {theirs} of the engine, and this program has version {ours}: use the program          that wrote it, or draw the positions again with `restore --redraw`"
+    )]
+    OtherEngine {
+        /// The version that made the journal.
+        theirs: u32,
+        /// This program's version.
+        ours: u32,
+    },
     /// Another gateway has opened the vault since.
     #[error(
         "another gateway has opened this vault since: its epoch is {theirs}, and the newest that this trusted folder knows \
@@ -84,8 +93,8 @@ pub enum VaultError {
     Resumed,
     /// The lease has expired, and could not be renewed so far.
     #[error(
-        "this gateway could not check in the store for {} seconds whether another one has taken over the vault: it \
-         answers nothing until it has checked. The last requests may be durable, and can be sent again", LEASE.as_secs()
+        "this gateway could not check in time in the store whether another one has taken over the vault: it answers \
+         nothing until it has checked. The last requests may be durable, and can be sent again"
     )]
     LeaseExpired,
     /// Another process on this machine has the vault open.
@@ -173,7 +182,8 @@ pub enum VaultError {
     KeyChanging,
     /// A restore was started and not finished.
     #[error(
-        "a restore into this trusted folder was not finished: run `ameles restore` again, with the same flags"
+        "a restore into this trusted folder was not finished: run `ameles restore` again, with the same flags; or the folder \
+         is a standby's: serve it with `ameles serve --standby`"
     )]
     RestoreUnfinished,
     /// The store holds no checkpoint that can be restored.

@@ -49,8 +49,8 @@ pub use engine::scheme::{SchemeParameters, with_default_slices};
 pub use entropy::Entropy;
 pub use error::{ExistsIn, VaultError};
 pub use error_reason::ErrorReason;
-pub use lease::{Host, LEASE};
-pub use maintain::costs::usage_of_lease_checks;
+pub use lease::{HEARTBEAT_EVERY, Host, LEASE, STANDBY_LEASE};
+pub use maintain::costs::{usage_of_heartbeats, usage_of_lease_checks};
 pub use maintain::migration::{
     Copier, CopyProgress, MigrationStage, MirroredVaults, cut_over, migration_stage, rows_at_rest,
 };
@@ -63,6 +63,7 @@ pub use open::restore::{Restore, WAITING, restore, restored};
 pub use open::restore_notes::is_unfinished;
 pub use open::restore_plan::RestorePlan;
 pub use open::setup::Setup;
+pub use open::standby::{Standby, StandbyStage};
 pub use session::SHIP_AFTER;
 pub use session::check::{Progress, Report};
 pub use session::pace::{Pace, PaceFigures};

@@ -5,6 +5,7 @@ mod device;
 mod expiry;
 mod running;
 mod servers;
+mod standby;
 mod startup;
 mod status;
 
@@ -27,6 +28,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use device::ServedDevice;
 use running::{DemonstrationParts, Running};
+pub(super) use startup::Role;
 use startup::{PreparedServer, prepare};
 use std::time::Duration;
 
@@ -36,6 +38,7 @@ use std::time::Duration;
   ameles serve --capacity 10GiB --store s3://my-bucket/ameles
   ameles serve --config ameles.toml --listen 127.0.0.1:9000
   ameles serve --pace 500ms --prices s3-standard
+  ameles serve --standby --store s3://my-bucket/ameles --key-file master.key
   ameles serve --demonstration")]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -49,24 +52,33 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "sweep")]
     #[arg(help_heading = "Gateway")]
     demonstration: Option<Pattern>,
+    /// Follow a vault with `--journal standby` that another machine serves, and take it over when that machine is silent
+    /// for 15 seconds. Needs a --data folder of its own, with the users of that machine
+    #[arg(long, conflicts_with = "demonstration", help_heading = "Gateway")]
+    standby: bool,
 }
 
 impl Arguments {
+    /// Returns the part of this machine.
+    pub(super) fn role(&self) -> Role {
+        if self.standby { Role::Standby } else { Role::Gateway }
+    }
+
     /// Returns the pattern of the requested demonstration.
     pub(super) fn demonstration(&self) -> Option<Pattern> {
         self.demonstration
     }
 
     pub(super) fn apply_to(self, config: Config) -> Config {
-        let Arguments { serve, shape, prices, demonstration: _ } = self;
+        let Arguments { serve, shape, prices, demonstration: _, standby: _ } = self;
         shape.apply_to(config).overlay(Config { serve, prices, ..Config::default() })
     }
 }
 
-pub(super) async fn run(settings: Settings, requested: &VaultConfig) -> Result<Exit> {
+pub(super) async fn run(settings: Settings, requested: &VaultConfig, role: Role) -> Result<Exit> {
     // It must listen before the claim: a copy of this machine would take the claim for its own.
     let resumptions = Resumptions::listen();
-    let ready = prepare(&settings, requested).await?;
+    let ready = prepare(&settings, requested, role).await?;
     let device = CountingDevice::new(ServedDevice::new(ready.vaults.device.clone()));
     let counters = device.counters();
     let gateway = gateway(&ready.vaults.settings, device).await?;
@@ -79,7 +91,7 @@ pub(super) async fn demonstrate(
     demonstration_folder: &DemonstrationFolder,
 ) -> Result<Exit> {
     print_line!("Creating a small vault with {OBJECTS} objects; the link to the page follows.");
-    let mut ready = prepare(&settings, &VaultConfig::default()).await?;
+    let mut ready = prepare(&settings, &VaultConfig::default(), Role::Gateway).await?;
     let vault = ready.vaults.device.vault().clone();
     let cipher = vault.header().parameters.cipher()?;
     let folder = demonstration_folder.bare_folder();

@@ -1,5 +1,6 @@
 //! The state of `ameles serve` before it serves the first client: the vault is open and the listeners are bound.
 
+use super::standby::stand_by;
 use crate::config::names::{ADMIN, LISTEN, SWIFT};
 use crate::config::{Settings, VaultConfig};
 use crate::report::banner::{Addresses, VaultSummary};
@@ -14,6 +15,15 @@ use ameles_store::Prices;
 use anyhow::{Context, Result};
 use std::net::TcpListener;
 use zeroize::Zeroizing;
+
+/// The part of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::commands) enum Role {
+    /// It serves the vault.
+    Gateway,
+    /// It follows the vault that another machine serves, and takes it over.
+    Standby,
+}
 
 /// An open vault and its bound listeners.
 pub(super) struct PreparedServer {
@@ -60,17 +70,30 @@ impl Listeners {
 ///
 /// # Errors
 /// Errors of the addresses, the files, the key, the store or the vault; an interruption by Ctrl-C.
-pub(super) async fn prepare(settings: &Settings, requested: &VaultConfig) -> Result<PreparedServer> {
+pub(super) async fn prepare(
+    settings: &Settings,
+    requested: &VaultConfig,
+    role: Role,
+) -> Result<PreparedServer> {
     let tls = settings.serve.tls.as_ref().map(|files| Tls::load(&files.cert, &files.key)).transpose();
     let tls = tls.context("--tls-cert and --tls-key")?;
     // The listeners are bound first: an occupied port must not cost the time of opening a vault.
-    let listeners = Listeners::bind(settings)?;
+    let mut listeners = Listeners::bind(settings)?;
     let home = Home::new(settings);
     let prices = home.prices()?;
     // A damaged file of users is refused before the store holds a claim of this opening.
     let file = UsersFile::new(settings.data.credentials());
     let users = file.load()?;
-    let vaults = open_vault::open(settings, requested).await?;
+    let vaults = match role {
+        Role::Gateway => open_vault::open(settings, requested).await?,
+        Role::Standby => {
+            // Nobody may connect before the takeover.
+            drop(listeners);
+            let vaults = stand_by(settings, requested).await?;
+            listeners = Listeners::bind(settings)?;
+            vaults
+        }
+    };
     let (users, password) = match users {
         Some(users) => (users, None),
         None => file.create_first().map(|(users, password)| (users, Some(password)))?,

@@ -57,8 +57,11 @@ fn a_summary_names_every_figure() {
     assert!(on_disk.contains("on the trusted disk, at most 48 MiB; at most 3 MiB of it in memory"));
     let priced = VaultSummary { dollars_per_month: Some(0.069), ..summary() };
     assert!(priced.render().contains("$0.07 a month"));
-    let journal =
-        JournalSummary { objects: vec![(1, Size(67 << 10)), (16, Size(1 << 20))], announces: false };
+    let journal = JournalSummary {
+        objects: vec![(1, Size(67 << 10)), (16, Size(1 << 20))],
+        announces: false,
+        heartbeats: None,
+    };
     let text = VaultSummary { journal: Some(journal), ..summary() }.render();
     for part in [
         "a lost machine  loses no acknowledged write",

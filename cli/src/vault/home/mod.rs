@@ -8,6 +8,7 @@ mod network_disk;
 mod opening;
 mod prices;
 mod serve_line;
+mod standby;
 mod store;
 
 pub use key::{NewKey, Renewal};

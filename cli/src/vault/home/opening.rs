@@ -2,7 +2,7 @@
 
 use super::Store;
 use ameles_store::{AccessCounts, MeterReader, Objects};
-use ameles_vault::{Pace, Row, Setup, Vault, VaultHeader, rows_at_rest};
+use ameles_vault::{Pace, Row, Setup, Standby, Vault, VaultHeader, rows_at_rest};
 use anyhow::Result;
 
 /// A vault that is created or found, but not open yet.
@@ -61,5 +61,13 @@ impl Opening {
     /// Errors of disk, store or vault.
     pub async fn open(self) -> Result<(Vault, MeterReader)> {
         Ok((Vault::open(self.setup).await?, self.meter))
+    }
+
+    /// Follows the vault until it can be taken over.
+    ///
+    /// # Errors
+    /// Errors of disk, store or vault.
+    pub async fn stand_by(self, standby: Standby) -> Result<(Vault, MeterReader)> {
+        Ok((Vault::stand_by(self.setup, standby).await?, self.meter))
     }
 }

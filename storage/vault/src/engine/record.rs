@@ -10,6 +10,10 @@ use ameles_seal::epoch::Epoch;
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 
+/// The version of the engine. It is raised when the same inputs may cause other requests than before. Records of another
+/// version cannot be repeated.
+pub(crate) const ENGINE_VERSION: u32 = 1;
+
 /// A logical access, as a caller requested it.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Call {

@@ -1,9 +1,14 @@
 //! The lease. It says how long a gateway may answer after its last check for a newer claim. It also says which opening
 //! must wait until an earlier gateway has stopped.
 //!
-//! A gateway checks for a newer claim at public times. It may answer for [`TERM`] from the **start** of the last check
+//! A gateway checks for a newer claim at public times. It may answer for a term from the **start** of the last check
 //! that found none. A successor that cannot know that its predecessor is gone waits for [`LEASE`] after its own claim
 //! before it serves. The predecessor's last check that found nothing started before that claim was in the store.
+//!
+//! In a vault with heartbeats, the creation of a log object is such a check, and nothing else is: a successor ends the
+//! predecessor's journal, and no object can be created in it from then on. The predecessor may answer for a term from
+//! the start of its last creation. So the successor waits for [`STANDBY_LEASE`] from the time when it saw the last
+//! object, or from the end of the journal. A standby has waited that long before it claims.
 //!
 //! | file | contents |
 //! |---|---|
@@ -15,6 +20,7 @@ mod host;
 
 pub use host::Host;
 
+use crate::trusted::header::JournalPlace;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -24,11 +30,25 @@ use tokio::time::Instant;
 ///
 /// It is the same for all gateways and vaults. A flag would let two of them disagree.
 pub const LEASE: Duration = Duration::from_secs(60);
-/// The time that a gateway may answer from the start of a check. It is a twentieth shorter than [`LEASE`], because two
-/// clocks may differ in their rate.
-const TERM: Duration = Duration::from_secs(57);
+/// The same time in a vault with heartbeats: three of them.
+pub const STANDBY_LEASE: Duration = Duration::from_secs(15);
+/// The time from one heartbeat to the next: a vault with heartbeats creates a log object at least this often.
+pub const HEARTBEAT_EVERY: Duration = Duration::from_secs(5);
 /// The time from the start of a check to the next one.
 pub(crate) const LEASE_CHECK_EVERY: Duration = Duration::from_secs(20);
+
+impl JournalPlace {
+    /// Returns the time that a successor waits, unless it knows that its predecessor is gone.
+    pub fn lease(self) -> Duration {
+        if self.has_heartbeats() { STANDBY_LEASE } else { LEASE }
+    }
+
+    /// The time that a gateway may answer from the start of a check. It is a twentieth shorter than the
+    /// [lease](Self::lease), because two clocks may differ in their rate.
+    fn lease_term(self) -> Duration {
+        self.lease() * 19 / 20
+    }
+}
 
 /// The lease of an opening, and the times that follow from its claim.
 pub(crate) struct LeaseTerm {
@@ -39,10 +59,18 @@ pub(crate) struct LeaseTerm {
     pub(crate) waits_until: Option<Instant>,
 }
 
+impl LeaseTerm {
+    /// Lets a wait begin now.
+    pub(crate) fn wait_from_now(&mut self, journal: JournalPlace) {
+        self.waits_until = self.waits_until.map(|_| Instant::now() + journal.lease());
+    }
+}
+
 /// The right to answer. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Lease {
     host: Host,
+    term: Duration,
     state: Arc<watch::Sender<LeaseState>>,
 }
 
@@ -66,9 +94,10 @@ enum Stage {
 
 impl Lease {
     /// A lease from a check that started at `since`.
-    pub(crate) fn since(host: &Host, since: Duration) -> Self {
-        let state = LeaseState { until: since + TERM, stage: Stage::Serving };
-        Lease { host: host.clone(), state: Arc::new(watch::Sender::new(state)) }
+    pub(crate) fn since(host: &Host, since: Duration, journal: JournalPlace) -> Self {
+        let term = journal.lease_term();
+        let state = LeaseState { until: since + term, stage: Stage::Serving };
+        Lease { host: host.clone(), term, state: Arc::new(watch::Sender::new(state)) }
     }
 
     /// The current time, by the clock that counts.
@@ -80,9 +109,10 @@ impl Lease {
     pub(crate) fn renew(&self, since: Duration) {
         self.state.send_if_modified(|state| {
             // A lease that has ended or was revoked is not renewed.
-            let lasts_longer = state.stage == Stage::Serving && since + TERM > state.until;
+            let until = since + self.term;
+            let lasts_longer = state.stage == Stage::Serving && until > state.until;
             if lasts_longer {
-                state.until = since + TERM;
+                state.until = until;
             }
             lasts_longer
         });
@@ -133,7 +163,7 @@ mod tests {
         let seconds = Arc::new(AtomicU64::new(0));
         let clock = seconds.clone();
         let host = Host::of(move || Duration::from_secs(clock.load(Ordering::Relaxed)), None);
-        (Lease::since(&host, Duration::ZERO), seconds)
+        (Lease::since(&host, Duration::ZERO, JournalPlace::Disk), seconds)
     }
 
     #[test]

@@ -3,12 +3,14 @@
 //! The accesses of the batches are in [fields](super::access_fields) of one length. Everything else in a record is known
 //! to the watcher, or has one length.
 
-use crate::engine::record::{Announcement, Call, Input, Record};
+use crate::engine::record::{Announcement, Call, ENGINE_VERSION, Input, Record};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// Consecutive records.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AnnouncedRecords {
+    /// The [version](ENGINE_VERSION) of the engine that made them.
+    pub(crate) engine: u32,
     /// The number of the first record in the vault's journal.
     pub(crate) first: u64,
     pub(crate) records: Vec<Record>,
@@ -23,6 +25,11 @@ struct RecordShape {
 }
 
 impl AnnouncedRecords {
+    /// The records of this build's engine, from this number on.
+    pub(crate) fn new(first: u64, records: Vec<Record>) -> Self {
+        AnnouncedRecords { engine: ENGINE_VERSION, first, records }
+    }
+
     /// The number of the record after the last one.
     pub(crate) fn end(&self) -> u64 {
         self.first + self.records.len() as u64
@@ -32,7 +39,7 @@ impl AnnouncedRecords {
     pub(crate) fn from(mut self, sequence: u64) -> Self {
         let first = sequence.clamp(self.first, self.end());
         self.records.drain(..(first - self.first) as usize);
-        AnnouncedRecords { first, records: self.records }
+        AnnouncedRecords { first, ..self }
     }
 
     /// The accesses of the batches, in order.
@@ -58,12 +65,12 @@ impl AnnouncedRecords {
             announced: record.announced.clone(),
         };
         let shapes: Vec<RecordShape> = self.records.iter().map(shape).collect();
-        borsh::to_writer(text, &(self.first, shapes)).expect("a write to memory does not fail");
+        borsh::to_writer(text, &(self.engine, self.first, shapes)).expect("a write to memory does not fail");
     }
 
     /// Reads authenticated records, whose batches have these accesses. `None` if they have others.
     pub(super) fn decode(text: &[u8], calls: Vec<Call>) -> Option<Self> {
-        let (first, shapes): (u64, Vec<RecordShape>) = borsh::from_slice(text).ok()?;
+        let (engine, first, shapes): (u32, u64, Vec<RecordShape>) = borsh::from_slice(text).ok()?;
         first.checked_add(shapes.len() as u64)?;
         let mut calls = calls.into_iter();
         let mut records = Vec::with_capacity(shapes.len());
@@ -81,6 +88,6 @@ impl AnnouncedRecords {
             };
             records.push(Record { input, announced });
         }
-        calls.next().is_none().then_some(AnnouncedRecords { first, records })
+        calls.next().is_none().then_some(AnnouncedRecords { engine, first, records })
     }
 }

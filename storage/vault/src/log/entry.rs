@@ -200,7 +200,7 @@ mod tests {
         };
         let other = |input| Record { input, announced: Vec::new() };
         let records = vec![other(Input::Checkpoint([7; 32])), batch, other(Input::Complete(4))];
-        let contents = Contents::Records(AnnouncedRecords { first: 11, records });
+        let contents = Contents::Records(AnnouncedRecords::new(11, records));
         let rows = RowBytes { continued: 2, bytes: vec![5; 40] };
         Object::Entry(Entry { opening: None, contents, rows })
     }

@@ -2,7 +2,7 @@
 //! row, and the records that were announced in the store.
 
 use super::entry::{Contents, Entry};
-use crate::engine::record::{Call, Input, Record};
+use crate::engine::record::{Call, ENGINE_VERSION, Input, Record};
 use crate::error::VaultError;
 use crate::trusted::position::Position;
 use crate::trusted::row::{Row, RowChange};
@@ -18,6 +18,8 @@ pub(crate) struct MergedLog {
     rows: BTreeMap<Bytes, Option<Bytes>>,
     /// The records, in a vault that announces in the store.
     records: Vec<Record>,
+    /// The version of another engine that has made one of the objects with records.
+    other_engine: Option<u32>,
     /// The number of the record after them.
     next: u64,
     /// The number of accesses, dummies included.
@@ -80,6 +82,8 @@ impl MergedLog {
                 if records.first > self.next {
                     return None;
                 }
+                let is_other = records.engine != ENGINE_VERSION && records.end() > self.next;
+                self.other_engine = self.other_engine.or(is_other.then_some(records.engine));
                 // The first object of an opening may repeat records.
                 for record in records.from(self.next).records {
                     if let Input::Batch(calls) = &record.input {
@@ -111,8 +115,20 @@ impl MergedLog {
     }
 
     /// Takes the records.
-    pub(crate) fn take_records(&mut self) -> Vec<Record> {
-        std::mem::take(&mut self.records)
+    ///
+    /// # Errors
+    /// [`VaultError::OtherEngine`] if an engine of another version has made one of them: this one may cause other requests.
+    pub(crate) fn take_records(&mut self) -> Result<Vec<Record>, VaultError> {
+        match self.other_engine {
+            Some(theirs) => Err(VaultError::OtherEngine { theirs, ours: ENGINE_VERSION }),
+            None => Ok(std::mem::take(&mut self.records)),
+        }
+    }
+
+    /// Takes the changes of rows, and forgets the payloads of blocks, which are in the records too.
+    pub(crate) fn take_rows(&mut self) -> Vec<RowChange> {
+        self.writes.clear();
+        std::mem::take(&mut self.rows).into_iter().map(|(key, value)| RowChange { key, value }).collect()
     }
 
     /// Applies the changes to rows.

@@ -1,7 +1,7 @@
 //! The expected requests and bytes of batches. Those of full batches are the costs of an idle paced vault.
 
 use crate::engine::scheme::SchemeParameters;
-use crate::lease::LEASE_CHECK_EVERY;
+use crate::lease::{HEARTBEAT_EVERY, LEASE_CHECK_EVERY};
 use crate::trusted::header::VaultParameters;
 use crate::trusted::shipped_sizes::ShippedSize;
 use ameles_core::schemes::path::PathParameters;
@@ -14,6 +14,12 @@ use std::time::Duration;
 pub fn usage_of_lease_checks(time: Duration) -> Usage {
     let looks = time.as_secs_f64() / LEASE_CHECK_EVERY.as_secs_f64();
     Usage { blob_reads: looks.round() as u64, ..Usage::default() }
+}
+
+/// The requests of the heartbeats in this time, of a vault that nobody uses. With use, its log objects serve as heartbeats.
+pub fn usage_of_heartbeats(time: Duration) -> Usage {
+    let objects = (time.as_secs_f64() / HEARTBEAT_EVERY.as_secs_f64()).round() as u64;
+    Usage { blob_writes: objects, blob_deletes: objects, ..Usage::default() }
 }
 
 /// The expected requests and slots of a batch.

@@ -11,13 +11,14 @@ use crate::log::{FIRST_NEEDED_NOTE, NEXT_OBJECT_NOTE, NextObject};
 use crate::open::fence::{ClaimedEpoch, fence};
 use crate::open::persisted_state::PersistedState;
 use crate::open::setup::Setup;
-use crate::session::ShippingNotes;
+use crate::session::{ATTEMPTED_NOTE, ShippingNotes};
 use crate::store::VaultStore;
 use crate::trusted::header::{JournalPlace, VaultHeader};
 use crate::trusted::header_exchange;
 use crate::trusted::position::Position;
 use ameles_seal::epoch::Epoch;
 use futures::future::LocalBoxFuture;
+use tokio::time::sleep_until;
 
 /// Moves the journal of a vault that was closed with everything in the store and not opened since. When this returns,
 /// the vault's header names the new place, and the next opening begins the journal there. Does nothing if the journal is
@@ -62,6 +63,7 @@ async fn move_unboxed(setup: Setup<AnyStore>, place: JournalPlace) -> Result<(),
         disk.commit(disk.enqueue_rows_with_commit(Vec::new(), None, *last))?;
     }
     let PersistedState { header, ring, .. } = persisted;
+    let had_origins = header.parameters.uses_origins();
     let header = VaultHeader { parameters: header.parameters.with_journal(place), ..header };
     let encoded = header.encode(ring.clone(), entropy.salt(), entropy.salt());
     let mut exchange = Vec::from(header_exchange::begin_exchange(&disk, encoded)?);
@@ -71,9 +73,21 @@ async fn move_unboxed(setup: Setup<AnyStore>, place: JournalPlace) -> Result<(),
     let next = NextObject { at: first, in_doubt: 0, recorded: 0 };
     let first = borsh::to_vec(&first).expect("a write to memory does not fail");
     exchange.extend([(FIRST_NEEDED_NOTE, first), (NEXT_OBJECT_NOTE, next.encode())]);
+    if place.announces() && had_origins {
+        // A restore or a standby that repeats the journal cannot start from the checkpoint in the store: the next opening
+        // ships another one.
+        let next = borsh::to_vec(&(shipped.number + 1)).expect("a write to memory does not fail");
+        exchange.push((ATTEMPTED_NOTE, next));
+    }
     disk.set_metas(&exchange)?;
     let claims = Claims { blobs: &store, ring, vault: header.vault };
     claims.check_next_epoch(claimed).await?;
+    if place.has_heartbeats()
+        && let Some(until) = lease_term.waits_until
+    {
+        // The next opening waits for a shorter time than this gateway's predecessor may answer.
+        sleep_until(until).await;
+    }
     header_exchange::complete(&disk, &store).await?;
     // This opening answers no request. But if the gateway before it may still answer, a takeover must wait for that
     // one.

@@ -1,12 +1,14 @@
 //! The choice of the checkpoint that a restore continues from.
 
 use super::setup::Setup;
-use super::shipped_checkpoint::{FoundCheckpoint, fetch_checkpoint};
+use super::shipped_checkpoint::{FoundCheckpoint, empty_checkpoint, fetch_checkpoint};
 use crate::error::VaultError;
+use crate::log::objects::LogObjects;
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::{Receipt, parse_blob_name};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
+use crate::trusted::position::Position;
 use ameles_seal::key_ring::KeyRing;
 
 /// The explanation of a newest checkpoint that does not open, and the advice.
@@ -39,6 +41,36 @@ pub(super) async fn choose_checkpoint<U: VaultStore>(
             chosen => return chosen,
         }
     }
+}
+
+/// Chooses the newest checkpoint in the store, or the empty one if the journal there holds everything. Its stash goes to
+/// the scratch disk.
+pub(super) async fn choose_or_begin<U: VaultStore>(
+    setup: &mut Setup<U>,
+    (header, ring): (&VaultHeader, &KeyRing),
+    (scratch, expect): (&TrustedDisk, Option<&Receipt>),
+) -> Result<(Receipt, FoundCheckpoint), VaultError> {
+    match choose_checkpoint(setup, (header, ring), (scratch, expect)).await {
+        Err(VaultError::NoCheckpoint)
+            if expect.is_none() && holds_all_in_log(&setup.store, (header, ring)).await? =>
+        {
+            empty_checkpoint(header, scratch)
+        }
+        chosen => chosen,
+    }
+}
+
+/// Returns whether the store holds no checkpoint because none was shipped yet. Then the journal in the store holds
+/// everything since the first opening.
+async fn holds_all_in_log<U: VaultStore>(
+    store: &U,
+    (header, ring): (&VaultHeader, &KeyRing),
+) -> Result<bool, VaultError> {
+    if !header.parameters.journal.is_in_store() {
+        return Ok(false);
+    }
+    let objects = LogObjects { blobs: store, header, ring };
+    Ok(objects.list().await?.first() == Some(&Position::first_of(1)))
 }
 
 /// The epochs and numbers of the checkpoints in the store, in order.

@@ -9,7 +9,7 @@ use crate::claims::Claims;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::lease::holder::{predecessor_is_gone, record_holder};
-use crate::lease::{Host, LEASE, Lease, LeaseTerm};
+use crate::lease::{Host, Lease, LeaseTerm};
 use crate::session::ShippingNotes;
 use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
@@ -75,9 +75,10 @@ pub(crate) async fn fence<U: VaultStore>(
         claimed => claimed?,
     };
     // Counted from the answer on: the claim may have been made just before it.
-    let waits_until = (!is_alone).then(|| Instant::now() + LEASE);
+    let journal = persisted.header.parameters.journal;
+    let waits_until = (!is_alone).then(|| Instant::now() + journal.lease());
     store.sweep_unfinished().await?;
-    let lease_term = LeaseTerm { lease: Lease::since(host, since), began, waits_until };
+    let lease_term = LeaseTerm { lease: Lease::since(host, since, journal), began, waits_until };
     Ok(ClaimedEpoch { epoch: Epoch { number, salt }, inventory, lease_term, log })
 }
 

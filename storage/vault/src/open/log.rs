@@ -64,7 +64,7 @@ pub(super) async fn check_log<B: Blobs>(
         let sequence = if recorded < first { next.sequence } else { unknown.min(next.sequence) };
         let known = (recorded.max(first) - first).min(persisted.records.len() as u64);
         let records = persisted.records[known as usize..].to_vec();
-        (LastRecords::Announced(AnnouncedRecords { first: first + known, records }), sequence)
+        (LastRecords::Announced(AnnouncedRecords::new(first + known, records)), sequence)
     } else {
         let last = last_batches(persisted);
         // A batch of an earlier epoch was repeated by the first objects of the next one.
@@ -125,6 +125,13 @@ fn refuse_newer(next: Position, at: Position, entry: &Entry) -> Result<(), Vault
 }
 
 impl KnownLog {
+    /// The journal after a takeover in this epoch: the store has all records before the one of this number.
+    pub(super) fn after_takeover(epoch: u32, next_record: u64) -> Self {
+        let next = Position::first_of(epoch);
+        let last = LastRecords::Announced(AnnouncedRecords::new(next_record, Vec::new()));
+        KnownLog { next, in_doubt: next, last, listed: Vec::new() }
+    }
+
     /// Ends the journals of earlier openings, and starts the journal of this one. Returns its next object.
     ///
     /// # Errors

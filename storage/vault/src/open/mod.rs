@@ -8,6 +8,7 @@
 //! | `state` | its checkpoint, and the scheme as it was then |
 //! | `fence`, `newer_versions` | the check that nothing in the store is newer, and the claim of an epoch |
 //! | `log` | the journal in the store: the check that nothing in it is newer, and the start of a new one |
+//! | `resume` | the engine as it was at that checkpoint |
 //! | `replay` | the replay of the journal, input by input |
 //! | `inventory` | the versions that the store holds and must hold |
 //! | `recovery` | the steps of an opening, up to a complete start |
@@ -18,11 +19,13 @@
 //! | `local_copy` | a restore's local copy of the buckets |
 //! | `restored_journal` | a restore that repeats what the lost machine did |
 //! | `restored_stash` | the stash of a restore, with its payloads on a disk |
+//! | `standby`, `follower`, `takeover` | a standby: how it follows the journal in the store, and takes the vault over |
 //! | `service` | an opened vault on a thread of its own |
 
 mod choose_checkpoint;
 pub(crate) mod create;
 pub(crate) mod fence;
+mod follower;
 pub(crate) mod header;
 mod in_flight;
 pub(crate) mod inventory;
@@ -39,7 +42,10 @@ pub(crate) mod restore_notes;
 pub(crate) mod restore_plan;
 mod restored_journal;
 mod restored_stash;
+mod resume;
 mod service;
 pub(crate) mod setup;
 mod shipped_checkpoint;
+pub(crate) mod standby;
 pub(crate) mod state;
+mod takeover;

@@ -9,12 +9,10 @@ use super::fence::{ClaimedEpoch, fence};
 use super::inventory::find_unneeded;
 use super::log::KnownLog;
 use super::persisted_state::PersistedState;
-use super::replay::replay;
+use super::replay::Replay;
+use super::resume::{ResumedVault, resume};
 use super::setup::Setup;
-use super::state::State;
 use crate::claims::Claims;
-use crate::engine::Engine;
-use crate::engine::deferred_store::DeferredStore;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::lease::holder::record_holder;
@@ -24,10 +22,7 @@ use crate::session::{Identity, Log, RecoveredState, Session, Shipping};
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::Garbage;
 use crate::trusted::disk::TrustedDisk;
-use crate::trusted::payload_reader::PayloadReader;
 use crate::trusted::rows::Rows;
-use ameles_seal::sealed::Sealed;
-use std::rc::Rc;
 use std::sync::Arc;
 use tokio::time::{Instant, sleep_until};
 
@@ -62,7 +57,7 @@ async fn recover<U: VaultStore>(
         return Err(VaultError::Parameters(PACED.into()));
     }
     let asked = Instant::now();
-    let ClaimedEpoch { epoch, inventory, lease_term, log } =
+    let ClaimedEpoch { epoch, inventory, mut lease_term, log } =
         fence(&disk, &store, &persisted, &mut entropy, &host).await?;
     let PersistedState { header, ring, state, records, sequence, mut opening, .. } = persisted;
     opening.store += asked.elapsed();
@@ -72,29 +67,27 @@ async fn recover<U: VaultStore>(
     if log.is_some() {
         rows = rows.with_log()?;
     }
-    let (rows, deferred_store) = (Arc::new(rows), Rc::new(DeferredStore::default()));
-    let State { head, scheme, versions, mut garbage, writer, .. } = state;
+    let rows = Arc::new(rows);
     let resuming = Instant::now();
     let side = (&disk, &header, &master);
-    let payload_reader = PayloadReader::of(side, writer.directory.slot_map(), &mut entropy)?;
-    let stash = (&writer.directory, payload_reader.as_ref());
-    let scheme = State::resume(scheme, (deferred_store.clone(), head.seed), side, stash)?;
+    let ResumedVault { head, mut engine, mut garbage, writer } =
+        resume(state, (side, &ring), (store, workers), &mut entropy)?;
     opening.state += resuming.elapsed();
-    let cipher = header.parameters.cipher()?;
-    let sealed = Rc::new(Sealed::new(store, &ring, cipher, entropy.nonces(), versions, workers)?);
-    let mut engine = Engine::new(sealed.clone(), scheme, (deferred_store, payload_reader), head.accesses);
+    let sealed = engine.sealed.clone();
     // If the vault announces in the store, a read may be repeated only when the store has its record.
     let (early, late) = if header.parameters.journal.announces() { (log, None) } else { (None, log) };
     let objects = LogObjects { blobs: sealed.untrusted(), header: &header, ring: &ring };
     let early = begin_log(early, &objects, (&disk, &rows), epoch.number, &mut entropy).await?;
+    if header.parameters.journal.has_heartbeats() {
+        // The predecessor could renew its lease until its journal was ended.
+        lease_term.wait_from_now(header.parameters.journal);
+    }
     let replaying = Instant::now();
-    let finished = match replay(&mut engine, records).await {
-        Ok(reads) => reads,
-        Err(error) => {
-            let claims = Claims { blobs: sealed.untrusted(), ring: ring.clone(), vault: header.vault };
-            return Err(claims.or_displaced(epoch.number, error).await);
-        }
-    };
+    let mut replay = Replay::default();
+    if let Err(error) = replay.step(&mut engine, records).await {
+        let claims = Claims { blobs: sealed.untrusted(), ring: ring.clone(), vault: header.vault };
+        return Err(claims.or_displaced(epoch.number, error).await);
+    }
     opening.journal += replaying.elapsed();
     garbage.extend(engine.take_superseded().into_iter().map(|at| Garbage::new(at, head.number)));
     let sorting = Instant::now();
@@ -120,7 +113,7 @@ async fn recover<U: VaultStore>(
         writer,
         garbage,
         orphans,
-        finished,
+        finished: replay.into_answers(),
         shipping,
         ship_after,
         pacer: pace.map(|pace| Pacer::new(pace, began, Instant::now())),

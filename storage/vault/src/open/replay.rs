@@ -11,61 +11,83 @@ use ameles_seal::sealed::{Sealed, VersionedSlot};
 use futures::stream::{self, StreamExt};
 use std::collections::BTreeMap;
 
-/// The number of announced reads that recovery keeps in flight.
+/// The number of announced reads that a replay keeps in flight.
 const READ_AHEAD: usize = 8;
 
-/// Steps the engine through the journal. Returns the answers of reads whose completion was not journalled.
-pub(crate) async fn replay<U: VaultStore>(
-    engine: &mut Engine<U>,
-    records: Vec<Record>,
-) -> Result<Vec<(OperationId, Vec<u8>)>, VaultError> {
-    let sealed = engine.sealed.clone();
-    let mut answers: BTreeMap<OperationId, Vec<u8>> = BTreeMap::new();
-    let mut records = records.into_iter().peekable();
-    while records.peek().is_some() {
-        // The keys of an epoch are known after its record has been stepped through, and a checkpoint numbers operations
-        // again. So the records between two of these form a segment.
-        let mut segment: Vec<Record> = records.next().into_iter().collect();
-        let continues = |record: &Record| !matches!(record.input, Input::Epoch(..) | Input::Checkpoint(_));
-        while let Some(record) = records.next_if(continues) {
-            segment.push(record);
-        }
-        if let Some(Record { input: Input::Epoch(epoch, _), .. }) = segment.first() {
-            sealed.replay_epoch(*epoch)?;
-        }
-        let announced: Vec<(OperationId, Vec<(Slot, Version)>)> =
-            segment.iter().flat_map(announced_reads).collect();
-        let mut reads = stream::iter(announced.into_iter().map(|(operation, places)| {
-            let sealed = &sealed;
-            async move { read_again(sealed, operation, &places).await }
-        }))
-        .buffered(READ_AHEAD);
-        for record in segment {
-            let answer = match &record.input {
-                Input::Complete(operation) => {
-                    while !answers.contains_key(operation)
-                        && let Some(read) = reads.next().await
-                    {
-                        let (operation, answer) = read?;
-                        answers.insert(operation, answer);
+/// A replay of a journal, which may come in parts.
+#[derive(Default)]
+pub(crate) struct Replay {
+    /// The answers of reads whose completion has not been stepped through.
+    answers: BTreeMap<OperationId, Vec<u8>>,
+}
+
+impl Replay {
+    /// Steps the engine through the next records. When this returns, all of their announced reads are answered.
+    ///
+    /// # Errors
+    /// [`VaultError::Damaged`] if the engine causes other requests than the records announce; tampering, and the errors
+    /// of the store.
+    pub(crate) async fn step<U: VaultStore>(
+        &mut self,
+        engine: &mut Engine<U>,
+        records: Vec<Record>,
+    ) -> Result<(), VaultError> {
+        let sealed = engine.sealed.clone();
+        let answers = &mut self.answers;
+        let mut records = records.into_iter().peekable();
+        while records.peek().is_some() {
+            // The keys of an epoch are known after its record has been stepped through, and a checkpoint numbers
+            // operations again. So the records between two of these form a segment.
+            let mut segment: Vec<Record> = records.next().into_iter().collect();
+            let continues =
+                |record: &Record| !matches!(record.input, Input::Epoch(..) | Input::Checkpoint(_));
+            while let Some(record) = records.next_if(continues) {
+                segment.push(record);
+            }
+            if let Some(Record { input: Input::Epoch(epoch, _), .. }) = segment.first() {
+                sealed.replay_epoch(*epoch)?;
+            }
+            let announced: Vec<(OperationId, Vec<(Slot, Version)>)> =
+                segment.iter().flat_map(announced_reads).collect();
+            let mut reads = stream::iter(announced.into_iter().map(|(operation, places)| {
+                let sealed = &sealed;
+                async move { read_again(sealed, operation, &places).await }
+            }))
+            .buffered(READ_AHEAD);
+            for record in segment {
+                let answer = match &record.input {
+                    Input::Complete(operation) => {
+                        while !answers.contains_key(operation)
+                            && let Some(read) = reads.next().await
+                        {
+                            let (operation, answer) = read?;
+                            answers.insert(operation, answer);
+                        }
+                        // A completed write has no answer.
+                        answers.remove(operation).unwrap_or_default()
                     }
-                    // A completed write has no answer.
-                    answers.remove(operation).unwrap_or_default()
+                    _ => Vec::new(),
+                };
+                let step = engine.step(record.input.clone(), answer)?;
+                while engine.take_answers().is_some() {}
+                if step.record != record {
+                    return Err(VaultError::Damaged(
+                        "its journal does not follow from its checkpoint".into(),
+                    ));
                 }
-                _ => Vec::new(),
-            };
-            let step = engine.step(record.input.clone(), answer)?;
-            while engine.take_answers().is_some() {}
-            if step.record != record {
-                return Err(VaultError::Damaged("its journal does not follow from its checkpoint".into()));
+            }
+            while let Some(read) = reads.next().await {
+                let (operation, answer) = read?;
+                answers.insert(operation, answer);
             }
         }
-        while let Some(read) = reads.next().await {
-            let (operation, answer) = read?;
-            answers.insert(operation, answer);
-        }
+        Ok(())
     }
-    Ok(answers.into_iter().collect())
+
+    /// The answers of reads whose completion was not journalled.
+    pub(crate) fn into_answers(self) -> Vec<(OperationId, Vec<u8>)> {
+        self.answers.into_iter().collect()
+    }
 }
 
 fn announced_reads(record: &Record) -> Vec<(OperationId, Vec<(Slot, Version)>)> {

@@ -10,7 +10,7 @@
 //! If the vault announces in the store, everything that has been read is known. Then the restore only writes the state
 //! of the checkpoint and the journal after it to the trusted disk, and the next opening repeats them.
 
-use super::choose_checkpoint::{choose_checkpoint, list_checkpoints};
+use super::choose_checkpoint::{choose_checkpoint, choose_or_begin, list_checkpoints};
 use super::create::write_initial_state;
 use super::header::{raw_header, raw_header_of_store, read_header};
 use super::inventory::{check_epochs, list_inventory};
@@ -20,7 +20,7 @@ use super::rebuild_tree::rebuild_tree;
 use super::restore_plan::{RestorePlan, plan_repetition, plan_restore};
 use super::restored_journal::write_journal;
 use super::setup::Setup;
-use super::shipped_checkpoint::{FoundCheckpoint, empty_checkpoint};
+use super::shipped_checkpoint::FoundCheckpoint;
 use super::{recovery, restore_notes};
 use crate::any_store::AnyStore;
 use crate::claims::Claims;
@@ -29,7 +29,6 @@ use crate::engine::scheme::SchemeParameters;
 use crate::entropy::Entropy;
 use crate::error::{ExistsIn, VaultError};
 use crate::error_reason::ErrorReason;
-use crate::lease::LEASE;
 use crate::log::merged_log::MergedLog;
 use crate::log::objects::LogObjects;
 use crate::store::{HEADER, SHIPPED_NOTE, VaultStore};
@@ -39,8 +38,6 @@ use crate::trusted::header::VaultHeader;
 use crate::trusted::position::Position;
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::rows::Rows;
-use crate::trusted::sent_payloads::SENT_NOTE;
-use crate::trusted::sent_state::STATE_NOTE;
 use crate::trusted::shipped_state::ShippedPoint;
 use crate::vault::Vault;
 use ameles_core::store::Untrusted;
@@ -117,11 +114,11 @@ async fn restore_unboxed(
     let (header, ring) = VaultHeader::decode_with_ring(&encoded, &setup.master)?;
     let keyed_header = (&header, &ring);
     let mut repeats = header.parameters.journal.announces() && !options.redraw;
-    let mut chosen = choose_or_begin(&mut setup, keyed_header, &options, repeats).await?;
+    let mut chosen = choose(&mut setup, keyed_header, &options, repeats).await?;
     if repeats && chosen.1.scheme.has_origins {
         // The vault was converted, and this checkpoint is from before.
         repeats = false;
-        chosen = choose_or_begin(&mut setup, keyed_header, &options, repeats).await?;
+        chosen = choose(&mut setup, keyed_header, &options, repeats).await?;
     }
     let plan = if repeats {
         plan_repetition(&chosen.1, 0)
@@ -148,6 +145,7 @@ async fn restore_unboxed(
         }
         rewritten => rewritten?,
     };
+    let serves_from = served_from(&header, serves_from);
     let (disk, progress) = (setup.disk.clone(), &*options.progress);
     let (vault, running) = Vault::with_session(recovery::open_during_restore(setup).await?, Arc::default());
     // This future owns the vault, so the session ends with it, whether or not it succeeds.
@@ -168,21 +166,16 @@ async fn restore_unboxed(
     outcome
 }
 
-/// Chooses the newest checkpoint in the store, or the empty one if the journal there holds everything. Its stash goes to the
-/// disk that needs it: the trusted disk if the restore continues its state, and else the scratch disk.
-async fn choose_or_begin<L>(
+/// Chooses the checkpoint. Its stash goes to the disk that needs it: the trusted disk if the restore continues its state,
+/// and else the scratch disk.
+async fn choose<L>(
     setup: &mut Setup<AnyStore>,
     keyed_header: (&VaultHeader, &KeyRing),
     options: &Restore<L>,
     repeats: bool,
 ) -> Result<(Receipt, FoundCheckpoint), VaultError> {
     let scratch = scratch_disk(setup, options, repeats);
-    match choose_checkpoint(setup, keyed_header, (&scratch, options.expect.as_ref())).await {
-        Err(VaultError::NoCheckpoint) if holds_all_in_log(setup, keyed_header, options).await? => {
-            empty_checkpoint(keyed_header.0, &scratch)
-        }
-        chosen => chosen,
-    }
+    choose_or_begin(setup, keyed_header, (&scratch, options.expect.as_ref())).await
 }
 
 fn scratch_disk<U, L>(setup: &Setup<U>, options: &Restore<L>, repeats: bool) -> TrustedDisk {
@@ -206,8 +199,8 @@ async fn repeat<U: VaultStore, L: VaultStore>(
     let history = found.history.clone();
     let rows = write_journal(setup, (header, encoded), found, &mut logged, next)?;
     restore_rows(setup, header, rows)?;
-    record_receipt(&setup.disk, &receipt, newest, history)?;
-    if let Some(from) = serves_from {
+    restore_notes::record_receipt(&setup.disk, &receipt, newest, history)?;
+    if let Some(from) = served_from(header, serves_from) {
         wait_until(from, &*options.progress).await;
     }
     restore_notes::complete(&setup.disk)?;
@@ -215,6 +208,13 @@ async fn repeat<U: VaultStore, L: VaultStore>(
     let claims = Claims { blobs: &setup.store, ring: ring.clone(), vault: header.vault };
     claims.mark_end(next, setup.entropy.salt()).await?;
     Ok(receipt)
+}
+
+/// The time before which nothing may be served, now that the old gateway's journal was ended. With heartbeats, that gateway
+/// could renew its lease until then.
+fn served_from(header: &VaultHeader, serves_from: Option<Instant>) -> Option<Instant> {
+    let journal = header.parameters.journal;
+    serves_from.map(|from| if journal.has_heartbeats() { Instant::now() + journal.lease() } else { from })
 }
 
 /// Waits until the old gateway has stopped answering, and says so each second.
@@ -269,7 +269,7 @@ async fn fetch_and_rewrite<'a, U: VaultStore, L: VaultStore>(
         Some((old, header.parameters.scheme.accesses_of_restore(accesses.saturating_add(since))))
     };
     restore_rows(setup, header, rows)?;
-    record_receipt(&setup.disk, &receipt, (0, 0), history)?;
+    restore_notes::record_receipt(&setup.disk, &receipt, (0, 0), history)?;
     Ok(previous)
 }
 
@@ -318,41 +318,7 @@ async fn claim_epoch<U: VaultStore>(
     restore_notes::begin(&setup.disk, displaced)?;
     let has_ended = claims.has_ended(displaced).await?;
     let next = claims.claim(&setup.disk, (shipped_in, claimed), &mut setup.entropy).await?;
-    Ok((next, (!has_ended).then(|| Instant::now() + LEASE)))
-}
-
-/// Records the receipt of the restored checkpoint and the earlier ones, so that they are still recognised. The vault on
-/// the disk needs the versions of this checkpoint up to `newest`.
-fn record_receipt(
-    disk: &TrustedDisk,
-    receipt: &Receipt,
-    newest: (u32, u64),
-    mut history: Vec<(u64, [u8; 32])>,
-) -> Result<(), VaultError> {
-    let Receipt { epoch, checkpoint: number, digest, .. } = *receipt;
-    if number == 0 {
-        return Ok(());
-    }
-    history.push((number, digest));
-    let known = ShippedCheckpoint { number, epoch, newest, digest };
-    let note =
-        borsh::to_vec(&(known, history)).map_err(|error| VaultError::Damaged(ErrorReason::of(error)))?;
-    // An interrupted restore may have noted what it had sent.
-    disk.set_metas(&[(SHIPPED_NOTE, note), (SENT_NOTE, Vec::new()), (STATE_NOTE, Vec::new())])
-}
-
-/// Returns whether the store holds no checkpoint because none was shipped yet. Then the journal in the store holds
-/// everything since the first opening.
-async fn holds_all_in_log<U: VaultStore, L>(
-    setup: &Setup<U>,
-    (header, ring): (&VaultHeader, &KeyRing),
-    options: &Restore<L>,
-) -> Result<bool, VaultError> {
-    if !header.parameters.journal.is_in_store() || options.expect.is_some() {
-        return Ok(false);
-    }
-    let objects = LogObjects { blobs: &setup.store, header, ring };
-    Ok(objects.list().await?.first() == Some(&Position::first_of(1)))
+    Ok((next, (!has_ended).then(|| Instant::now() + header.parameters.journal.lease())))
 }
 
 /// Writes every block of the previous vault into the new one, in full batches of accesses. The accesses without a block
@@ -486,7 +452,12 @@ fn versions_after<U: VaultStore>(
     Ok(sealed.snapshot())
 }
 
-fn restore_rows<U>(setup: &Setup<U>, header: &VaultHeader, rows: Vec<Row>) -> Result<(), VaultError> {
+/// Replaces the rows on the trusted disk.
+pub(super) fn restore_rows<U>(
+    setup: &Setup<U>,
+    header: &VaultHeader,
+    rows: Vec<Row>,
+) -> Result<(), VaultError> {
     let table =
         Rows::open(setup.disk.clone(), setup.master.clone(), header.vault, header.parameters.rows_bytes)?;
     let mut entropy = Entropy::system();

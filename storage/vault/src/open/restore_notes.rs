@@ -1,7 +1,12 @@
 //! The note on the trusted disk that a restore has started, until it is complete.
 
 use crate::error::VaultError;
+use crate::error_reason::ErrorReason;
+use crate::store::SHIPPED_NOTE;
+use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint};
 use crate::trusted::disk::TrustedDisk;
+use crate::trusted::sent_payloads::SENT_NOTE;
+use crate::trusted::sent_state::STATE_NOTE;
 
 const NAME: &str = "restoring";
 const EPOCH: &str = "restored-in";
@@ -39,6 +44,26 @@ pub(crate) fn epoch(disk: &TrustedDisk) -> Result<u32, VaultError> {
 /// Records that the restore is complete.
 pub(crate) fn complete(disk: &TrustedDisk) -> Result<(), VaultError> {
     disk.set_meta(NAME, DONE)
+}
+
+/// Records the receipt of the restored checkpoint and the earlier ones, so that they are still recognised. The vault on
+/// the disk needs the versions of this checkpoint up to `newest`.
+pub(super) fn record_receipt(
+    disk: &TrustedDisk,
+    receipt: &Receipt,
+    newest: (u32, u64),
+    mut history: Vec<(u64, [u8; 32])>,
+) -> Result<(), VaultError> {
+    let Receipt { epoch, checkpoint: number, digest, .. } = *receipt;
+    if number == 0 {
+        return Ok(());
+    }
+    history.push((number, digest));
+    let known = ShippedCheckpoint { number, epoch, newest, digest };
+    let note =
+        borsh::to_vec(&(known, history)).map_err(|error| VaultError::Damaged(ErrorReason::of(error)))?;
+    // An interrupted restore may have noted what it had sent.
+    disk.set_metas(&[(SHIPPED_NOTE, note), (SENT_NOTE, Vec::new()), (STATE_NOTE, Vec::new())])
 }
 
 /// Returns whether the vault on this disk is the result of a complete restore.

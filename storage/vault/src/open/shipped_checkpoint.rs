@@ -22,7 +22,7 @@ use crate::trusted::seal_context::{SealContext, context};
 use crate::trusted::sent_payloads::PayloadSet;
 use crate::trusted::sent_state::StatePart;
 use crate::trusted::shipped_state::{
-    MAX_SEALED_BYTES, Manifest, ShippedPoint, ShippedState, ShippedStateReader,
+    MAX_SEALED_BYTES, Manifest, ShippedPoint, ShippedState, ShippedStateHeader, ShippedStateReader,
 };
 use crate::trusted::word_tables::WordTables;
 use ameles_core::snapshot::incremental::Origins;
@@ -34,6 +34,7 @@ use ameles_seal::derive::Purpose;
 use ameles_seal::key_ring::KeyRing;
 use ameles_seal::sealed::{Sealed, VersionedSlot};
 use ameles_seal::versions::TrustedVersions;
+use borsh::BorshDeserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
@@ -158,6 +159,52 @@ pub(super) fn empty_checkpoint(
     Ok((receipt, found))
 }
 
+/// The manifest of a checkpoint in the store.
+pub(crate) struct FoundManifest {
+    pub(crate) receipt: Receipt,
+    pub(crate) manifest: Manifest,
+    /// The point at which a journal continues the checkpoint.
+    pub(crate) from: JournalPoint,
+    /// The number of bytes of its object.
+    bytes: u64,
+}
+
+/// Fetches the manifest of the checkpoint of this epoch and number.
+///
+/// # Errors
+/// [`VaultError::Tampered`], and the errors of the store.
+pub(crate) async fn fetch_manifest<U: VaultStore>(
+    store: &U,
+    (header, ring): (&VaultHeader, &KeyRing),
+    (epoch, number): (u32, u64),
+) -> Result<FoundManifest, VaultError> {
+    let name = blob_name(epoch, number);
+    let sealed = fetch(store, &name, max_sealed_bytes(&header.parameters)).await?;
+    let receipt = Receipt { vault: header.vault, epoch, checkpoint: number, digest: digest(&sealed) };
+    let text = blob::open(ring.key_of_epoch(epoch), Purpose::MANIFEST, &context(header, &name), &sealed)
+        .map_err(|error| {
+            VaultError::Tampered(ErrorReason::of(error).about(format_args!("{name} in the store")))
+        })?;
+    let (manifest, from) = Manifest::decode(&text).ok_or_else(|| not_a_checkpoint(&name))?;
+    Ok(FoundManifest { receipt, manifest, from, bytes: sealed.len() as u64 })
+}
+
+/// Fetches the head of the newest part of a checkpoint: the receipts of earlier checkpoints are there.
+///
+/// # Errors
+/// [`VaultError::Tampered`], and the errors of the store.
+pub(crate) async fn fetch_head<U: VaultStore>(
+    store: &U,
+    (header, ring): (&VaultHeader, &KeyRing),
+    manifest: &Manifest,
+) -> Result<ShippedStateHeader, VaultError> {
+    let part = manifest.parts.last().ok_or_else(contradicts)?;
+    let (name, expected) = part.names().next().ok_or_else(contradicts)?;
+    let mut fetcher = PieceFetcher { store, header, ring, came: 0 };
+    let text = fetcher.fetch(&name, part.epoch, expected).await?;
+    ShippedStateHeader::deserialize(&mut &text[..]).map_err(|_| not_a_checkpoint(&name))
+}
+
 /// Fetches the checkpoint of this epoch and number, with its receipt. Its stash goes to the scratch disk.
 ///
 /// # Errors
@@ -169,15 +216,9 @@ pub(crate) async fn fetch_checkpoint<U: VaultStore>(
     entropy: &mut Entropy,
 ) -> Result<(Receipt, FoundCheckpoint), VaultError> {
     let began = Instant::now();
-    let name = blob_name(epoch, number);
-    let sealed = fetch(store, &name, max_sealed_bytes(&header.parameters)).await?;
-    let receipt = Receipt { vault: header.vault, epoch, checkpoint: number, digest: digest(&sealed) };
-    let text = blob::open(ring.key_of_epoch(epoch), Purpose::MANIFEST, &context(header, &name), &sealed)
-        .map_err(|error| {
-            VaultError::Tampered(ErrorReason::of(error).about(format_args!("{name} in the store")))
-        })?;
-    let (manifest, from) = Manifest::decode(&text).ok_or_else(|| not_a_checkpoint(&name))?;
-    let mut fetcher = PieceFetcher { store, header, ring, came: sealed.len() as u64 };
+    let FoundManifest { receipt, manifest, from, bytes } =
+        fetch_manifest(store, (header, ring), (epoch, number)).await?;
+    let mut fetcher = PieceFetcher { store, header, ring, came: bytes };
     let state = fetcher.fetch_state(&manifest.parts).await?;
     let ShippedState { head, mut tables, rows, order } = state;
     let versions =

@@ -146,8 +146,8 @@ impl Journal {
         entropy: &mut Entropy,
     ) -> Result<Option<Append>, VaultError> {
         let began = self.stepped_at.take().unwrap_or_else(Instant::now);
-        let is_full = self.announces() && self.pending_objects() >= MAX_BATCHES as usize;
-        if is_full || !self.is_flush_needed() {
+        let has_heartbeat = self.next_heartbeat().is_some_and(|due| due <= Instant::now());
+        if self.is_full() || !(has_heartbeat || self.is_flush_needed()) {
             return Ok(None);
         }
         let batches = self.batches();
@@ -157,13 +157,24 @@ impl Journal {
         let sealed = sealed.collect::<Result<Vec<_>, _>>()?;
         self.bytes += sealed.iter().map(|(_, record)| record.len() as u64).sum::<u64>();
         if let Some(log) = self.log.as_mut().filter(|log| log.announces()) {
-            log.build_records(AnnouncedRecords { first, records }, identity, entropy)?;
+            log.build_records(AnnouncedRecords::new(first, records), identity, entropy)?;
         }
         let note = self.object_note();
         let objects = self.log.as_mut().map(Log::take_objects).unwrap_or_default();
         let work = std::mem::take(&mut self.work);
         self.flushes.push_back(Flush { began, work, objects, batches });
         Ok(Some(Append { records: sealed, note }))
+    }
+
+    /// Returns whether no further object may be on its way, in a vault that announces in the store.
+    fn is_full(&self) -> bool {
+        self.announces() && self.pending_objects() >= MAX_BATCHES as usize
+    }
+
+    /// The time at which a flush starts even if nothing depends on it, in a vault with heartbeats. There is none while
+    /// objects are on their way that do as well.
+    pub(super) fn next_heartbeat(&self) -> Option<Instant> {
+        self.log.as_ref().filter(|_| !self.is_full()).and_then(Log::next_heartbeat)
     }
 
     /// Returns whether something depends on the records that no flush has taken. A checkpoint follows its own record.

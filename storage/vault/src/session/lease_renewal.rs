@@ -1,5 +1,6 @@
 //! The renewal of the lease. At certain times the session checks the store for a newer claim, and renews the lease if
-//! there is none. These times follow only from the clock and from the answers to earlier checks.
+//! there is none. These times follow only from the clock and from the answers to earlier checks. In a vault with
+//! heartbeats a check renews nothing: there the creation of a log object [renews](super::batch) the lease.
 //!
 //! A check is due [`LEASE_CHECK_EVERY`] after the last one was due, or when the last one is answered, whichever is
 //! later. Under a pace it is due at the next instant after that. It leaves before any other request of that instant. So
@@ -81,12 +82,13 @@ impl LeaseRenewer {
     }
 }
 
-/// Checks for a newer claim. Renews the lease as soon as the answer comes, even if other work is running.
+/// Checks for a newer claim. Renews the lease as soon as the answer comes, even if other work is running, unless the vault
+/// has heartbeats.
 fn renew_lease<U: VaultStore>(sealed: Rc<Sealed<U>>, identity: Rc<Identity>, lease: Lease) -> Task {
     Box::pin(async move {
         let since = lease.now();
         let result = identity.claims(sealed.untrusted()).check_next_epoch(identity.epoch).await;
-        if result.is_ok() {
+        if result.is_ok() && !identity.header.parameters.journal.has_heartbeats() {
             lease.renew(since);
         }
         Event::LeaseChecked(result)

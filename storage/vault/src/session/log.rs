@@ -5,6 +5,8 @@
 //! If the vault announces in the store, each flush of the journal has an object, with its records. The requests of the
 //! flush leave when the store has the object and all before it.
 //!
+//! If the vault has heartbeats, an object without records is made when the last one was made [`HEARTBEAT_EVERY`] ago.
+//!
 //! A change of rows waits for a log object, too. It is sent with the next batch. If no call waits for a batch, the
 //! session makes a batch of dummies, which looks like any other.
 
@@ -15,6 +17,7 @@ use super::status::LogFigures;
 use crate::engine::record::Call;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
+use crate::lease::HEARTBEAT_EVERY;
 use crate::log::NextObject;
 use crate::log::announcements::AnnouncedRecords;
 use crate::log::entry::{Contents, Entry, Object, row_bytes};
@@ -42,6 +45,8 @@ pub(crate) struct Log {
     waiting: Vec<(CommitId, Reply<()>)>,
     /// The number of the record before which the store is known to hold all, if the vault announces in the store.
     recorded: Option<u64>,
+    /// The time of the last object, if the vault has heartbeats.
+    last_object: Option<Instant>,
 }
 
 /// An object that is on its way, or has one before it that is.
@@ -61,8 +66,14 @@ impl Log {
     /// The journal of an opening. `next` is the object after those that the opening has already written.
     pub(crate) fn begin(rows: Arc<Rows>, next: NextObject, place: JournalPlace) -> Self {
         let recorded = place.announces().then_some(next.recorded);
+        let last_object = place.has_heartbeats().then(Instant::now);
         let (built, pending, waiting) = Default::default();
-        Log { rows, next: next.at, built, pending, taken: 0, waiting, recorded }
+        Log { rows, next: next.at, built, pending, taken: 0, waiting, recorded, last_object }
+    }
+
+    /// The time at which an object is due although nobody needs it, if the vault has heartbeats.
+    pub(super) fn next_heartbeat(&self) -> Option<Instant> {
+        self.last_object.map(|last| last + HEARTBEAT_EVERY)
     }
 
     /// Returns whether the store has every record before the requests that it announces leave.
@@ -148,6 +159,7 @@ impl Log {
         let sealed = seal(keys, at, &object, entropy.salt())?;
         self.built.push((at, sealed));
         let (accesses, began) = (accesses as u64, Instant::now());
+        self.last_object = self.last_object.map(|_| began);
         self.pending.push_back(PendingObject { at, accesses, began, taken, end, is_stored: false });
         (self.next, self.taken) = (at.next(), taken.max(self.taken));
         Ok(())

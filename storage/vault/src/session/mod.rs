@@ -38,7 +38,7 @@ mod startup;
 pub(crate) mod status;
 mod upload;
 
-pub(crate) use checkpoints::{Shipping, ShippingNotes};
+pub(crate) use checkpoints::{ATTEMPTED_NOTE, Shipping, ShippingNotes};
 pub(crate) use command::{AtClose, Command};
 pub(crate) use identity::Identity;
 pub(crate) use log::{Log, without_reads};

@@ -84,8 +84,9 @@ impl<U: VaultStore> Session<U> {
                 return Ok(());
             }
             let next_check = self.disk.reserve().next_check();
+            let (next_batch, next_heartbeat) = (self.batch_deadline(), self.journal.next_heartbeat());
             let next_wakeup =
-                [self.dispatcher.next_wakeup(), self.batch_deadline(), next_check, self.next_shipment()]
+                [self.dispatcher.next_wakeup(), next_batch, next_check, self.next_shipment(), next_heartbeat]
                     .into_iter()
                     .flatten()
                     .min();

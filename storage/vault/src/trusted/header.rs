@@ -41,6 +41,9 @@ pub enum JournalPlace {
     /// The store first. Every record is in an object there before the requests that it announces leave. So a restore
     /// can repeat what the lost machine did, and draws no position again.
     StoreFirst = 3,
+    /// The store first, and an object at least every few seconds. So a standby on another machine can follow the journal,
+    /// knows when the gateway is gone, and takes over.
+    Standby = 4,
 }
 
 impl JournalPlace {
@@ -51,7 +54,12 @@ impl JournalPlace {
 
     /// Returns whether the store has the records of requests before the requests.
     pub fn announces(self) -> bool {
-        self == JournalPlace::StoreFirst
+        matches!(self, JournalPlace::StoreFirst | JournalPlace::Standby)
+    }
+
+    /// Returns whether a standby can follow the journal.
+    pub fn has_heartbeats(self) -> bool {
+        self == JournalPlace::Standby
     }
 }
 

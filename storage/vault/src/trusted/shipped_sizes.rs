@@ -31,7 +31,9 @@ impl VaultParameters {
         let block = u64::from(self.scheme.block_bytes()).max(1);
         let seldom = 4 * self.shipped_bytes().div_ceil(block);
         let accesses = match self.journal {
-            JournalPlace::Disk | JournalPlace::StoreFirst => (SHIP_EVERY_BYTES / block).min(seldom),
+            JournalPlace::Disk | JournalPlace::StoreFirst | JournalPlace::Standby => {
+                (SHIP_EVERY_BYTES / block).min(seldom)
+            }
             JournalPlace::Store => seldom,
         };
         accesses.div_ceil(self.checkpoint_every).max(1)
@@ -110,13 +112,15 @@ impl VaultParameters {
         let buckets = self.layout().bytes().0;
         let block = f64::from(self.scheme.block_bytes());
         let written = |accesses: u64| (accesses as f64 * self.scheme.bytes_written_per_byte() * block) as u64;
-        let for_restore = written(self.recovery_point()).min(buckets);
+        // What a standby needs goes one checkpoint later.
+        let points = 1 + u64::from(self.journal.has_heartbeats());
+        let for_restore = written(points * self.recovery_point()).min(points * buckets);
         let for_recovery = written(2 * self.latest_checkpoint());
         let journal = match self.journal {
             JournalPlace::Disk => 0,
             // Log objects are deleted after a checkpoint has been shipped. Another one may be due before.
-            JournalPlace::Store | JournalPlace::StoreFirst => {
-                2 * self.recovery_point() * self.journal_object_bytes(1)
+            JournalPlace::Store | JournalPlace::StoreFirst | JournalPlace::Standby => {
+                (1 + points) * self.recovery_point() * self.journal_object_bytes(1)
             }
         };
         let payloads = self.kept_places() * self.place_bytes();

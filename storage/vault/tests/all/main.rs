@@ -26,6 +26,7 @@ mod restore;
 mod restored_buckets;
 mod ship_timer;
 mod simulation;
+mod standby;
 mod store_journal;
 mod support;
 mod top_on_disk;

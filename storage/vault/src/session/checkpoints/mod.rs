@@ -15,7 +15,7 @@ use ameles_seal::versions::VaultId;
 
 /// The number of the last checkpoint whose upload has started. It may be in the store even if the sender crashed before
 /// it could note that.
-pub(super) const ATTEMPTED_NOTE: &str = "shipping";
+pub(crate) const ATTEMPTED_NOTE: &str = "shipping";
 
 /// The state of shipping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,6 +216,11 @@ impl Checkpoints {
         self.wanted |= self.ship_next;
         self.history.push((shipped.number, shipped.digest));
         truncate_history(&mut self.history);
+    }
+
+    /// The number of the checkpoint that was shipped before the last one; 0 if there was none.
+    pub(super) fn shipped_before(&self) -> u64 {
+        self.history.iter().rev().nth(1).map_or(0, |(number, _)| *number)
     }
 
     /// Returns whether a checkpoint was requested, and is not only due by the schedule.

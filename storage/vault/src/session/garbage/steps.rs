@@ -52,7 +52,11 @@ impl<U: VaultStore> Session<U> {
         }
         // Number 0 keeps everything: no version was replaced before the first checkpoint.
         let mut number = number.unwrap_or(0);
-        if self.identity.header.parameters.journal.announces() {
+        let journal = self.identity.header.parameters.journal;
+        if journal.has_heartbeats() {
+            // A standby may still repeat reads from before the checkpoint in the store.
+            number = number.min(self.checkpoints.shipped_before());
+        } else if journal.announces() {
             // A restore repeats all reads since the checkpoint in the store.
             number = number.min(self.checkpoints.shipped.number);
         }

@@ -4,7 +4,7 @@ use super::{CheckpointUpload, Object, UploadedCheckpoint};
 use crate::engine::Engine;
 use crate::engine::scheme::Seed;
 use crate::error::VaultError;
-use crate::log::FIRST_NEEDED_NOTE;
+use crate::log::{FIRST_NEEDED_NOTE, read_note};
 use crate::session::Session;
 use crate::session::checkpoints::{ATTEMPTED_NOTE, Checkpoints};
 use crate::session::event::Event;
@@ -187,6 +187,11 @@ impl<U: VaultStore> Session<U> {
         self.checkpoints.writer.directory.unpin();
         let note =
             borsh::to_vec(&(shipped, &self.checkpoints.history)).expect("a write to memory does not fail");
+        let unneeded = match self.identity.header.parameters.journal.has_heartbeats() {
+            // A standby may be as far behind as the checkpoint before.
+            true => Some(read_note(&self.disk, FIRST_NEEDED_NOTE)?),
+            false => from.object,
+        };
         let noting = move |disk: &TrustedDisk| {
             // Written before the other notes: deletions follow from this one.
             if let Some(from) = from.object {
@@ -198,7 +203,7 @@ impl<U: VaultStore> Session<U> {
             disk.note_sent(&[(SHIPPED_NOTE, &note), (SENT_NOTE, &payloads), (STATE_NOTE, &state)], rows)
         };
         self.dispatcher.run_on_disk(&self.disk, noting).await?;
-        self.garbage.add_log_objects(from.object);
+        self.garbage.add_log_objects(unneeded);
         self.garbage.add_checkpoints_before(shipped);
         let receipt = self.checkpoints.receipt(self.identity.header.vault);
         self.checkpoints.answer(receipt);

@@ -300,7 +300,9 @@ pub async fn commit(
     model_recorder.record(ModelEvent::CommitBegins(changes.clone()));
     match vault.header().parameters.journal {
         JournalPlace::Disk => futures::executor::block_on(vault.commit_rows(changes))?,
-        JournalPlace::Store | JournalPlace::StoreFirst => vault.commit_rows(changes).await?,
+        JournalPlace::Store | JournalPlace::StoreFirst | JournalPlace::Standby => {
+            vault.commit_rows(changes).await?
+        }
     }
     model_recorder.record(ModelEvent::Committed);
     Ok(())

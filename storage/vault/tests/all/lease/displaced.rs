@@ -5,10 +5,11 @@ use super::pausable::PausableProcess;
 use super::{Flag, LONG_ENOUGH, Machine};
 use crate::every_step::more_if_thorough;
 use crate::promises::fixture::{CAPACITY, VaultFixture, block, write_all};
+use crate::standby::{stand_by, with_heartbeats};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::network::{Network, NetworkLink};
 use crate::support::rng::TestRng;
-use crate::support::{restore_options, setup};
+use crate::support::{header, restore_options, setup};
 use ameles_core::types::BlockId;
 use ameles_store::VersionedMemory;
 use ameles_vault::{Pace, RowChange, Setup, Vault, VaultError, restore};
@@ -31,6 +32,8 @@ enum Successor {
     Restored,
     /// A copy of the trusted disk on another machine.
     Copied,
+    /// A standby, which takes over by itself.
+    Standby,
 }
 
 /// The choices of a seed.
@@ -63,10 +66,16 @@ impl Scenario {
             };
             pauses.push((early, ms(1_000..=400_000, &mut rng)));
         }
+        let successor = rng.one_of(&[Successor::Restored, Successor::Copied, Successor::Standby]);
+        if successor == Successor::Standby {
+            // A pause that is long enough for a takeover comes at last.
+            pauses.push((takeover + Duration::from_secs(500), Duration::from_secs(500)));
+        }
+        let has_pace = rng.percent(25) && successor != Successor::Standby;
         Scenario {
-            successor: rng.one_of(&[Successor::Restored, Successor::Copied]),
+            successor,
             slowest: rng.magnitude(1..=2_000),
-            pace: rng.percent(25).then(|| Pace::every(Duration::from_millis(500)).expect("in range")),
+            pace: has_pace.then(|| Pace::every(Duration::from_millis(500)).expect("in range")),
             pauses,
             suspended: rng.percent(25).then(|| {
                 let at = takeover.saturating_sub(ms(0..=20_000, &mut rng));
@@ -87,8 +96,13 @@ async fn ask_on(vault: Vault, answers: Rc<RefCell<Vec<Answer>>>, mut rng: TestRn
             1 => vault.write(at, block(9)).await.map(|()| "a write"),
             2 => {
                 let change = vec![RowChange::put("key", vec![rng.below(256) as u8])];
-                // At once, as in the simulation: no other thread decides the order of events.
-                futures::executor::block_on(vault.commit_rows(change)).map(|()| "a row")
+                let committing = vault.commit_rows(change);
+                let committed = match vault.header().parameters.journal.is_in_store() {
+                    true => committing.await,
+                    // At once, as in the simulation: no other thread decides the order of events.
+                    false => futures::executor::block_on(committing),
+                };
+                committed.map(|()| "a row")
             }
             _ if vault.may_answer() => Ok("an answer from memory"),
             _ => Err(VaultError::LeaseExpired),
@@ -112,7 +126,10 @@ struct End {
 fn run_scenario(scenario: &Scenario) -> End {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {
-        let fixture = VaultFixture::new().await;
+        let fixture = match scenario.successor {
+            Successor::Standby => VaultFixture::with(header(with_heartbeats(), 1)).await,
+            Successor::Restored | Successor::Copied => VaultFixture::new().await,
+        };
         fixture.open(async |vault| write_all(vault, 1).await).await.unwrap();
         let mut rng = TestRng::of(!scenario.seed);
         let link = NetworkLink::new(scenario.slowest, rng.fork());
@@ -132,8 +149,11 @@ fn run_scenario(scenario: &Scenario) -> End {
                 machine.suspend(seconds);
             });
         }
-        sleep_until(begin + scenario.takeover).await;
+        if scenario.successor != Successor::Standby {
+            sleep_until(begin + scenario.takeover).await;
+        }
         let (claimed, serves) = match scenario.successor {
+            Successor::Standby => succeed_by_standby(network()).await,
             Successor::Copied => succeed_by_copy(&fixture, network()).await,
             Successor::Restored => succeed_by_restore(&fixture, network()).await,
         };
@@ -160,6 +180,17 @@ async fn succeed_by_copy(fixture: &VaultFixture, store: Network<VersionedMemory>
     vault.read(BlockId(0)).await.expect("it serves");
     vault.close().await.expect("it closes");
     (claimed, serves)
+}
+
+async fn succeed_by_standby(store: Network<VersionedMemory>) -> (Instant, Instant) {
+    let standby = setup(&FragileDisk::default().mount().unwrap(), store, 2_000);
+    let standby = Setup { host: Machine::new("the second").host(), ..standby };
+    let (vault, running, _) = stand_by(standby).await.expect("it takes over");
+    let serves = Instant::now();
+    spawn_local(running);
+    vault.read(BlockId(0)).await.expect("it serves");
+    vault.close().await.expect("it closes");
+    (serves, serves)
 }
 
 async fn succeed_by_restore(fixture: &VaultFixture, store: Network<VersionedMemory>) -> (Instant, Instant) {

@@ -101,7 +101,9 @@ impl Client {
                     let committing = self.vault.commit_rows(changes);
                     match self.vault.header().parameters.journal {
                         JournalPlace::Disk => drop(futures::executor::block_on(committing)),
-                        JournalPlace::Store | JournalPlace::StoreFirst => drop(committing.await),
+                        JournalPlace::Store | JournalPlace::StoreFirst | JournalPlace::Standby => {
+                            drop(committing.await)
+                        }
                     }
                     self.write(5).await;
                 }

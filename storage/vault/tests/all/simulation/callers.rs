@@ -162,7 +162,7 @@ impl Caller {
         // In one step where possible, so that the threads that call redb add no nondeterminism.
         let committed = match self.vault.header().parameters.journal {
             JournalPlace::Disk => futures::executor::block_on(committing),
-            JournalPlace::Store | JournalPlace::StoreFirst => committing.await,
+            JournalPlace::Store | JournalPlace::StoreFirst | JournalPlace::Standby => committing.await,
         };
         run_log::note(|| format!("  has committed: {committed:?}"));
         let mut model = self.model.0.borrow_mut();

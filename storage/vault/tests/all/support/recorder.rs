@@ -155,6 +155,17 @@ impl Recorder {
         }
     }
 
+    /// The requests so far.
+    pub fn requests(&self) -> Vec<Request> {
+        let state = self.state.borrow();
+        let request = |(_, event): &TimedEvent| match event {
+            TraceEvent::Asks { request, .. } => Some(request.clone()),
+            _ => None,
+        };
+        state.trace.iter().filter_map(request).collect()
+    }
+
+    /// Takes the events so far.
     pub fn take_trace(&self) -> Vec<TimedEvent> {
         std::mem::take(&mut self.state.borrow_mut().trace)
     }

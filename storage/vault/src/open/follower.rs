@@ -1,0 +1,309 @@
+//! A standby's copy of a vault, which follows the journal in the store.
+//!
+//! It starts from the newest checkpoint in the store, and steps its own engine through the records that come after it. So
+//! it repeats all announced reads, and no others. It makes a checkpoint on its own trusted disk where the gateway has made
+//! one. The disk counts as an unfinished restore until the standby takes over.
+
+use super::choose_checkpoint::{choose_or_begin, list_checkpoints};
+use super::header::raw_header_of_store;
+use super::persisted_state::{PersistedState, seal_journal};
+use super::replay::Replay;
+use super::restore::restore_rows;
+use super::restore_notes;
+use super::restored_journal::write_checkpoint;
+use super::resume::{ResumedVault, resume};
+use super::setup::Setup;
+use super::shipped_checkpoint::{FoundManifest, fetch_manifest};
+use crate::any_store::AnyStore;
+use crate::engine::Engine;
+use crate::engine::record::{Input, Record};
+use crate::engine::scheme::Seed;
+use crate::error::VaultError;
+use crate::log::entry::Object;
+use crate::log::merged_log::MergedLog;
+use crate::log::objects::LogObjects;
+use crate::trusted::checkpoint::{Garbage, Receipt};
+use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWriter, TrustedState};
+use crate::trusted::header::VaultHeader;
+use crate::trusted::position::Position;
+use crate::trusted::rows::Rows;
+use crate::trusted::seal_context::SealContext;
+use crate::trusted::summary::CheckpointHead;
+use ameles_seal::key_ring::KeyRing;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use std::collections::VecDeque;
+use std::future::ready;
+use tokio::time::Instant;
+
+/// The number of objects that are fetched in parallel while more are known to follow.
+const FETCH_AHEAD: u64 = 8;
+/// The number of replaced versions after which a follower asks which of them the checkpoint in the store still needs.
+const MAX_GARBAGE: usize = 4096;
+
+/// A standby's copy of a vault.
+pub(super) struct Follower<'a> {
+    pub(super) setup: &'a mut Setup<AnyStore>,
+    pub(super) header: VaultHeader,
+    pub(super) ring: KeyRing,
+    /// The header as it is in the store.
+    encoded: Vec<u8>,
+    pub(super) engine: Engine<AnyStore>,
+    rows: Rows,
+    pub(super) writer: CheckpointWriter,
+    /// The replaced versions that may still be in the store.
+    pub(super) garbage: Vec<Garbage>,
+    pub(super) replay: Replay,
+    pub(super) log: MergedLog,
+    /// The position of the next object.
+    pub(super) at: Position,
+    /// The checkpoints on the trusted disk, the newest last. Earlier ones are kept while the store may need them.
+    checkpoints: VecDeque<LocalCheckpoint>,
+    /// The time at which the last object came.
+    pub(super) last_object: Instant,
+    /// True if the last fetch has found an object: others may follow.
+    may_lag: bool,
+}
+
+/// A checkpoint that a follower has made.
+#[derive(Clone, Copy)]
+struct LocalCheckpoint {
+    number: u64,
+    /// The number of the next record.
+    sequence: u64,
+    accesses: u64,
+}
+
+impl<'a> Follower<'a> {
+    /// Writes the newest checkpoint in the store to the trusted disk, and starts to follow the journal after it.
+    ///
+    /// # Errors
+    /// The errors of a restore that come before its claim. [`VaultError::Parameters`] if the vault has no heartbeats, or
+    /// if its checkpoint is from before it was converted.
+    pub(super) async fn begin(
+        setup: &'a mut Setup<AnyStore>,
+        expect: Option<&Receipt>,
+    ) -> Result<Self, VaultError> {
+        let encoded = raw_header_of_store(&setup.store).await?;
+        let (header, ring) = VaultHeader::decode_with_ring(&encoded, &setup.master)?;
+        setup.disk.reserve().set_sizes(header.parameters.reserve());
+        // The next attempt starts again. An opening refuses this disk.
+        restore_notes::begin(&setup.disk, 0)?;
+        let disk = setup.disk.clone();
+        let (receipt, found) = choose_or_begin(setup, (&header, &ring), (&disk, expect)).await?;
+        if found.scheme.has_origins {
+            return Err(VaultError::NoCheckpoint);
+        }
+        let newest = (found.versions.epochs().newest(), found.versions.counter());
+        let (history, from) = (found.history.clone(), found.from);
+        let rows = write_checkpoint(setup, (&header, &encoded), found)?;
+        restore_rows(setup, &header, rows)?;
+        restore_notes::record_receipt(&disk, &receipt, newest, history)?;
+
+        let Setup { store, master, workers, entropy, .. } = &mut *setup;
+        let persisted = PersistedState::read_during_restore(&disk, store, master).await?;
+        let (side, with) = ((&disk, &header, &*master), (store.clone(), workers.clone()));
+        let resumed = resume(persisted.state, (side, &ring), with, entropy)?;
+        let ResumedVault { head, engine, garbage, writer } = resumed;
+        let rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
+        let CheckpointHead { number, accesses, .. } = head;
+        Ok(Follower {
+            setup,
+            header,
+            ring,
+            encoded,
+            engine,
+            rows,
+            writer,
+            garbage,
+            replay: Replay::default(),
+            log: MergedLog::from(from.sequence),
+            at: from.object.unwrap_or(Position::first_of(receipt.epoch + 1)),
+            checkpoints: VecDeque::from([LocalCheckpoint { number, sequence: from.sequence, accesses }]),
+            last_object: Instant::now(),
+            may_lag: true,
+        })
+    }
+
+    /// The number of the last checkpoint on the trusted disk.
+    pub(super) fn number(&self) -> u64 {
+        self.last_checkpoint().number
+    }
+
+    fn last_checkpoint(&self) -> LocalCheckpoint {
+        *self.checkpoints.back().expect("the follower starts with one")
+    }
+
+    /// Fetches the next objects.
+    ///
+    /// # Errors
+    /// Tampering, and the errors of the store.
+    pub(super) async fn fetch(&mut self) -> Result<Vec<Object>, VaultError> {
+        let count = if self.may_lag { FETCH_AHEAD } else { 1 };
+        let store = self.setup.store.clone();
+        let objects = LogObjects { blobs: &store, header: &self.header, ring: &self.ring };
+        let places: Vec<Position> = (0..count).map(|nth| self.at.after(nth)).collect();
+        let fetched = stream::iter(places.iter().map(|at| objects.read(*at))).buffered(count as usize);
+        let found = fetched.try_take_while(|object| ready(Ok(object.is_some())));
+        let found: Vec<Object> = found.try_filter_map(|object| ready(Ok(object))).try_collect().await?;
+        self.may_lag = !found.is_empty();
+        if self.may_lag {
+            self.last_object = Instant::now();
+        }
+        Ok(found)
+    }
+
+    /// Takes the objects that were fetched, and steps through their records.
+    ///
+    /// # Errors
+    /// [`VaultError::OtherEngine`], tampering, and the errors of disk and store. The follower must begin again.
+    pub(super) async fn take(&mut self, objects: Vec<Object>) -> Result<(), VaultError> {
+        for object in objects {
+            match object {
+                Object::Entry(entry) => {
+                    self.log.take(self.at, entry)?;
+                    self.at = self.at.next();
+                }
+                Object::End(_) => self.at = Position::first_of(self.at.epoch + 1),
+            }
+        }
+        self.step().await
+    }
+
+    /// Steps through what was taken from the journal.
+    ///
+    /// # Errors
+    /// The errors of [`take`](Self::take).
+    pub(super) async fn step(&mut self) -> Result<(), VaultError> {
+        let rows = self.log.take_rows();
+        if !rows.is_empty() {
+            let entropy = &mut self.setup.entropy;
+            self.rows.commit(rows, || entropy.salt())?;
+        }
+        let mut records = self.log.take_records()?.into_iter();
+        let mut next = self.log.next_record() - records.len() as u64;
+        while records.len() > 0 {
+            let mut part: Vec<Record> = Vec::new();
+            let mut seed = None;
+            for record in records.by_ref() {
+                seed = checkpoint_seed(&record);
+                part.push(record);
+                if seed.is_some() {
+                    break;
+                }
+            }
+            let Setup { disk, master, entropy, .. } = &mut *self.setup;
+            disk.commit(disk.enqueue_records(seal_journal(&part, &self.header, master, entropy, next)?))?;
+            next += part.len() as u64;
+            self.replay.step(&mut self.engine, part).await?;
+            let after = self.number();
+            let replaced = self.engine.take_superseded().into_iter();
+            self.garbage.extend(replaced.map(|version| Garbage::new(version, after)));
+            if let Some(seed) = seed {
+                self.checkpoint(seed, next)?;
+                self.drop_deleted_garbage().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a checkpoint on the trusted disk, in which randomness continues from this seed.
+    fn checkpoint(&mut self, seed: Seed, sequence: u64) -> Result<(), VaultError> {
+        let (last, accesses) = (self.last_checkpoint(), self.engine.accesses());
+        let made = LocalCheckpoint { number: last.number + 1, sequence, accesses };
+        let info = CheckpointInfo {
+            head: CheckpointHead { number: made.number, sequence, accesses, seed },
+            since: accesses - last.accesses,
+            rewritten: self.engine.take_rewritten(),
+            garbage: &self.garbage,
+            in_store: None,
+        };
+        let Setup { disk, master, entropy, .. } = &mut *self.setup;
+        let seal = SealContext { header: &self.header, master, entropy };
+        let (engine, writer) = (&self.engine, &mut self.writer);
+        let change = engine.sealed.with_versions(|versions| {
+            writer.build_checkpoint(&TrustedState { scheme: &*engine.scheme, versions }, info, seal)
+        })?;
+        self.engine.check_payload_reads()?;
+        disk.commit_state(self.header.parameters.block(), &change)?;
+        self.writer.directory.on_committed();
+        self.engine.scheme.release_payloads();
+        self.checkpoints.push_back(made);
+        Ok(())
+    }
+
+    /// Drops the replaced versions that the gateway may have deleted, if there are many: the checkpoint in the store was
+    /// made after their replacement.
+    async fn drop_deleted_garbage(&mut self) -> Result<(), VaultError> {
+        if self.garbage.len() < MAX_GARBAGE {
+            return Ok(());
+        }
+        let Some(FoundManifest { from, .. }) = self.newest_manifest().await? else { return Ok(()) };
+        let shipped = self.checkpoints.iter().rfind(|local| local.sequence <= from.sequence);
+        if let Some(LocalCheckpoint { number, .. }) = shipped.copied() {
+            self.garbage.retain(|garbage| garbage.after >= number);
+            self.checkpoints.retain(|local| local.number >= number);
+        }
+        Ok(())
+    }
+
+    /// The manifest of the newest checkpoint in the store; `None` if there is no checkpoint.
+    ///
+    /// # Errors
+    /// [`VaultError::Tampered`], and the errors of the store.
+    pub(super) async fn newest_manifest(&self) -> Result<Option<FoundManifest>, VaultError> {
+        let store = &self.setup.store;
+        loop {
+            let Some(order) = list_checkpoints(store).await?.pop() else { return Ok(None) };
+            match fetch_manifest(store, (&self.header, &self.ring), order).await {
+                Err(error) if error.is_tampering() => {
+                    // The gateway may have shipped a newer checkpoint and removed this one.
+                    if list_checkpoints(store).await?.pop() <= Some(order) {
+                        return Err(error);
+                    }
+                }
+                found => return found.map(Some),
+            }
+        }
+    }
+
+    /// Returns the newest manifest in the store if the journal that this follower has continues it, and the header is
+    /// still the same. Otherwise the objects that come next may have been deleted, or sealed with another key.
+    ///
+    /// # Errors
+    /// The errors of the store, and tampering.
+    pub(super) async fn reachable_manifest(&self) -> Result<Reachable, VaultError> {
+        if raw_header_of_store(&self.setup.store).await? != self.encoded {
+            return Ok(Reachable::No);
+        }
+        let newest = self.newest_manifest().await?;
+        let first = newest.as_ref().and_then(|found| found.from.object);
+        if first.is_some_and(|first| first > self.at) {
+            Ok(Reachable::No)
+        } else {
+            Ok(Reachable::Yes(newest))
+        }
+    }
+
+    /// Returns whether this follower must begin again from the newest checkpoint.
+    ///
+    /// # Errors
+    /// The errors of [`reachable_manifest`](Self::reachable_manifest).
+    pub(super) async fn is_behind(&self) -> Result<bool, VaultError> {
+        Ok(matches!(self.reachable_manifest().await?, Reachable::No))
+    }
+}
+
+/// Whether a follower's journal reaches up to the newest checkpoint in the store.
+pub(super) enum Reachable {
+    /// It does, and this is the checkpoint's manifest, if there is one.
+    Yes(Option<FoundManifest>),
+    No,
+}
+
+/// The seed of a checkpoint, if the record is of one.
+fn checkpoint_seed(record: &Record) -> Option<Seed> {
+    match record.input {
+        Input::Checkpoint(seed) => Some(seed),
+        _ => None,
+    }
+}

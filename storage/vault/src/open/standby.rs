@@ -1,0 +1,169 @@
+//! The standby of a vault: it follows the journal in the store on a trusted disk of its own, and takes the vault over
+//! when the gateway has created no object for the length of a lease.
+//!
+//! The watcher sees the standby fetch log objects, and repeat the reads that they announce. When it asks follows from the
+//! times of the objects and from its own speed.
+
+use super::choose_checkpoint::list_checkpoints;
+use super::follower::Follower;
+use super::header::{raw_header, raw_header_of_store};
+use super::restore_notes;
+use super::setup::Setup;
+use super::takeover::take_over;
+use crate::any_store::AnyStore;
+use crate::error::{ExistsIn, VaultError};
+use crate::lease::HEARTBEAT_EVERY;
+use crate::session::Session;
+use crate::trusted::checkpoint::Receipt;
+use crate::trusted::header::VaultHeader;
+use std::mem::discriminant;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// The time between two fetches while no object comes.
+const POLL_EVERY: Duration = Duration::from_secs(1);
+/// The time before another attempt to start from a checkpoint.
+const RETRY_EVERY: Duration = Duration::from_secs(5);
+
+/// The options of a standby.
+pub struct Standby {
+    /// The receipt that the owner kept. The state that the standby starts from must be this one or a later one.
+    pub expect: Option<Receipt>,
+    /// A function that gets each new stage.
+    pub report: Box<dyn Fn(&StandbyStage) + Send>,
+}
+
+/// The stage of a standby.
+#[derive(Clone, Debug)]
+pub enum StandbyStage {
+    /// It fetches the newest checkpoint in the store.
+    Fetching,
+    /// It has everything up to this number of accesses, and follows the journal.
+    Following(u64),
+    /// It cannot follow yet, for this reason, and tries again.
+    Waiting(VaultError),
+    /// The gateway is silent: the standby takes over.
+    TakingOver,
+}
+
+/// Follows the vault until it is taken over.
+///
+/// # Errors
+/// [`VaultError::AlreadyExists`] if the trusted disk has a vault. [`VaultError::Parameters`] if the vault has no
+/// heartbeats. Tampering, and the errors of disk and store.
+pub(super) async fn stand_by(
+    setup: &mut Setup<AnyStore>,
+    standby: &Standby,
+) -> Result<Session<AnyStore>, VaultError> {
+    if raw_header(&setup.disk).is_ok() && !restore_notes::is_unfinished(&setup.disk)? {
+        return Err(VaultError::AlreadyExists(ExistsIn::TrustedFolder));
+    }
+    if setup.pace.is_some() {
+        return Err(VaultError::Parameters("a standby has no pace".into()));
+    }
+    check_heartbeats(setup).await?;
+    let mut has_followed = false;
+    // The reason for which the standby waits, so that it is reported once.
+    let mut waits_for = None;
+    loop {
+        let before = list_checkpoints(&setup.store).await?.pop();
+        if waits_for.is_none() {
+            (standby.report)(&StandbyStage::Fetching);
+        }
+        let why = match follow(setup, standby, &mut has_followed).await {
+            Ok(Outcome::TakenOver(session)) => return Ok(*session),
+            Ok(Outcome::Again) => {
+                waits_for = None;
+                continue;
+            }
+            Ok(Outcome::Later(why)) => why,
+            Err(error @ VaultError::Unavailable(_)) if has_followed => error,
+            Err(error) => return Err(error),
+        };
+        let needs_checkpoint = matches!(why, VaultError::OtherEngine { .. });
+        if waits_for != Some(discriminant(&why)) {
+            waits_for = Some(discriminant(&why));
+            (standby.report)(&StandbyStage::Waiting(why));
+        }
+        sleep(RETRY_EVERY).await;
+        // Each attempt fetches a checkpoint. A journal of another version cannot be followed before the next one.
+        while needs_checkpoint && list_checkpoints(&setup.store).await?.pop() <= before {
+            sleep(RETRY_EVERY).await;
+        }
+    }
+}
+
+async fn check_heartbeats(setup: &Setup<AnyStore>) -> Result<(), VaultError> {
+    let header = VaultHeader::decode(&raw_header_of_store(&setup.store).await?, &setup.master)?;
+    if header.parameters.journal.has_heartbeats() {
+        return Ok(());
+    }
+    let why = "a standby needs a vault with `--journal standby`: create it with `ameles init --journal standby`, or \
+        convert it with `ameles convert --journal standby`";
+    Err(VaultError::Parameters(why.into()))
+}
+
+/// The end of an attempt to follow a vault.
+enum Outcome {
+    TakenOver(Box<Session<AnyStore>>),
+    /// The standby must begin again from the newest checkpoint.
+    Again,
+    /// It can begin again later, for this reason.
+    Later(VaultError),
+}
+
+/// Follows the vault from the newest checkpoint.
+async fn follow(
+    setup: &mut Setup<AnyStore>,
+    standby: &Standby,
+    has_followed: &mut bool,
+) -> Result<Outcome, VaultError> {
+    let mut follower = match Follower::begin(setup, standby.expect.as_ref()).await {
+        Err(why @ VaultError::NoCheckpoint) => return Ok(Outcome::Later(why)),
+        begun => begun?,
+    };
+    let lease = follower.header.parameters.journal.lease();
+    let mut is_reported = false;
+    // The time after which the lack of an object needs another explanation than a heartbeat that is late.
+    let mut checked = follower.last_object;
+    loop {
+        let objects = match follower.fetch().await {
+            Err(error @ VaultError::Unavailable(_)) => {
+                tracing::warn!(%error, "the standby cannot reach the store");
+                sleep(POLL_EVERY).await;
+                continue;
+            }
+            fetched => fetched?,
+        };
+        if !objects.is_empty() {
+            match follower.take(objects).await {
+                Ok(()) => {}
+                Err(why @ VaultError::OtherEngine { .. }) => return Ok(Outcome::Later(why)),
+                // The gateway may have deleted what this follower needs, after it had shipped a checkpoint.
+                Err(error) if error.is_tampering() && follower.is_behind().await? => {
+                    tracing::info!(%error, "the standby lags behind");
+                    return Ok(Outcome::Again);
+                }
+                Err(error) => return Err(error),
+            }
+            continue;
+        }
+        if !is_reported {
+            (standby.report)(&StandbyStage::Following(follower.engine.accesses()));
+            (is_reported, *has_followed) = (true, true);
+        }
+        if Instant::now() > checked.max(follower.last_object) + HEARTBEAT_EVERY + POLL_EVERY {
+            if follower.is_behind().await? {
+                tracing::info!("the standby lags behind");
+                return Ok(Outcome::Again);
+            }
+            checked = Instant::now();
+        }
+        if Instant::now() >= follower.last_object + lease {
+            (standby.report)(&StandbyStage::TakingOver);
+            let session = take_over(follower).await?;
+            return Ok(session.map_or(Outcome::Again, |session| Outcome::TakenOver(Box::new(session))));
+        }
+        sleep(POLL_EVERY).await;
+    }
+}

@@ -1,0 +1,135 @@
+//! The takeover by a standby: it claims an epoch, ends the journal of the gateway before, and continues with its own
+//! engine. It lists no buckets: the journal tells every version.
+
+use super::follower::{Follower, Reachable};
+use super::log::KnownLog;
+use super::restore_notes;
+use super::restored_journal::note_journal;
+use super::setup::Setup;
+use super::shipped_checkpoint::{FoundManifest, fetch_head};
+use crate::any_store::AnyStore;
+use crate::claims::Claims;
+use crate::error::VaultError;
+use crate::lease::holder::record_holder;
+use crate::lease::{Lease, LeaseTerm};
+use crate::log::objects::LogObjects;
+use crate::session::status::OpeningFigures;
+use crate::session::{Identity, Log, RecoveredState, Session, Shipping};
+use crate::trusted::rows::Rows;
+use ameles_seal::epoch::Epoch;
+use std::sync::Arc;
+use tokio::time::{Instant, sleep_until};
+
+/// Takes the vault over. `None` if another gateway was first, or if the follower lags so far behind that the journal was
+/// deleted: then it must begin again.
+///
+/// # Errors
+/// Tampering, and the errors of disk and store.
+pub(super) async fn take_over(mut follower: Follower<'_>) -> Result<Option<Session<AnyStore>>, VaultError> {
+    let began = Instant::now();
+    if let Reachable::No = follower.reachable_manifest().await? {
+        return Ok(None);
+    }
+    let (disk, host) = (follower.setup.disk.clone(), follower.setup.host.clone());
+    let (store, journal) = (follower.setup.store.clone(), follower.header.parameters.journal);
+    let claims = Claims { blobs: &store, ring: follower.ring.clone(), vault: follower.header.vault };
+    let followed = follower.at.epoch;
+    let claimed = claims.newest(followed).await?;
+    let (asked, since) = (Instant::now(), host.now());
+    let epoch = match claims.claim(&disk, (followed, claimed), &mut follower.setup.entropy).await {
+        Err(VaultError::Displaced { .. }) => {
+            return Ok(None);
+        }
+        claimed => claimed?,
+    };
+    if claimed > followed {
+        // A gateway that has claimed an epoch may answer, although its journal is empty.
+        follower.last_object = Instant::now();
+    }
+    end_journals(&mut follower, epoch).await?;
+    // Before the claim was in the store, the gateway may have shipped a checkpoint and deleted objects.
+    let Reachable::Yes(newest) = follower.reachable_manifest().await? else { return Ok(None) };
+    follower.step().await?;
+    complete(&mut follower, newest, epoch).await?;
+
+    // The gateway before could renew its lease with its last object.
+    sleep_until(follower.last_object + journal.lease()).await;
+    record_holder(&disk, &host)?;
+    let lease_term =
+        LeaseTerm { lease: Lease::since(&host, since, journal), began: asked, waits_until: None };
+    let opening = OpeningFigures { journal: began.elapsed(), ..OpeningFigures::default() };
+    let session = begin_session(follower, (epoch, lease_term), opening).await?;
+    Ok(Some(session))
+}
+
+/// Ends the journals of all epochs before this one, and takes what they still have.
+async fn end_journals(follower: &mut Follower<'_>, epoch: u32) -> Result<(), VaultError> {
+    let Follower { setup, header, ring, log, at, last_object, .. } = follower;
+    let Setup { store, entropy, .. } = &mut **setup;
+    let objects = LogObjects { blobs: &*store, header, ring };
+    let listed = objects.list().await?;
+    let mut take = |at, entry| {
+        *last_object = Instant::now();
+        log.take(at, entry)
+    };
+    objects.end_earlier_journals(*at, (epoch, &listed), &mut || entropy.salt(), &mut take).await
+}
+
+/// Makes the trusted disk that of a vault: the next opening continues it.
+async fn complete(
+    follower: &mut Follower<'_>,
+    newest: Option<FoundManifest>,
+    epoch: u32,
+) -> Result<(), VaultError> {
+    let Setup { disk, store, .. } = &*follower.setup;
+    let mut first_needed = None;
+    if let Some(FoundManifest { receipt, manifest, from, .. }) = newest {
+        let keyed_header = (&follower.header, &follower.ring);
+        let history = fetch_head(store, keyed_header, &manifest).await?.history;
+        // Any replaced version may be one that it needs.
+        let newest = (u32::MAX, u64::MAX);
+        restore_notes::record_receipt(disk, &receipt, newest, history)?;
+        first_needed = from.object;
+    }
+    note_journal(disk, first_needed, (epoch, follower.log.next_record()))?;
+    restore_notes::complete(disk)
+}
+
+/// Starts the session of this epoch.
+async fn begin_session(
+    follower: Follower<'_>,
+    (number, lease_term): (u32, LeaseTerm),
+    opening: OpeningFigures,
+) -> Result<Session<AnyStore>, VaultError> {
+    let checkpoint = follower.number();
+    let Follower { setup, header, ring, engine, writer, garbage, replay, log, .. } = follower;
+    let Setup { disk, store, master, entropy, ship_after, .. } = setup;
+    let rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
+    let rows = Arc::new(rows.with_log()?);
+    let objects = LogObjects { blobs: &*store, header: &header, ring: &ring };
+    let next_record = log.next_record();
+    let known = KnownLog::after_takeover(number, next_record);
+    let next = known.begin(disk, &objects, &rows, number, entropy).await?;
+    let journal = Log::begin(rows.clone(), next, header.parameters.journal);
+    let epoch = Epoch { number, salt: entropy.salt() };
+    Session::begin(RecoveredState {
+        identity: Identity::new(header, ring, number),
+        disk: disk.clone(),
+        rows,
+        entropy: entropy.split(),
+        engine,
+        epoch,
+        lease_term,
+        number: checkpoint,
+        sequence: next_record,
+        opening,
+        writer,
+        garbage,
+        orphans: Vec::new(),
+        finished: replay.into_answers(),
+        shipping: Shipping::Idle,
+        pacer: None,
+        ship_after: *ship_after,
+        log: Some(journal),
+    })
+}

@@ -1,0 +1,204 @@
+//! What a standby has, and what it shows.
+
+use super::{fixture, stand_by, with_heartbeats};
+use crate::promises::fixture::{CAPACITY, VaultFixture, block};
+use crate::support::intercepted::Request;
+use crate::support::recorder::{Recorder, TraceEvent};
+use crate::support::{faults_of, header, memory_disk, setup, work_and_kill};
+use ameles_core::types::BlockId;
+use ameles_store::{Link, LinkSpeed};
+use ameles_vault::{RowChange, StandbyStage, Vault, VaultParameters};
+use futures::future::join;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// The time of a request.
+const DELAY: Duration = Duration::from_millis(20);
+
+/// Writes, reads and commits as often as this.
+async fn work(vault: &Vault, times: u8) {
+    for nth in 0..times {
+        vault.write(BlockId(u64::from(nth) * 7 % CAPACITY), block(nth)).await.unwrap();
+        vault.read(BlockId(u64::from(nth) % 3)).await.unwrap();
+        vault.commit_rows(vec![RowChange::put(vec![nth], "a row")]).await.unwrap();
+    }
+}
+
+/// Checks that a vault has what [`work`] has left.
+async fn verify(vault: &Vault, times: u8) {
+    for nth in times.saturating_sub(9)..times {
+        assert_eq!(vault.read(BlockId(u64::from(nth) * 7 % CAPACITY)).await.unwrap(), block(nth), "{nth}");
+    }
+    assert_eq!(vault.load_rows().await.unwrap().len(), usize::from(times));
+    assert_eq!(faults_of(vault).await, [""; 0]);
+}
+
+/// A gateway that works and is killed.
+async fn serve_and_die(fixture: &VaultFixture, times: u8) {
+    let disk = fixture.disk.mount().unwrap();
+    let link = Link::new(fixture.store.clone(), LinkSpeed::unlimited(DELAY));
+    let (vault, running) = Vault::start(fixture.setup_over(&disk, link)).await.unwrap();
+    work_and_kill(running, work(&vault, times)).await;
+    fixture.disk.unplug();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_has_all_that_was_acknowledged_three_heartbeats_after_the_gateway_is_gone() {
+    for (begins_after, times) in [(0, 60), (1_000, 60), (4_000, 200), (20_000, 250)] {
+        let fixture = fixture().await;
+        let gateway = async {
+            serve_and_die(&fixture, times).await;
+            Instant::now()
+        };
+        let standby = async {
+            sleep(Duration::from_millis(begins_after)).await;
+            let disk = memory_disk();
+            let link = Link::new(fixture.store.clone(), LinkSpeed::unlimited(DELAY));
+            let (vault, running, _) = stand_by(setup(&disk, link, 77)).await.unwrap();
+            let taken = Instant::now();
+            let verifying = async {
+                vault.read(BlockId(1)).await.unwrap();
+                let answered = Instant::now();
+                verify(&vault, times).await;
+                vault.write(BlockId(5), block(200)).await.unwrap();
+                vault.close().await.unwrap();
+                answered
+            };
+            let (answered, ()) = join(verifying, running).await;
+            // The disk is that of a vault.
+            let (vault, running) = Vault::start(setup(&disk, fixture.store.clone(), 78)).await.unwrap();
+            let reading = async {
+                assert_eq!(vault.read(BlockId(5)).await.unwrap(), block(200));
+                vault.close().await.unwrap();
+            };
+            join(reading, running).await;
+            (taken, answered)
+        };
+        let (died, (taken, answered)) = join(gateway, standby).await;
+        if begins_after < 15_000 {
+            assert!(taken >= died + Duration::from_secs(14), "{:?}", taken - died);
+            assert!(answered <= died + Duration::from_secs(17), "{:?}", answered - died);
+        }
+    }
+}
+
+/// The reads of buckets in a trace, sorted.
+fn reads(recorder: &Recorder) -> Vec<String> {
+    let read = |event: &TraceEvent| match event {
+        TraceEvent::Asks { request: Request::Read(places), .. } => Some(format!("{places:?}")),
+        _ => None,
+    };
+    let mut reads: Vec<String> = recorder.take_trace().iter().filter_map(|(_, event)| read(event)).collect();
+    reads.sort_unstable();
+    reads
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_repeats_the_reads_of_the_gateway_and_sends_nothing_else_before_it_takes_over() {
+    let parameters = VaultParameters { ship_every: 1000, ..with_heartbeats() };
+    let fixture = VaultFixture::with(header(parameters, 1)).await;
+    let (of_gateway, of_standby) = (Recorder::new(), Recorder::new());
+    let gateway = async {
+        let disk = fixture.disk.mount().unwrap();
+        let link = Link::new(fixture.store.clone(), LinkSpeed::unlimited(DELAY));
+        let opened = Vault::start(fixture.setup_over(&disk, of_gateway.over(link))).await;
+        let (vault, running) = opened.unwrap();
+        work_and_kill(running, work(&vault, 120)).await;
+        fixture.disk.unplug();
+    };
+    let standby = async {
+        let link = Link::new(fixture.store.clone(), LinkSpeed::unlimited(DELAY));
+        let setup = setup(&memory_disk(), of_standby.over(link), 77);
+        let taken = stand_by(setup).await.map(drop);
+        taken.unwrap();
+    };
+    join(gateway, standby).await;
+    let changes: Vec<Request> = of_standby.requests().into_iter().filter(is_change).collect();
+    // The claim, the end of the gateway's journal, and its own first object.
+    let is_put = |request: &Request, prefix: &str| matches!(request, Request::PutIfAbsent { name, .. } if name.starts_with(prefix));
+    let puts = ["epoch/00000002", "log/00000001-", "log/00000002-"];
+    assert_eq!(changes.len(), puts.len(), "{changes:?}");
+    assert!(changes.iter().zip(puts).all(|(request, prefix)| is_put(request, prefix)), "{changes:?}");
+    let (sent, mut repeated) = (reads(&of_gateway), reads(&of_standby));
+    for read in &sent {
+        let at = repeated.iter().position(|other| other == read);
+        repeated.remove(at.expect("the standby repeats each read"));
+    }
+    // The gateway was killed before it sent the last reads that it had announced.
+    assert!(sent.len() > 200 && repeated.len() <= 4, "{} reads, {} more", sent.len(), repeated.len());
+}
+
+fn is_change(request: &Request) -> bool {
+    match request {
+        Request::Read(_) | Request::Get(_) | Request::List(_) | Request::ListVersions => false,
+        Request::Write(_) | Request::Delete(_) | Request::Sweep => true,
+        Request::Put { .. } | Request::PutIfAbsent { .. } | Request::Remove(_) => true,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_follows_a_gateway_that_stops_crashes_and_starts_again() {
+    let fixture = fixture().await;
+    let gateway = async {
+        for times in 1..=8u8 {
+            let disk = fixture.disk.mount().unwrap();
+            let link = Link::new(fixture.store.clone(), LinkSpeed::unlimited(DELAY));
+            let (vault, running) = Vault::start(fixture.setup_over(&disk, link)).await.unwrap();
+            let working = async {
+                work(&vault, 10 * times).await;
+                if times % 2 == 0 {
+                    vault.close().await.unwrap();
+                }
+            };
+            work_and_kill(running, working).await;
+            fixture.disk.unplug();
+            sleep(Duration::from_secs(u64::from(times))).await;
+        }
+    };
+    let standby = async {
+        let link = Link::new(fixture.store.clone(), LinkSpeed::unlimited(DELAY));
+        let (vault, running, stages) = stand_by(setup(&memory_disk(), link, 77)).await.unwrap();
+        let verifying = async {
+            verify(&vault, 80).await;
+            vault.close().await.unwrap();
+        };
+        join(verifying, running).await;
+        stages
+    };
+    let ((), stages) = join(gateway, standby).await;
+    let fetched = stages.iter().filter(|stage| matches!(stage, StandbyStage::Fetching)).count();
+    assert_eq!(fetched, 1, "{stages:?}");
+    assert!(matches!(stages.last(), Some(StandbyStage::TakingOver)), "{stages:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_that_lags_so_far_that_objects_were_deleted_begins_again_and_misses_nothing() {
+    let parameters = VaultParameters { ship_every: 4, ..with_heartbeats() };
+    let fixture = VaultFixture::with(header(parameters, 1)).await;
+    let gateway = async {
+        let disk = fixture.disk.mount().unwrap();
+        let link = Link::new(fixture.store.clone(), LinkSpeed::unlimited(DELAY));
+        let (vault, running) = Vault::start(fixture.setup_over(&disk, link)).await.unwrap();
+        let working = async {
+            for _ in 0..4 {
+                work(&vault, 250).await;
+            }
+        };
+        work_and_kill(running, working).await;
+        fixture.disk.unplug();
+    };
+    let standby = async {
+        let slow = LinkSpeed::unlimited(Duration::from_millis(300));
+        let link = Link::new(fixture.store.clone(), slow);
+        let (vault, running, stages) = stand_by(setup(&memory_disk(), link, 77)).await.unwrap();
+        let verifying = async {
+            verify(&vault, 250).await;
+            vault.close().await.unwrap();
+        };
+        join(verifying, running).await;
+        stages
+    };
+    let ((), stages) = join(gateway, standby).await;
+    let fetched = stages.iter().filter(|stage| matches!(stage, StandbyStage::Fetching)).count();
+    assert!(fetched > 1, "{stages:?}");
+}

@@ -1,0 +1,67 @@
+//! The heartbeats of a gateway, and its lease.
+
+use super::fixture;
+use crate::promises::fixture::block;
+use crate::support::intercepted::Request;
+use crate::support::recorder::{Recorder, TraceEvent};
+use crate::support::work_and_kill;
+use ameles_core::types::BlockId;
+use ameles_store::{Link, LinkSpeed};
+use ameles_vault::{HEARTBEAT_EVERY, STANDBY_LEASE, Vault};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// The times between the starts of two log objects.
+fn times_between_objects(recorder: &Recorder) -> Vec<Duration> {
+    let is_object = |event: &TraceEvent| match event {
+        TraceEvent::Asks { request: Request::PutIfAbsent { name, .. }, .. } => name.starts_with("log/"),
+        _ => false,
+    };
+    let trace = recorder.take_trace();
+    let times: Vec<Duration> =
+        trace.iter().filter(|(_, event)| is_object(event)).map(|(at, _)| *at).collect();
+    times.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gateway_creates_an_object_when_the_last_one_was_created_a_heartbeat_ago() {
+    let (fixture, recorder) = (fixture().await, Recorder::new());
+    let disk = fixture.disk.mount().unwrap();
+    let link = Link::new(fixture.store.clone(), LinkSpeed::unlimited(Duration::from_millis(20)));
+    let (vault, running) = Vault::start(fixture.setup_over(&disk, recorder.over(link))).await.unwrap();
+    let idle = async {
+        sleep(Duration::from_secs(20)).await;
+        recorder.clear();
+        sleep(Duration::from_secs(61)).await;
+        let idle = times_between_objects(&recorder);
+        vault.write(BlockId(1), block(1)).await.unwrap();
+        sleep(Duration::from_secs(30)).await;
+        (idle, times_between_objects(&recorder))
+    };
+    let (idle, after_a_write) = work_and_kill(running, idle).await;
+    assert_eq!(idle, [HEARTBEAT_EVERY; 12]);
+    assert!(after_a_write.iter().all(|time| *time <= HEARTBEAT_EVERY), "{after_a_write:?}");
+    assert!(after_a_write.len() > 5, "{after_a_write:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gateway_that_creates_no_object_for_a_lease_answers_nothing_until_it_has_created_one() {
+    let fixture = fixture().await;
+    let disk = fixture.disk.mount().unwrap();
+    // Nothing is refused, and nothing comes back in time.
+    let link = Link::new(fixture.store.clone(), LinkSpeed::unlimited(Duration::from_secs(12)));
+    let (vault, running) = Vault::start(fixture.setup_over(&disk, link)).await.unwrap();
+    let waiting = async {
+        let mut answers = Vec::new();
+        for _ in 0..600 {
+            answers.push(vault.may_answer());
+            sleep(Duration::from_millis(100)).await;
+        }
+        answers
+    };
+    let answers = work_and_kill(running, waiting).await;
+    // An object that took twelve seconds leaves two of a lease.
+    let valid = answers.iter().filter(|may| **may).count();
+    assert!((20..300).contains(&valid), "{valid} of 600");
+    assert!(STANDBY_LEASE == 3 * HEARTBEAT_EVERY);
+}
