@@ -50,6 +50,10 @@ pub(crate) const NEXT_OBJECT_NOTE: &str = "log";
 /// The name of the note of the first object that the shipped checkpoint does not hold.
 pub(crate) const FIRST_NEEDED_NOTE: &str = "log-from";
 
+/// The name of the note of the first object that is kept, in a vault with heartbeats: a standby may be as far behind as the
+/// checkpoint that was shipped before the last one.
+pub(crate) const FIRST_KEPT_NOTE: &str = "log-kept";
+
 /// Reads a note of the trusted disk. A missing note is the default.
 pub(crate) fn read_note<T: BorshDeserialize + Default>(
     disk: &TrustedDisk,

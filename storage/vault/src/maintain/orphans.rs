@@ -12,7 +12,7 @@ use crate::claims::{self, Claims};
 use crate::engine::record::{Effect, Record};
 use crate::error::VaultError;
 use crate::log::entry::is_end;
-use crate::log::{self, FIRST_NEEDED_NOTE, read_note};
+use crate::log::{self, FIRST_KEPT_NOTE, FIRST_NEEDED_NOTE, read_note};
 use crate::open::inventory::has_expected_size;
 use crate::open::newer_versions::{NewerVersionCheck, Origin};
 use crate::open::persisted_state::PersistedState;
@@ -160,7 +160,11 @@ pub async fn find_orphans<U: VaultStore>(
         let newer_check = NewerVersionCheck::new(store, &persisted, epoch)?;
         found.classify_newer(&newer_check, newer).await?;
     }
-    let kept_from: Position = read_note(disk, FIRST_NEEDED_NOTE)?;
+    let kept_note = match persisted.header.parameters.journal.has_heartbeats() {
+        true => FIRST_KEPT_NOTE,
+        false => FIRST_NEEDED_NOTE,
+    };
+    let kept_from: Position = read_note(disk, kept_note)?;
     let pieces = SentCheckpoint::load(disk, &found.vault, ring.newest())?.names();
     for blob in store.list("").await? {
         if pieces.contains(&blob.name) {

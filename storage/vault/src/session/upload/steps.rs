@@ -4,7 +4,7 @@ use super::{CheckpointUpload, Object, UploadedCheckpoint};
 use crate::engine::Engine;
 use crate::engine::scheme::Seed;
 use crate::error::VaultError;
-use crate::log::{FIRST_NEEDED_NOTE, read_note};
+use crate::log::{FIRST_KEPT_NOTE, FIRST_NEEDED_NOTE, read_note};
 use crate::session::Session;
 use crate::session::checkpoints::{ATTEMPTED_NOTE, Checkpoints};
 use crate::session::event::Event;
@@ -19,6 +19,7 @@ use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::journal_point::JournalPoint;
 use crate::trusted::payload_pieces::PayloadPieceWriter;
+use crate::trusted::position::Position;
 use crate::trusted::rows_part::{RowBytes, RowsPart};
 use crate::trusted::seal_context::SealContext;
 use crate::trusted::sent_payloads::{NextCheckpoint, SENT_NOTE, Shipment};
@@ -187,23 +188,22 @@ impl<U: VaultStore> Session<U> {
         self.checkpoints.writer.directory.unpin();
         let note =
             borsh::to_vec(&(shipped, &self.checkpoints.history)).expect("a write to memory does not fail");
-        let unneeded = match self.identity.header.parameters.journal.has_heartbeats() {
-            // A standby may be as far behind as the checkpoint before.
+        let first_kept: Option<Position> = match self.identity.header.parameters.journal.has_heartbeats() {
             true => Some(read_note(&self.disk, FIRST_NEEDED_NOTE)?),
-            false => from.object,
+            false => None,
         };
         let noting = move |disk: &TrustedDisk| {
             // Written before the other notes: deletions follow from this one.
-            if let Some(from) = from.object {
-                disk.set_meta(
-                    FIRST_NEEDED_NOTE,
-                    &borsh::to_vec(&from).expect("a write to memory does not fail"),
-                )?;
+            let positions = [(FIRST_KEPT_NOTE, first_kept), (FIRST_NEEDED_NOTE, from.object)];
+            for (name, position) in positions {
+                if let Some(position) = position {
+                    disk.set_meta(name, &borsh::to_vec(&position).expect("a write to memory does not fail"))?;
+                }
             }
             disk.note_sent(&[(SHIPPED_NOTE, &note), (SENT_NOTE, &payloads), (STATE_NOTE, &state)], rows)
         };
         self.dispatcher.run_on_disk(&self.disk, noting).await?;
-        self.garbage.add_log_objects(unneeded);
+        self.garbage.add_log_objects(first_kept.or(from.object));
         self.garbage.add_checkpoints_before(shipped);
         let receipt = self.checkpoints.receipt(self.identity.header.vault);
         self.checkpoints.answer(receipt);

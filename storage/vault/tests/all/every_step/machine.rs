@@ -4,13 +4,13 @@ use super::model::{Model, ModelEvent, ModelEvents, ModelRecorder};
 use crate::support::effect_log::{Effect, EffectLog, LoggingStore, MachineState};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::rng::TestRng;
-use crate::support::{master, restore_options, setup};
+use crate::support::{master, open_elsewhere, setup};
 use ameles_core::types::BlockId;
 use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::AnyStore;
 use ameles_vault::{
     Call, JournalPlace, RowChange, Setup, TrustedDisk, Vault, VaultError, VaultHeader, find_orphans,
-    read_header, restore,
+    read_header,
 };
 use futures::future::{Either, join_all, select};
 use std::pin::pin;
@@ -224,11 +224,9 @@ pub async fn restore_elsewhere(header: &VaultHeader, store: VersionedMemory, mut
     }
     // Before the first receipt, something older may be there.
     let (expect, from) = model.receipt.map_or((None, 0), |(receipt, from)| (Some(receipt), from));
-    let disk = FragileDisk::default().mount().expect("a new disk can be used");
-    let options = restore_options(header, expect);
-    let restored = restore(setup(&disk, store.clone(), 1), options).await;
-    restored.unwrap_or_else(|error| panic!("the store cannot be restored: {error}"));
-    let (vault, running) = Vault::start(setup(&disk, store, 2)).await.expect("it was restored");
+    let as_standby = header.parameters.journal.has_heartbeats();
+    let opened = open_elsewhere(header, store, expect, (as_standby, 1)).await;
+    let (vault, running) = opened.unwrap_or_else(|error| panic!("the store cannot be restored: {error}"));
     let reading = async {
         let calls = (0..vault.capacity()).map(|at| Call::Read(BlockId(at))).collect();
         let answers = vault.access(calls).await.expect("it is open");

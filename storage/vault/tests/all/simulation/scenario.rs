@@ -111,8 +111,8 @@ impl Scenario {
 }
 
 fn draw_journal(rng: &mut TestRng) -> JournalPlace {
-    let places = [JournalPlace::Disk, JournalPlace::Disk, JournalPlace::Store, JournalPlace::StoreFirst];
-    rng.one_of(&places)
+    let (disk, store) = (JournalPlace::Disk, JournalPlace::Store);
+    rng.one_of(&[disk, disk, disk, store, store, JournalPlace::StoreFirst, JournalPlace::Standby])
 }
 
 /// A Path ORAM; sometimes its stash has room for hardly more than a largest batch, so that it evicts in the background.

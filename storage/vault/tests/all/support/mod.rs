@@ -23,11 +23,11 @@ use ameles_seal::parallel::SealThreads;
 use ameles_store::VersionedMemory;
 use ameles_vault::AnyStore;
 use ameles_vault::{
-    Entropy, Host, Receipt, Restore, SHIP_AFTER, SchemeParameters, Setup, TreeTopPlace, TrustedDisk, Vault,
-    VaultError, VaultHeader, VaultParameters, VaultStore, draw_header,
+    Entropy, Host, Receipt, Restore, SHIP_AFTER, SchemeParameters, Setup, Standby, TreeTopPlace, TrustedDisk,
+    Vault, VaultError, VaultHeader, VaultParameters, VaultStore, draw_header, restore,
 };
 use fragile_disk::FragileDisk;
-use futures::future::{Either, select};
+use futures::future::{Either, LocalBoxFuture, select};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use redb::backends::InMemoryBackend;
@@ -113,6 +113,24 @@ pub fn restore_options(header: &VaultHeader, expect: Option<Receipt>) -> Restore
         announce: Box::new(|_| {}),
         progress: Box::new(|_, _, _| {}),
     }
+}
+
+/// Opens a vault on another machine, from its store alone: as a standby that takes over, or after a restore.
+pub async fn open_elsewhere(
+    header: &VaultHeader,
+    store: VersionedMemory,
+    expect: Option<Receipt>,
+    (as_standby, seed): (bool, u64),
+) -> Result<(Vault, LocalBoxFuture<'static, ()>), VaultError> {
+    let disk = FragileDisk::default().mount()?;
+    if as_standby {
+        let standby = Standby { expect, report: Box::new(|_| {}) };
+        let (vault, running) = Vault::start_standby(setup(&disk, store, seed), standby).await?;
+        return Ok((vault, Box::pin(running)));
+    }
+    restore(setup(&disk, store.clone(), seed), restore_options(header, expect)).await?;
+    let (vault, running) = Vault::start(setup(&disk, store, seed + 1)).await?;
+    Ok((vault, Box::pin(running)))
 }
 
 /// A key for tests.
