@@ -193,7 +193,7 @@ impl VaultSummary {
             line("its objects", format!("{} accesses", sizes.join(", ")));
             if let Some(HeartbeatSummary { requests, dollars }) = heartbeats {
                 let price = dollars.map_or(String::new(), |dollars| format!(", ${dollars:.2} a day"));
-                line("heartbeats", format!("at most {requests} requests a day{price}"));
+                line("heartbeats", format!("at most {requests} PUT requests a day{price}"));
             }
         }
         if !self.million_accesses.is_empty() {

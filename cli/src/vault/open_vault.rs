@@ -180,6 +180,9 @@ pub async fn stand_by(
     if home.has_vault()? && !home.is_being_restored() {
         return open(settings, requested).await;
     }
+    if settings.data.restoring().exists() {
+        return Err(VaultError::RestoreUnfinished).context(settings.data.restoring().display().to_string());
+    }
     let opening = home.prepare_standby().await?;
     refuse_contradictions(settings, requested, &opening.header.parameters)?;
     let standby = Standby { expect: None, report: Box::new(report) };

@@ -354,7 +354,7 @@ fn journal_summary(parameters: &VaultParameters, prices: Option<&Prices>) -> Jou
 
 fn heartbeat_summary(prices: Option<&Prices>) -> HeartbeatSummary {
     let day = usage_of_heartbeats(DAY);
-    HeartbeatSummary { requests: day.requests(), dollars: prices.map(|prices| prices.bill(&day).spent()) }
+    HeartbeatSummary { requests: day.blob_writes, dollars: prices.map(|prices| prices.bill(&day).spent()) }
 }
 
 fn pace_summary(parameters: &VaultParameters, pace: Pace, prices: Option<&Prices>) -> PaceSummary {

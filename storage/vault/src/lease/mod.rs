@@ -6,8 +6,8 @@
 //! before it serves. The predecessor's last check that found nothing started before that claim was in the store.
 //!
 //! In a vault with heartbeats, the creation of a log object is such a check, and nothing else is: a successor ends the
-//! predecessor's journal, and no object can be created in it from then on. The predecessor may answer for a term from
-//! the start of its last creation. So the successor waits for [`STANDBY_LEASE`] from the time when it saw the last
+//! predecessor's journal at its first gap. An object counts only if all before it are there, because names behind the
+//! gap stay free. The predecessor may answer for a term from the start of its last creation that counts. So the successor waits for [`STANDBY_LEASE`] from the time when it saw the last
 //! object, or from the end of the journal. A standby has waited that long before it claims.
 //!
 //! | file | contents |

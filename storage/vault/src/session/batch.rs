@@ -99,19 +99,14 @@ impl<U: VaultStore> Session<U> {
         }
     }
 
-    /// Sends a log object whose records are durable. In a vault with heartbeats its creation renews the lease: nobody had
-    /// ended this journal when it was sent.
+    /// Sends a log object whose records are durable.
     pub(super) fn send_object(&mut self, (at, sealed): (Position, Vec<u8>), began: Instant) {
         let (identity, store) = (self.identity.clone(), self.engine.sealed.clone());
-        let (lease, since) = (self.lease.clone(), self.lease.now());
+        let since = self.lease.now();
         let task = async move {
             let objects =
                 LogObjects { blobs: store.untrusted(), header: &identity.header, ring: &identity.ring() };
-            let created = objects.create(at, &sealed).await;
-            if created.is_ok() && identity.header.parameters.journal.has_heartbeats() {
-                lease.renew(since);
-            }
-            Event::Logged(created.map(|()| at))
+            Event::Logged(objects.create(at, &sealed).await.map(|()| (at, since)))
         };
         self.dispatcher.send(LocalWork::Step, began, Box::pin(task));
     }

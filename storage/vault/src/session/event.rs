@@ -8,6 +8,7 @@ use crate::session::check::Report;
 use crate::trusted::position::Position;
 use ameles_seal::error::SealError;
 use futures::future::LocalBoxFuture;
+use std::time::Duration;
 
 /// The result of work outside the session's thread.
 pub(super) enum Event {
@@ -20,8 +21,8 @@ pub(super) enum Event {
     Deleted(Result<(), VaultError>),
     Checked(Result<Report, VaultError>, Reply<Report>),
     LeaseChecked(Result<(), VaultError>),
-    /// The log object at this position is in the store.
-    Logged(Result<Position, VaultError>),
+    /// The log object at this position is in the store. It was sent at this time of the lease's clock.
+    Logged(Result<(Position, Duration), VaultError>),
     KeyChanged(Result<(), VaultError>),
 }
 

@@ -21,6 +21,7 @@ use ameles_seal::derive::{Purpose, Salt};
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::record::{RecordError, RecordSealer};
 use std::collections::VecDeque;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// A sealed record with its number, as the trusted disk stores it.
@@ -195,11 +196,16 @@ impl Journal {
         Some(Flush { began, work: Vec::new(), objects, batches: 0 })
     }
 
-    /// The store has a log object. Returns the work that waited for it.
-    pub(super) fn on_logged(&mut self, at: Position) -> Vec<(OperationId, Work)> {
-        let stored = self.log.as_mut().map_or(0, |log| log.on_logged(at));
+    /// The store has a log object. Returns the work that waited for it, and the last time at which the journal is known to
+    /// have been this session's, if that is news: when the last object was sent that is there with all before it.
+    pub(super) fn on_logged(
+        &mut self,
+        (at, since): (Position, Duration),
+    ) -> (Vec<(OperationId, Work)>, Option<Duration>) {
+        let Some(log) = &mut self.log else { return Default::default() };
+        let (stored, since) = log.on_logged(at, since);
         let announced = stored.min(self.announcing.len());
-        self.announcing.drain(..announced).flat_map(|flush| flush.work).collect()
+        (self.announcing.drain(..announced).flat_map(|flush| flush.work).collect(), since)
     }
 
     /// Returns whether a flush has not ended.

@@ -1,6 +1,6 @@
 //! The renewal of the lease. At certain times the session checks the store for a newer claim, and renews the lease if
 //! there is none. These times follow only from the clock and from the answers to earlier checks. In a vault with
-//! heartbeats a check renews nothing: there the creation of a log object [renews](super::batch) the lease.
+//! heartbeats a check renews nothing: there the [creation of a log object](crate::lease) does.
 //!
 //! A check is due [`LEASE_CHECK_EVERY`] after the last one was due, or when the last one is answered, whichever is
 //! later. Under a pace it is due at the next instant after that. It leaves before any other request of that instant. So

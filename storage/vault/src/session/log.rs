@@ -29,6 +29,7 @@ use crate::trusted::unlogged_commits::CommitId;
 use ameles_store::Blobs;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// The journal in the store.
@@ -59,7 +60,8 @@ struct PendingObject {
     taken: CommitId,
     /// The number of the record after its last one.
     end: u64,
-    is_stored: bool,
+    /// The time at which it was sent, once it is in the store.
+    stored: Option<Duration>,
 }
 
 impl Log {
@@ -160,7 +162,7 @@ impl Log {
         self.built.push((at, sealed));
         let (accesses, began) = (accesses as u64, Instant::now());
         self.last_object = self.last_object.map(|_| began);
-        self.pending.push_back(PendingObject { at, accesses, began, taken, end, is_stored: false });
+        self.pending.push_back(PendingObject { at, accesses, began, taken, end, stored: None });
         (self.next, self.taken) = (at.next(), taken.max(self.taken));
         Ok(())
     }
@@ -181,21 +183,23 @@ impl Log {
     }
 
     /// Records that an object is in the store. Answers the callers that waited for it, if those before it are there.
-    /// Returns how many objects are in the store now with all before them, and were not before.
-    pub(super) fn on_logged(&mut self, at: Position) -> usize {
+    /// Returns how many objects are in the store now with all before them, and were not before, and when the last of them
+    /// was sent. `since` is when this one was sent.
+    pub(super) fn on_logged(&mut self, at: Position, since: Duration) -> (usize, Option<Duration>) {
         if let Some(object) = self.pending.iter_mut().find(|object| object.at == at) {
-            object.is_stored = true;
+            object.stored = Some(since);
         }
-        let mut stored = 0;
-        while let Some(object) = self.pending.pop_front_if(|object| object.is_stored) {
+        let (mut stored, mut last) = (0, None);
+        while let Some(object) = self.pending.pop_front_if(|object| object.stored.is_some()) {
             stored += 1;
+            last = last.max(object.stored);
             self.recorded = self.recorded.map(|_| object.end);
             if let Some(mut unlogged) = self.rows.unlogged() {
                 unlogged.mark_logged(object.taken);
             }
         }
         self.answer();
-        stored
+        (stored, last)
     }
 
     fn answer(&mut self) {

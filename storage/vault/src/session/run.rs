@@ -329,7 +329,12 @@ impl<U: VaultStore> Session<U> {
             Event::Shipped(shipped) => self.on_shipped(shipped?).await?,
             Event::LeaseChecked(looked) => self.on_lease_checked(looked)?,
             Event::Logged(logged) => {
-                let work = self.journal.on_logged(logged?);
+                let (work, since) = self.journal.on_logged(logged?);
+                if self.identity.header.parameters.journal.has_heartbeats()
+                    && let Some(since) = since
+                {
+                    self.lease.renew(since);
+                }
                 self.send_work(work, Instant::now());
             }
             Event::KeyChanged(changed) => {

@@ -152,7 +152,7 @@ crash_everywhere! {
     a_machine_lost_at_any_step_loses_nothing_that_was_acknowledged_with_its_journal_in_the_store: with_journal_in_store(&ring(true));
     a_machine_lost_at_any_step_is_repeated_from_its_announcements: with_announcements(&ring(true));
     a_machine_lost_at_any_step_is_repeated_in_slices_with_the_top_on_the_disk: with_announcements(&with_top_on_disk(&ring_in_slices()));
-    a_standby_takes_over_at_any_step: with_heartbeats(&ring(true));
+    a_standby_takes_over_at_any_step: with_heartbeats(&with_top_on_disk(&ring_in_slices()));
     a_standby_takes_over_at_any_step_under_path_oram: with_heartbeats(&path(false));
     a_machine_lost_at_any_step_loses_nothing_under_path_oram_with_its_journal_in_the_store: with_journal_in_store(&path(false));
     no_crash_at_any_step_loses_anything_under_ring_oram_with_its_top_on_the_disk: with_top_on_disk(&ring(true));

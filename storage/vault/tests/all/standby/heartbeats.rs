@@ -2,14 +2,35 @@
 
 use super::fixture;
 use crate::promises::fixture::block;
-use crate::support::intercepted::Request;
+use crate::store_journal::objects;
+use crate::support::intercepted::{Intercepted, Interceptor, Request};
 use crate::support::recorder::{Recorder, TraceEvent};
 use crate::support::work_and_kill;
+use ameles_core::store::UntrustedError;
 use ameles_core::types::BlockId;
 use ameles_store::{Link, LinkSpeed};
 use ameles_vault::{HEARTBEAT_EVERY, STANDBY_LEASE, Vault};
+use std::cell::Cell;
+use std::future::pending;
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::sleep;
+
+/// Holds back the first log object after the switch is on, forever.
+#[derive(Clone, Default)]
+struct HoldOne {
+    is_on: Rc<Cell<bool>>,
+}
+
+impl Interceptor for HoldOne {
+    async fn before(&self, request: &Request) -> Result<usize, UntrustedError> {
+        let is_object = matches!(request, Request::PutIfAbsent { name, .. } if name.starts_with("log/"));
+        if is_object && self.is_on.replace(false) {
+            pending::<()>().await;
+        }
+        Ok(0)
+    }
+}
 
 /// The times between the starts of two log objects.
 fn times_between_objects(recorder: &Recorder) -> Vec<Duration> {
@@ -64,4 +85,27 @@ async fn a_gateway_that_creates_no_object_for_a_lease_answers_nothing_until_it_h
     let valid = answers.iter().filter(|may| **may).count();
     assert!((20..300).contains(&valid), "{valid} of 600");
     assert!(STANDBY_LEASE == 3 * HEARTBEAT_EVERY);
+}
+
+/// The journal may be ended at the object that is missing, and names behind it stay free.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_created_behind_a_missing_one_renews_no_lease() {
+    let fixture = fixture().await;
+    let disk = fixture.disk.mount().unwrap();
+    let interceptor = HoldOne::default();
+    let store = Intercepted { inner: fixture.store.clone(), interceptor: interceptor.clone() };
+    let (vault, running) = Vault::start(fixture.setup_over(&disk, store)).await.unwrap();
+    let holding = async {
+        sleep(Duration::from_secs(20)).await;
+        assert!(vault.may_answer());
+        interceptor.is_on.set(true);
+        // The object that is held back, and two more.
+        sleep(4 * HEARTBEAT_EVERY).await;
+        (objects(&fixture.store).await, vault.may_answer())
+    };
+    let (objects, may_answer) = work_and_kill(running, holding).await;
+    let names: Vec<u64> =
+        objects.iter().filter_map(|name| u64::from_str_radix(&name[13..], 16).ok()).collect();
+    assert!(names.windows(2).any(|pair| pair[1] == pair[0] + 2), "no object is missing: {objects:?}");
+    assert!(!may_answer);
 }

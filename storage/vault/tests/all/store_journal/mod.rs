@@ -62,7 +62,7 @@ async fn in_successor<T>(
 }
 
 /// The names of the journal's objects.
-async fn objects(store: &VersionedMemory) -> Vec<String> {
+pub async fn objects(store: &VersionedMemory) -> Vec<String> {
     let listed = store.list("log/").await.expect("memory does not fail");
     listed.into_iter().map(|blob| blob.name).collect()
 }
