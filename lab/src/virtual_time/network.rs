@@ -2,8 +2,7 @@
 //! requests.
 
 use ameles_store::{BitsPerSecond, LinkSpeed, Usage};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// A link and a store, as a model.
@@ -55,8 +54,9 @@ pub struct Network {
     model: LinkModel,
     up_free_at: Duration,
     down_free_at: Duration,
-    /// The instants at which those in flight are answered.
-    answer_times: BinaryHeap<Reverse<Duration>>,
+    /// The instants at which those in flight are answered, the earliest first. Most answers come after all others, so
+    /// they are not a heap.
+    answer_times: VecDeque<Duration>,
     usage: Usage,
 }
 
@@ -67,7 +67,7 @@ impl Network {
             model,
             up_free_at: Duration::ZERO,
             down_free_at: Duration::ZERO,
-            answer_times: BinaryHeap::new(),
+            answer_times: VecDeque::new(),
             usage: Usage::default(),
         }
     }
@@ -87,7 +87,7 @@ impl Network {
         self.count(kind, up, down);
         let mut start = now;
         while self.answer_times.len() >= self.model.in_flight.max(1)
-            && let Some(Reverse(free)) = self.answer_times.pop()
+            && let Some(free) = self.answer_times.pop_front()
         {
             start = start.max(free);
         }
@@ -96,8 +96,17 @@ impl Network {
         let answered = transfer(&mut self.down_free_at, ready, speed.down.time_for(down));
         let answered = answered.max(ready + request_bandwidth.time_for(down));
         let answered = answered + (speed.round_trip - speed.round_trip / 2);
-        self.answer_times.push(Reverse(answered));
+        self.note_answer(answered);
         answered
+    }
+
+    /// Notes when a request is answered, before all later answers.
+    fn note_answer(&mut self, answered: Duration) {
+        let mut at = self.answer_times.len();
+        while at > 0 && self.answer_times[at - 1] > answered {
+            at -= 1;
+        }
+        self.answer_times.insert(at, answered);
     }
 
     /// Counts removals. They take no bandwidth, and nothing waits for them.

@@ -6,7 +6,7 @@ use super::network::{Network, RequestKind};
 use ameles_core::store::Store;
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{Bucket, Slot};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::Duration;
@@ -52,6 +52,8 @@ impl StoreShape {
 /// A run of equal buckets.
 struct BucketRun {
     first_bucket: u64,
+    /// The number of the bucket after its last one.
+    end_bucket: u64,
     first_byte: usize,
     slots: u32,
     empty_bytes: usize,
@@ -63,6 +65,8 @@ pub struct SimulatedStore {
     clock: Rc<Clock>,
     network: Rc<RefCell<Network>>,
     runs: Vec<BucketRun>,
+    /// The number of the run that was searched for last: most buckets are in the run of the one before.
+    last_run: Cell<usize>,
     requests: RequestMapping,
     contents: RefCell<Contents>,
 }
@@ -79,13 +83,15 @@ impl SimulatedStore {
         for (empty, real) in shape.empty.extents().iter().zip(shape.real.extents()) {
             let (slots, empty_bytes) = (empty.slots, empty.slot_bytes as usize);
             let real_bytes = u64::from(real.slot_bytes) + shape.sealing_bytes;
-            runs.push(BucketRun { first_bucket, first_byte, slots, empty_bytes, real_bytes });
-            first_bucket += empty.buckets;
+            let end_bucket = first_bucket + empty.buckets;
+            runs.push(BucketRun { first_bucket, end_bucket, first_byte, slots, empty_bytes, real_bytes });
+            first_bucket = end_bucket;
             first_byte += empty.buckets as usize * slots as usize * empty_bytes;
         }
         let contents =
             Contents { bytes: vec![0; first_byte], written: vec![shape.filled; first_bucket as usize] };
-        SimulatedStore { clock, network, runs, requests: shape.requests, contents: RefCell::new(contents) }
+        let (last_run, contents) = (Cell::new(0), RefCell::new(contents));
+        SimulatedStore { clock, network, runs, last_run, requests: shape.requests, contents }
     }
 
     /// Lays the contents of a slot down, before the run begins: no request, and no time.
@@ -97,7 +103,12 @@ impl SimulatedStore {
     }
 
     fn run_of(&self, bucket: Bucket) -> &BucketRun {
+        let last = &self.runs[self.last_run.get()];
+        if last.first_bucket <= bucket.0 && bucket.0 < last.end_bucket {
+            return last;
+        }
         let behind = self.runs.partition_point(|run| run.first_bucket <= bucket.0);
+        self.last_run.set(behind - 1);
         &self.runs[behind - 1]
     }
 
