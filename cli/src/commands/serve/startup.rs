@@ -19,9 +19,9 @@ use zeroize::Zeroizing;
 /// The part of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) enum Role {
-    /// It serves the vault.
+    /// The machine that serves the vault.
     Gateway,
-    /// It follows the vault that another machine serves, and takes it over.
+    /// A machine that follows the vault of another machine, and takes it over.
     Standby,
 }
 

@@ -293,9 +293,9 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// Whether a follower's journal reaches up to the newest checkpoint in the store.
+/// The answer to the question whether a follower's journal reaches up to the newest checkpoint in the store.
 pub(super) enum Reachable {
-    /// It does, and this is the checkpoint's manifest, if there is one.
+    /// The manifest of that checkpoint, if there is one: the journal reaches up to it.
     Yes(Option<FoundManifest>),
     No,
 }

@@ -36,11 +36,11 @@ pub struct Standby {
 /// The stage of a standby.
 #[derive(Clone, Debug)]
 pub enum StandbyStage {
-    /// It fetches the newest checkpoint in the store.
+    /// The standby fetches the newest checkpoint in the store.
     Fetching,
-    /// It has everything up to this number of accesses, and follows the journal.
+    /// The standby has everything up to this number of accesses, and follows the journal.
     Following(u64),
-    /// It cannot follow yet, for this reason, and tries again.
+    /// The standby cannot follow yet, for this reason, and tries again.
     Waiting(VaultError),
     /// The gateway is silent: the standby takes over.
     TakingOver,
@@ -108,7 +108,7 @@ enum Outcome {
     TakenOver(Box<Session<AnyStore>>),
     /// The standby must begin again from the newest checkpoint.
     Again,
-    /// It can begin again later, for this reason.
+    /// The standby can begin again later. It cannot now, for this reason.
     Later(VaultError),
 }
 

@@ -1,16 +1,16 @@
-//! What a standby has, and what it shows.
+//! The contents of a standby, and its requests.
 
 use super::{fixture, stand_by, with_heartbeats};
 use crate::promises::fixture::{CAPACITY, VaultFixture, block};
 use crate::support::intercepted::Request;
 use crate::support::recorder::{Recorder, TraceEvent};
-use crate::support::{faults_of, header, memory_disk, setup, work_and_kill};
+use crate::support::{faults_of, header, master, memory_disk, setup, work_and_kill};
 use ameles_core::types::BlockId;
-use ameles_store::{Link, LinkSpeed};
-use ameles_vault::{RowChange, StandbyStage, Vault, VaultParameters};
-use futures::future::join;
+use ameles_store::{Link, LinkSpeed, Snapshot, VersionedMemory};
+use ameles_vault::{RowChange, StandbyStage, Vault, VaultParameters, is_unfinished, read_header};
+use futures::future::{Either, join};
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 /// The time of a request.
 const DELAY: Duration = Duration::from_millis(20);
@@ -201,4 +201,49 @@ async fn a_standby_that_lags_so_far_that_objects_were_deleted_begins_again_and_m
     let ((), stages) = join(gateway, standby).await;
     let fetched = stages.iter().filter(|stage| matches!(stage, StandbyStage::Fetching)).count();
     assert!(fetched > 1, "{stages:?}");
+}
+
+/// The store after a gateway has worked and was killed with requests on their way.
+async fn store_of_killed(times: u8) -> (VaultFixture, Snapshot) {
+    let fixture = fixture().await;
+    serve_and_die(&fixture, times).await;
+    let state = fixture.store.snapshot();
+    (fixture, state)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_takeover_that_is_cut_off_at_any_time_is_completed_by_the_next_one() {
+    let (fixture, state) = store_of_killed(60).await;
+    let mut has_vault = 0;
+    for millis in (15_600..17_000).step_by(20) {
+        let store = VersionedMemory::new(fixture.header.parameters.layout());
+        store.restore(&state);
+        let link = || Link::new(store.clone(), LinkSpeed::unlimited(DELAY));
+        let disk = memory_disk();
+        let cut_off = stand_by(setup(&disk, link(), millis));
+        let _ = timeout(Duration::from_millis(millis), async {
+            let (vault, running, _) = cut_off.await.unwrap();
+            work_and_kill(running, vault.write(BlockId(2), block(77))).await.unwrap();
+            sleep(Duration::from_secs(60)).await;
+        })
+        .await;
+        // The folder has a vault from the middle of the takeover on.
+        let is_complete = read_header(&disk, &master()).is_ok() && !is_unfinished(&disk).unwrap();
+        has_vault += u64::from(is_complete);
+        let (vault, running) = if is_complete {
+            let opened = Vault::start(setup(&disk, link(), millis + 1)).await;
+            let (vault, running) = opened.unwrap_or_else(|error| panic!("{millis} ms: {error}"));
+            (vault, Either::Left(running))
+        } else {
+            let taken = stand_by(setup(&disk, link(), millis + 1)).await;
+            let (vault, running, _) = taken.unwrap_or_else(|error| panic!("{millis} ms: {error}"));
+            (vault, Either::Right(running))
+        };
+        let verifying = async {
+            verify(&vault, 60).await;
+            vault.close().await.unwrap();
+        };
+        join(verifying, running).await;
+    }
+    assert!((10..60).contains(&has_vault), "{has_vault} of 70 were cut off after the takeover");
 }

@@ -1,4 +1,4 @@
-//! What a standby refuses.
+//! The refusals of a standby.
 
 use super::{fixture, stand_by, with_heartbeats};
 use crate::promises::fixture::{CAPACITY, VaultFixture, block};
