@@ -150,7 +150,7 @@ fn docs() -> Result<()> {
 }
 
 /// The arguments that shorten examples. Without them, these run as long as the book says.
-const SHORT_ARGUMENTS: [(&str, &[&str]); 11] = [
+const SHORT_ARGUMENTS: [(&str, &[&str]); 12] = [
     ("checkpoint_payloads", &["1"]),
     ("journal_place", &["16", "1", "1"]),
     ("look_ahead", &["12", "2000", "1"]),
@@ -159,6 +159,7 @@ const SHORT_ARGUMENTS: [(&str, &[&str]); 11] = [
     ("put_latency", &["1", "64", "0", "4"]),
     ("siblings", &["12", "2000", "4"]),
     ("steady_state", &["16", "1"]),
+    ("takeover", &["4", "1", "4", "1"]),
     ("path_tail", &["4", "100000"]),
     ("raw_tail", &["5", "5", "100000"]),
     ("stash_sweep", &["2000"]),
