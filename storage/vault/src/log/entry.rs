@@ -6,6 +6,7 @@ use super::announcements::AnnouncedRecords;
 use crate::engine::record::Call;
 use crate::engine::scheme::MAX_BATCHES;
 use crate::trusted::header::VaultParameters;
+use crate::trusted::position::Position;
 use crate::trusted::unlogged_commits::RowBytes;
 use ameles_seal::blob;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -98,6 +99,14 @@ pub(crate) fn max_text_bytes(parameters: &VaultParameters) -> usize {
 }
 
 impl Object {
+    /// The position of the object that comes after this one at `at`: in the same journal, or in that of the next epoch.
+    pub(crate) fn position_after(&self, at: Position) -> Position {
+        match self {
+            Object::Entry(_) => at.next(),
+            Object::End(_) => Position::first_of(at.epoch + 1),
+        }
+    }
+
     /// The text of the object.
     pub(crate) fn encode(&self, parameters: &VaultParameters) -> Vec<u8> {
         match self {

@@ -6,6 +6,7 @@
 
 use super::choose_checkpoint::{choose_or_begin, list_checkpoints};
 use super::header::raw_header_of_store;
+use super::journal_reader::JournalReader;
 use super::persisted_state::{PersistedState, seal_journal};
 use super::replay::Replay;
 use super::restore::restore_rows;
@@ -21,7 +22,6 @@ use crate::engine::scheme::Seed;
 use crate::error::VaultError;
 use crate::log::entry::Object;
 use crate::log::merged_log::MergedLog;
-use crate::log::objects::LogObjects;
 use crate::trusted::checkpoint::{Garbage, Receipt};
 use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWriter, TrustedState};
 use crate::trusted::header::VaultHeader;
@@ -30,13 +30,8 @@ use crate::trusted::rows::Rows;
 use crate::trusted::seal_context::SealContext;
 use crate::trusted::summary::CheckpointHead;
 use ameles_seal::key_ring::KeyRing;
-use futures::stream::{self, StreamExt, TryStreamExt};
 use std::collections::VecDeque;
-use std::future::ready;
-use tokio::time::Instant;
 
-/// The number of objects that are fetched in parallel while more are known to follow.
-const FETCH_AHEAD: u64 = 8;
 /// The number of replaced versions after which a follower asks which of them the checkpoint in the store still needs.
 const MAX_GARBAGE: usize = 4096;
 
@@ -58,10 +53,6 @@ pub(super) struct Follower<'a> {
     pub(super) at: Position,
     /// The checkpoints on the trusted disk, the newest last. Earlier ones are kept while the store may need them.
     checkpoints: VecDeque<LocalCheckpoint>,
-    /// The time at which the last object came.
-    pub(super) last_object: Instant,
-    /// True if the last fetch has found an object: others may follow.
-    may_lag: bool,
 }
 
 /// A checkpoint that a follower has made.
@@ -119,8 +110,6 @@ impl<'a> Follower<'a> {
             log: MergedLog::from(from.sequence),
             at: from.object.unwrap_or(Position::first_of(receipt.epoch + 1)),
             checkpoints: VecDeque::from([LocalCheckpoint { number, sequence: from.sequence, accesses }]),
-            last_object: Instant::now(),
-            may_lag: true,
         })
     }
 
@@ -133,46 +122,29 @@ impl<'a> Follower<'a> {
         *self.checkpoints.back().expect("the follower starts with one")
     }
 
-    /// Fetches the next objects.
-    ///
-    /// # Errors
-    /// Tampering, and the errors of the store.
-    pub(super) async fn fetch(&mut self) -> Result<Vec<Object>, VaultError> {
-        let count = if self.may_lag { FETCH_AHEAD } else { 1 };
-        let store = self.setup.store.clone();
-        let objects = LogObjects { blobs: &store, header: &self.header, ring: &self.ring };
-        let places: Vec<Position> = (0..count).map(|nth| self.at.after(nth)).collect();
-        let fetched = stream::iter(places.iter().map(|at| objects.read(*at))).buffered(count as usize);
-        let found = fetched.try_take_while(|object| ready(Ok(object.is_some())));
-        let found: Vec<Object> = found.try_filter_map(|object| ready(Ok(object))).try_collect().await?;
-        self.may_lag = !found.is_empty();
-        if self.may_lag {
-            self.last_object = Instant::now();
-        }
-        Ok(found)
+    /// Returns a reader of the journal from here on.
+    pub(super) fn reader(&self) -> JournalReader {
+        let (store, header, ring) = (self.setup.store.clone(), self.header.clone(), self.ring.clone());
+        JournalReader { store, header, ring, at: self.at }
     }
 
-    /// Takes the objects that were fetched, and steps through their records.
+    /// Takes the next object.
     ///
     /// # Errors
-    /// [`VaultError::OtherEngine`], tampering, and the errors of disk and store. The follower must begin again.
-    pub(super) async fn take(&mut self, objects: Vec<Object>) -> Result<(), VaultError> {
-        for object in objects {
-            match object {
-                Object::Entry(entry) => {
-                    self.log.take(self.at, entry)?;
-                    self.at = self.at.next();
-                }
-                Object::End(_) => self.at = Position::first_of(self.at.epoch + 1),
-            }
+    /// [`VaultError::Tampered`] if it does not follow from those before it.
+    pub(super) fn take(&mut self, object: Object) -> Result<(), VaultError> {
+        let at = self.at;
+        self.at = object.position_after(at);
+        match object {
+            Object::Entry(entry) => self.log.take(at, entry),
+            Object::End(_) => Ok(()),
         }
-        self.step().await
     }
 
     /// Steps through what was taken from the journal.
     ///
     /// # Errors
-    /// The errors of [`take`](Self::take).
+    /// [`VaultError::OtherEngine`], tampering, and the errors of disk and store. The follower must begin again.
     pub(super) async fn step(&mut self) -> Result<(), VaultError> {
         let rows = self.log.take_rows();
         if !rows.is_empty() {

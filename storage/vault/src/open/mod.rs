@@ -19,7 +19,7 @@
 //! | `local_copy` | a restore's local copy of the buckets |
 //! | `restored_journal` | a restore that repeats what the lost machine did |
 //! | `restored_stash` | the stash of a restore, with its payloads on a disk |
-//! | `standby`, `follower`, `takeover` | a standby: how it follows the journal in the store, and takes the vault over |
+//! | `standby`, `journal_reader`, `follower`, `takeover` | a standby: how it follows the journal in the store, and takes the vault over |
 //! | `service` | an opened vault on a thread of its own |
 
 mod choose_checkpoint;
@@ -29,6 +29,7 @@ mod follower;
 pub(crate) mod header;
 mod in_flight;
 pub(crate) mod inventory;
+mod journal_reader;
 mod local_copy;
 mod log;
 pub(crate) mod newer_versions;

@@ -7,21 +7,22 @@
 use super::choose_checkpoint::list_checkpoints;
 use super::follower::Follower;
 use super::header::{raw_header, raw_header_of_store};
+use super::journal_reader::{JournalEvent, MAX_WAITING};
 use super::restore_notes;
 use super::setup::Setup;
 use super::takeover::take_over;
 use crate::any_store::AnyStore;
 use crate::error::{ExistsIn, VaultError};
-use crate::lease::HEARTBEAT_EVERY;
 use crate::session::Session;
 use crate::trusted::checkpoint::Receipt;
 use crate::trusted::header::VaultHeader;
+use futures::future::{Either, pending, select};
 use std::mem::discriminant;
+use std::pin::pin;
 use std::time::Duration;
+use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::{Instant, sleep};
 
-/// The time between two fetches while no object comes.
-const POLL_EVERY: Duration = Duration::from_secs(1);
 /// The time before another attempt to start from a checkpoint.
 const RETRY_EVERY: Duration = Duration::from_secs(5);
 
@@ -122,48 +123,67 @@ async fn follow(
         Err(why @ VaultError::NoCheckpoint) => return Ok(Outcome::Later(why)),
         begun => begun?,
     };
-    let lease = follower.header.parameters.journal.lease();
-    let mut is_reported = false;
-    // The time after which the lack of an object needs another explanation than a heartbeat that is late.
-    let mut checked = follower.last_object;
-    loop {
-        let objects = match follower.fetch().await {
-            Err(error @ VaultError::Unavailable(_)) => {
-                tracing::warn!(%error, "the standby cannot reach the store");
-                sleep(POLL_EVERY).await;
-                continue;
-            }
-            fetched => fetched?,
-        };
-        if !objects.is_empty() {
-            match follower.take(objects).await {
-                Ok(()) => {}
-                Err(why @ VaultError::OtherEngine { .. }) => return Ok(Outcome::Later(why)),
-                // The gateway may have deleted what this follower needs, after it had shipped a checkpoint.
-                Err(error) if error.is_tampering() && follower.is_behind().await? => {
-                    tracing::info!(%error, "the standby lags behind");
-                    return Ok(Outcome::Again);
+    let (events, news) = channel(MAX_WAITING);
+    let ended = {
+        let reading = pin!(follower.reader().run(events));
+        let following = pin!(step_on(&mut follower, news, standby, has_followed));
+        match select(reading, following).await {
+            Either::Left((read, _)) => read.and(Err(VaultError::Closed)),
+            Either::Right((ended, _)) => ended,
+        }
+    };
+    match ended {
+        Ok(Some(last_object)) => {
+            (standby.report)(&StandbyStage::TakingOver);
+            let session = take_over(follower, last_object).await?;
+            Ok(session.map_or(Outcome::Again, |session| Outcome::TakenOver(Box::new(session))))
+        }
+        Ok(None) => Ok(Outcome::Again),
+        Err(why @ VaultError::OtherEngine { .. }) => Ok(Outcome::Later(why)),
+        // The gateway may have deleted what this follower needs, after it had shipped a checkpoint.
+        Err(error) if error.is_tampering() && follower.is_behind().await? => {
+            tracing::info!(%error, "the standby lags behind");
+            Ok(Outcome::Again)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Steps through the journal as it comes. Returns when the last object came, if none has come for a lease since, or `None`
+/// if the next ones were deleted.
+async fn step_on(
+    follower: &mut Follower<'_>,
+    mut news: Receiver<JournalEvent>,
+    standby: &Standby,
+    has_followed: &mut bool,
+) -> Result<Option<Instant>, VaultError> {
+    let (mut events, mut is_reported) = (Vec::new(), false);
+    // The reader ends only with an error.
+    while news.recv_many(&mut events, MAX_WAITING).await > 0 {
+        let mut last = None;
+        for event in events.drain(..) {
+            match event {
+                JournalEvent::Object(object) => {
+                    last = None;
+                    follower.take(object)?;
                 }
-                Err(error) => return Err(error),
+                other => last = Some(other),
             }
-            continue;
+        }
+        follower.step().await?;
+        match last {
+            None => continue,
+            Some(JournalEvent::Silent(last_object)) => return Ok(Some(last_object)),
+            Some(JournalEvent::Late) if follower.is_behind().await? => {
+                tracing::info!("the standby lags behind: the objects that come next were deleted");
+                return Ok(None);
+            }
+            Some(_) => {}
         }
         if !is_reported {
             (standby.report)(&StandbyStage::Following(follower.engine.accesses()));
             (is_reported, *has_followed) = (true, true);
         }
-        if Instant::now() > checked.max(follower.last_object) + HEARTBEAT_EVERY + POLL_EVERY {
-            if follower.is_behind().await? {
-                tracing::info!("the standby lags behind");
-                return Ok(Outcome::Again);
-            }
-            checked = Instant::now();
-        }
-        if Instant::now() >= follower.last_object + lease {
-            (standby.report)(&StandbyStage::TakingOver);
-            let session = take_over(follower).await?;
-            return Ok(session.map_or(Outcome::Again, |session| Outcome::TakenOver(Box::new(session))));
-        }
-        sleep(POLL_EVERY).await;
     }
+    pending().await
 }

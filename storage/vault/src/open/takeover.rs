@@ -25,7 +25,11 @@ use tokio::time::{Instant, sleep_until};
 ///
 /// # Errors
 /// Tampering, and the errors of disk and store.
-pub(super) async fn take_over(mut follower: Follower<'_>) -> Result<Option<Session<AnyStore>>, VaultError> {
+/// `last_object` is the time at which the last object of the journal came.
+pub(super) async fn take_over(
+    mut follower: Follower<'_>,
+    mut last_object: Instant,
+) -> Result<Option<Session<AnyStore>>, VaultError> {
     let began = Instant::now();
     if let Reachable::No = follower.reachable_manifest().await? {
         return Ok(None);
@@ -44,16 +48,18 @@ pub(super) async fn take_over(mut follower: Follower<'_>) -> Result<Option<Sessi
     };
     if claimed > followed {
         // A gateway that has claimed an epoch may answer, although its journal is empty.
-        follower.last_object = Instant::now();
+        last_object = Instant::now();
     }
-    end_journals(&mut follower, epoch).await?;
+    if end_journals(&mut follower, epoch).await? {
+        last_object = Instant::now();
+    }
     // Before the claim was in the store, the gateway may have shipped a checkpoint and deleted objects.
     let Reachable::Yes(newest) = follower.reachable_manifest().await? else { return Ok(None) };
     follower.step().await?;
     complete(&mut follower, newest, epoch).await?;
 
     // The gateway before could renew its lease with its last object.
-    sleep_until(follower.last_object + journal.lease()).await;
+    sleep_until(last_object + journal.lease()).await;
     record_holder(&disk, &host)?;
     let lease_term =
         LeaseTerm { lease: Lease::since(&host, since, journal), began: asked, waits_until: None };
@@ -62,17 +68,19 @@ pub(super) async fn take_over(mut follower: Follower<'_>) -> Result<Option<Sessi
     Ok(Some(session))
 }
 
-/// Ends the journals of all epochs before this one, and takes what they still have.
-async fn end_journals(follower: &mut Follower<'_>, epoch: u32) -> Result<(), VaultError> {
-    let Follower { setup, header, ring, log, at, last_object, .. } = follower;
+/// Ends the journals of all epochs before this one, and takes what they still have. Returns whether they had anything.
+async fn end_journals(follower: &mut Follower<'_>, epoch: u32) -> Result<bool, VaultError> {
+    let Follower { setup, header, ring, log, at, .. } = follower;
     let Setup { store, entropy, .. } = &mut **setup;
     let objects = LogObjects { blobs: &*store, header, ring };
     let listed = objects.list().await?;
+    let mut has_more = false;
     let mut take = |at, entry| {
-        *last_object = Instant::now();
+        has_more = true;
         log.take(at, entry)
     };
-    objects.end_earlier_journals(*at, (epoch, &listed), &mut || entropy.salt(), &mut take).await
+    objects.end_earlier_journals(*at, (epoch, &listed), &mut || entropy.salt(), &mut take).await?;
+    Ok(has_more)
 }
 
 /// Makes the trusted disk that of a vault: the next opening continues it.
