@@ -6,13 +6,16 @@
 
 use crate::any_store::AnyStore;
 use crate::claims::Claims;
+use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::log::{FIRST_NEEDED_NOTE, NEXT_OBJECT_NOTE, NextObject};
+use crate::log::objects::LogObjects;
+use crate::log::{FIRST_NEEDED_NOTE, NEXT_OBJECT_NOTE, NextObject, read_note};
 use crate::open::fence::{ClaimedEpoch, fence};
 use crate::open::persisted_state::PersistedState;
 use crate::open::setup::Setup;
 use crate::session::{ATTEMPTED_NOTE, ShippingNotes};
 use crate::store::VaultStore;
+use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::{JournalPlace, VaultHeader};
 use crate::trusted::header_exchange;
 use crate::trusted::position::Position;
@@ -58,6 +61,9 @@ async fn move_unboxed(setup: Setup<AnyStore>, place: JournalPlace) -> Result<(),
     }
     let ClaimedEpoch { epoch: Epoch { number: claimed, .. }, lease_term, .. } =
         fence(&disk, &store, &persisted, &mut entropy, &host).await?;
+    if persisted.header.parameters.journal.is_in_store() {
+        end_journals(&disk, &store, &persisted, claimed, &mut entropy).await?;
+    }
     // The checkpoint in the store has all changes of rows. A later journal in the store must not repeat them.
     if let Some((last, _)) = disk.unlogged_commits()?.last() {
         disk.commit(disk.enqueue_rows_with_commit(Vec::new(), None, *last))?;
@@ -97,4 +103,19 @@ async fn move_unboxed(setup: Setup<AnyStore>, place: JournalPlace) -> Result<(),
         tracing::warn!(%error, "cannot mark the end of this session in the store: a takeover will have to wait");
     }
     Ok(())
+}
+
+/// Ends the journals in the store: a gateway that may still have one open can write nothing there from now on. The
+/// checkpoint in the store has everything that they have.
+async fn end_journals<U: VaultStore>(
+    disk: &TrustedDisk,
+    store: &U,
+    persisted: &PersistedState,
+    claimed: u32,
+    entropy: &mut Entropy,
+) -> Result<(), VaultError> {
+    let objects = LogObjects { blobs: store, header: &persisted.header, ring: &persisted.ring };
+    let from: Position = read_note(disk, FIRST_NEEDED_NOTE)?;
+    let listed = objects.list().await?;
+    objects.end_earlier_journals(from, (claimed, &listed), &mut || entropy.salt(), &mut |_, _| Ok(())).await
 }

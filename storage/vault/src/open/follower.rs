@@ -24,14 +24,20 @@ use crate::log::entry::Object;
 use crate::log::merged_log::MergedLog;
 use crate::trusted::checkpoint::{Garbage, Receipt};
 use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWriter, TrustedState};
+use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::position::Position;
+use crate::trusted::row::RowChange;
 use crate::trusted::rows::Rows;
 use crate::trusted::seal_context::SealContext;
 use crate::trusted::summary::CheckpointHead;
 use ameles_seal::key_ring::KeyRing;
+use futures::future::join;
 use std::collections::VecDeque;
 
+/// The reason why a vault has no standby.
+const NO_HEARTBEATS: &str = "a standby needs a vault with `--journal standby`: create it with `ameles init --journal standby`, \
+    or convert it with `ameles convert --journal standby`";
 /// The number of replaced versions after which a follower asks which of them the checkpoint in the store still needs.
 const MAX_GARBAGE: usize = 4096;
 
@@ -51,6 +57,8 @@ pub(super) struct Follower<'a> {
     pub(super) log: MergedLog,
     /// The position of the next object.
     pub(super) at: Position,
+    /// The position before which everything was stepped through.
+    stepped: Position,
     /// The checkpoints on the trusted disk, the newest last. Earlier ones are kept while the store may need them.
     checkpoints: VecDeque<LocalCheckpoint>,
 }
@@ -65,24 +73,27 @@ struct LocalCheckpoint {
 }
 
 impl<'a> Follower<'a> {
-    /// Writes the newest checkpoint in the store to the trusted disk, and starts to follow the journal after it.
+    /// Writes the newest checkpoint in the store to the trusted disk, and starts to follow the journal after it. `None` if
+    /// that checkpoint is from before the vault was converted, and lacks payloads.
     ///
     /// # Errors
-    /// The errors of a restore that come before its claim. [`VaultError::Parameters`] if the vault has no heartbeats, or
-    /// if its checkpoint is from before it was converted.
+    /// The errors of a restore that come before its claim. [`VaultError::Parameters`] if the vault has no heartbeats.
     pub(super) async fn begin(
         setup: &'a mut Setup<AnyStore>,
         expect: Option<&Receipt>,
-    ) -> Result<Self, VaultError> {
+    ) -> Result<Option<Self>, VaultError> {
         let encoded = raw_header_of_store(&setup.store).await?;
         let (header, ring) = VaultHeader::decode_with_ring(&encoded, &setup.master)?;
+        if !header.parameters.journal.has_heartbeats() {
+            return Err(VaultError::Parameters(NO_HEARTBEATS.into()));
+        }
         setup.disk.reserve().set_sizes(header.parameters.reserve());
         // The next attempt starts again. An opening refuses this disk.
         restore_notes::begin(&setup.disk, 0)?;
         let disk = setup.disk.clone();
         let (receipt, found) = choose_or_begin(setup, (&header, &ring), (&disk, expect)).await?;
         if found.scheme.has_origins {
-            return Err(VaultError::NoCheckpoint);
+            return Ok(None);
         }
         let newest = (found.versions.epochs().newest(), found.versions.counter());
         let (history, from) = (found.history.clone(), found.from);
@@ -97,7 +108,8 @@ impl<'a> Follower<'a> {
         let ResumedVault { head, engine, garbage, writer } = resumed;
         let rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
         let CheckpointHead { number, accesses, .. } = head;
-        Ok(Follower {
+        let at = from.object.unwrap_or(Position::first_of(receipt.epoch + 1));
+        Ok(Some(Follower {
             setup,
             header,
             ring,
@@ -108,9 +120,10 @@ impl<'a> Follower<'a> {
             garbage,
             replay: Replay::default(),
             log: MergedLog::from(from.sequence),
-            at: from.object.unwrap_or(Position::first_of(receipt.epoch + 1)),
+            at,
+            stepped: at,
             checkpoints: VecDeque::from([LocalCheckpoint { number, sequence: from.sequence, accesses }]),
-        })
+        }))
     }
 
     /// The number of the last checkpoint on the trusted disk.
@@ -146,14 +159,10 @@ impl<'a> Follower<'a> {
     /// # Errors
     /// [`VaultError::OtherEngine`], tampering, and the errors of disk and store. The follower must begin again.
     pub(super) async fn step(&mut self) -> Result<(), VaultError> {
-        let rows = self.log.take_rows();
-        if !rows.is_empty() {
-            let entropy = &mut self.setup.entropy;
-            self.rows.commit(rows, || entropy.salt())?;
-        }
+        let mut rows = self.log.take_rows();
         let mut records = self.log.take_records()?.into_iter();
         let mut next = self.log.next_record() - records.len() as u64;
-        while records.len() > 0 {
+        loop {
             let mut part: Vec<Record> = Vec::new();
             let mut seed = None;
             for record in records.by_ref() {
@@ -163,10 +172,12 @@ impl<'a> Follower<'a> {
                     break;
                 }
             }
-            let Setup { disk, master, entropy, .. } = &mut *self.setup;
-            disk.commit(disk.enqueue_records(seal_journal(&part, &self.header, master, entropy, next)?))?;
+            // A commit without rows takes as long, and no request waits for it.
+            let committing = self.commit(std::mem::take(&mut rows), &part, next)?;
             next += part.len() as u64;
-            self.replay.step(&mut self.engine, part).await?;
+            let (committed, replayed) = join(committing, self.replay.step(&mut self.engine, part)).await;
+            replayed?;
+            committed?;
             let after = self.number();
             let replaced = self.engine.take_superseded().into_iter();
             self.garbage.extend(replaced.map(|version| Garbage::new(version, after)));
@@ -174,8 +185,33 @@ impl<'a> Follower<'a> {
                 self.checkpoint(seed, next)?;
                 self.drop_deleted_garbage().await?;
             }
+            if records.len() == 0 {
+                break;
+            }
         }
+        self.stepped = self.at;
         Ok(())
+    }
+
+    /// Starts to commit changes of rows and the records from `first` on, together.
+    fn commit(
+        &mut self,
+        rows: Vec<RowChange>,
+        records: &[Record],
+        first: u64,
+    ) -> Result<impl Future<Output = Result<(), VaultError>> + use<>, VaultError> {
+        let Setup { disk, master, entropy, .. } = &mut *self.setup;
+        let sealed = seal_journal(records, &self.header, master, entropy, first)?;
+        let queued_rows = self.rows.queue_without_log(rows, || entropy.salt())?;
+        let (queued, disk) = (disk.enqueue_records(sealed), disk.clone());
+        Ok(async move {
+            let commit = move |disk: &TrustedDisk| {
+                disk.commit(queued_rows)?;
+                disk.commit(queued)?;
+                disk.bound_journal()
+            };
+            disk.run_blocking(commit).await
+        })
     }
 
     /// Makes a checkpoint on the trusted disk, in which randomness continues from this seed.
@@ -238,22 +274,18 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Returns the newest manifest in the store if the journal that this follower has continues it, and the header is
-    /// still the same. Otherwise the objects that come next may have been deleted, or sealed with another key.
+    /// Returns the newest manifest in the store if a follower that has all objects before `from` can continue it, and the
+    /// header is still the same. Otherwise the objects that come next may have been deleted, or sealed with another key.
     ///
     /// # Errors
     /// The errors of the store, and tampering.
-    pub(super) async fn reachable_manifest(&self) -> Result<Reachable, VaultError> {
+    pub(super) async fn reachable_manifest(&self, from: Position) -> Result<Reachable, VaultError> {
         if raw_header_of_store(&self.setup.store).await? != self.encoded {
             return Ok(Reachable::No);
         }
         let newest = self.newest_manifest().await?;
         let first = newest.as_ref().and_then(|found| found.from.object);
-        if first.is_some_and(|first| first > self.at) {
-            Ok(Reachable::No)
-        } else {
-            Ok(Reachable::Yes(newest))
-        }
+        if first.is_some_and(|first| first > from) { Ok(Reachable::No) } else { Ok(Reachable::Yes(newest)) }
     }
 
     /// Returns whether this follower must begin again from the newest checkpoint.
@@ -261,7 +293,7 @@ impl<'a> Follower<'a> {
     /// # Errors
     /// The errors of [`reachable_manifest`](Self::reachable_manifest).
     pub(super) async fn is_behind(&self) -> Result<bool, VaultError> {
-        Ok(matches!(self.reachable_manifest().await?, Reachable::No))
+        Ok(matches!(self.reachable_manifest(self.stepped).await?, Reachable::No))
     }
 }
 

@@ -100,7 +100,11 @@ impl JournalReader {
         let reads = (0..count).map(|nth| objects.read(self.at.after(nth)));
         let fetched = stream::iter(reads).buffered(FETCH_AHEAD as usize);
         let found = fetched.try_take_while(|object| ready(Ok(object.is_some())));
-        found.try_filter_map(|object| ready(Ok(object))).try_collect().await
+        let mut found: Vec<Object> = found.try_filter_map(|object| ready(Ok(object))).try_collect().await?;
+        // Objects behind the end of a journal are void.
+        let end = found.iter().position(|object| matches!(object, Object::End(_)));
+        found.truncate(end.map_or(found.len(), |end| end + 1));
+        Ok(found)
     }
 
     fn take(&mut self, object: Object) -> JournalEvent {

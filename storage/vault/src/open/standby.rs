@@ -6,7 +6,7 @@
 
 use super::choose_checkpoint::list_checkpoints;
 use super::follower::Follower;
-use super::header::{raw_header, raw_header_of_store};
+use super::header::raw_header;
 use super::journal_reader::{JournalEvent, MAX_WAITING};
 use super::restore_notes;
 use super::setup::Setup;
@@ -15,7 +15,6 @@ use crate::any_store::AnyStore;
 use crate::error::{ExistsIn, VaultError};
 use crate::session::Session;
 use crate::trusted::checkpoint::Receipt;
-use crate::trusted::header::VaultHeader;
 use futures::future::{Either, pending, select};
 use std::mem::discriminant;
 use std::pin::pin;
@@ -23,6 +22,9 @@ use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::{Instant, sleep};
 
+/// The reason why a standby of a converted vault waits.
+const CONVERTED: &str = "the newest checkpoint in the store is from before the vault was converted: the gateway ships another \
+    one when it is started";
 /// The time before another attempt to start from a checkpoint.
 const RETRY_EVERY: Duration = Duration::from_secs(5);
 
@@ -62,12 +64,10 @@ pub(super) async fn stand_by(
     if setup.pace.is_some() {
         return Err(VaultError::Parameters("a standby has no pace".into()));
     }
-    check_heartbeats(setup).await?;
     let mut has_followed = false;
     // The reason for which the standby waits, so that it is reported once.
     let mut waits_for = None;
     loop {
-        let before = list_checkpoints(&setup.store).await?.pop();
         if waits_for.is_none() {
             (standby.report)(&StandbyStage::Fetching);
         }
@@ -81,27 +81,23 @@ pub(super) async fn stand_by(
             Err(error @ VaultError::Unavailable(_)) if has_followed => error,
             Err(error) => return Err(error),
         };
-        let needs_checkpoint = matches!(why, VaultError::OtherEngine { .. });
+        let needs_checkpoint = matches!(why, VaultError::OtherEngine { .. } | VaultError::Parameters(_));
         if waits_for != Some(discriminant(&why)) {
             waits_for = Some(discriminant(&why));
             (standby.report)(&StandbyStage::Waiting(why));
         }
+        // Each attempt fetches a checkpoint. Some need another one than the newest.
+        let before = if needs_checkpoint { newest_checkpoint(setup).await } else { None };
         sleep(RETRY_EVERY).await;
-        // Each attempt fetches a checkpoint. A journal of another version cannot be followed before the next one.
-        while needs_checkpoint && list_checkpoints(&setup.store).await?.pop() <= before {
+        while needs_checkpoint && newest_checkpoint(setup).await <= before {
             sleep(RETRY_EVERY).await;
         }
     }
 }
 
-async fn check_heartbeats(setup: &Setup<AnyStore>) -> Result<(), VaultError> {
-    let header = VaultHeader::decode(&raw_header_of_store(&setup.store).await?, &setup.master)?;
-    if header.parameters.journal.has_heartbeats() {
-        return Ok(());
-    }
-    let why = "a standby needs a vault with `--journal standby`: create it with `ameles init --journal standby`, or \
-        convert it with `ameles convert --journal standby`";
-    Err(VaultError::Parameters(why.into()))
+/// The epoch and the number of the newest checkpoint in the store. `None` if there is none, or if the store is away.
+async fn newest_checkpoint(setup: &Setup<AnyStore>) -> Option<(u32, u64)> {
+    list_checkpoints(&setup.store).await.ok()?.pop()
 }
 
 /// The end of an attempt to follow a vault.
@@ -121,7 +117,10 @@ async fn follow(
 ) -> Result<Outcome, VaultError> {
     let mut follower = match Follower::begin(setup, standby.expect.as_ref()).await {
         Err(why @ VaultError::NoCheckpoint) => return Ok(Outcome::Later(why)),
-        begun => begun?,
+        begun => match begun? {
+            Some(follower) => follower,
+            None => return Ok(Outcome::Later(VaultError::Parameters(CONVERTED.into()))),
+        },
     };
     let (events, news) = channel(MAX_WAITING);
     let ended = {

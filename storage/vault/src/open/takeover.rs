@@ -15,6 +15,7 @@ use crate::lease::{Lease, LeaseTerm};
 use crate::log::objects::LogObjects;
 use crate::session::status::OpeningFigures;
 use crate::session::{Identity, Log, RecoveredState, Session, Shipping};
+use crate::trusted::position::Position;
 use crate::trusted::rows::Rows;
 use ameles_seal::epoch::Epoch;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub(super) async fn take_over(
     mut last_object: Instant,
 ) -> Result<Option<Session<AnyStore>>, VaultError> {
     let began = Instant::now();
-    if let Reachable::No = follower.reachable_manifest().await? {
+    if let Reachable::No = follower.reachable_manifest(follower.at).await? {
         return Ok(None);
     }
     let (disk, host) = (follower.setup.disk.clone(), follower.setup.host.clone());
@@ -54,12 +55,12 @@ pub(super) async fn take_over(
         last_object = Instant::now();
     }
     // Before the claim was in the store, the gateway may have shipped a checkpoint and deleted objects.
-    let Reachable::Yes(newest) = follower.reachable_manifest().await? else { return Ok(None) };
+    let Reachable::Yes(newest) = follower.reachable_manifest(follower.at).await? else { return Ok(None) };
     follower.step().await?;
-    complete(&mut follower, newest, epoch).await?;
-
-    // The gateway before could renew its lease with its last object.
+    // The gateway before could renew its lease with its last object. If this wait is cut off, the next attempt starts
+    // again: the disk has no vault yet.
     sleep_until(last_object + journal.lease()).await;
+    complete(&mut follower, newest, epoch).await?;
     record_holder(&disk, &host)?;
     let lease_term =
         LeaseTerm { lease: Lease::since(&host, since, journal), began: asked, waits_until: None };
@@ -74,12 +75,14 @@ async fn end_journals(follower: &mut Follower<'_>, epoch: u32) -> Result<bool, V
     let Setup { store, entropy, .. } = &mut **setup;
     let objects = LogObjects { blobs: &*store, header, ring };
     let listed = objects.list().await?;
-    let mut has_more = false;
-    let mut take = |at, entry| {
-        has_more = true;
+    let mut next = *at;
+    let mut take = |at: Position, entry| {
+        next = at.next();
         log.take(at, entry)
     };
     objects.end_earlier_journals(*at, (epoch, &listed), &mut || entropy.salt(), &mut take).await?;
+    let has_more = next > *at;
+    *at = next;
     Ok(has_more)
 }
 

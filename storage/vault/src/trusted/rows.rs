@@ -166,6 +166,18 @@ impl Rows {
         self.apply(changes, None, salt).map(drop)
     }
 
+    /// Adds changes to the disk's queue, without the journal in the store. The caller commits them.
+    ///
+    /// # Errors
+    /// The errors of [`commit`](Self::commit).
+    pub(crate) fn queue_without_log(
+        &self,
+        changes: Vec<RowChange>,
+        salt: impl FnMut() -> Salt,
+    ) -> Result<QueuedChange, VaultError> {
+        Ok(self.enqueue(changes, None, salt)?.0)
+    }
+
     fn apply(
         &self,
         changes: Vec<RowChange>,

@@ -4,7 +4,7 @@
 mod displaced;
 mod lease_checks;
 mod opening_waits;
-mod pausable;
+pub mod pausable;
 mod unreachable;
 
 use crate::promises::fixture::VaultFixture;

@@ -215,7 +215,7 @@ async fn store_of_killed(times: u8) -> (VaultFixture, Snapshot) {
 async fn a_takeover_that_is_cut_off_at_any_time_is_completed_by_the_next_one() {
     let (fixture, state) = store_of_killed(60).await;
     let mut has_vault = 0;
-    for millis in (15_600..17_000).step_by(20) {
+    for millis in (15_200..16_600).step_by(20) {
         let store = VersionedMemory::new(fixture.header.parameters.layout());
         store.restore(&state);
         let link = || Link::new(store.clone(), LinkSpeed::unlimited(DELAY));

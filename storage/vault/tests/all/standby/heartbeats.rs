@@ -18,8 +18,8 @@ use tokio::time::sleep;
 
 /// Holds back the first log object after the switch is on, forever.
 #[derive(Clone, Default)]
-struct HoldOne {
-    is_on: Rc<Cell<bool>>,
+pub struct HoldOne {
+    pub is_on: Rc<Cell<bool>>,
 }
 
 impl Interceptor for HoldOne {

@@ -1,9 +1,13 @@
 //! A standby. It has all that was acknowledged when the gateway is gone, and shows nothing that was not announced. `lease` tests
 //! that it never answers together with the gateway.
 
+mod conversions;
 mod followed;
+mod gaps;
 mod heartbeats;
+mod races;
 mod refused;
+mod times;
 
 use crate::promises::fixture::VaultFixture;
 use crate::support::{frequent_evictions, header};
@@ -11,6 +15,7 @@ use ameles_vault::{
     AnyStore, JournalPlace, Setup, Standby, StandbyStage, Vault, VaultError, VaultParameters,
 };
 use std::sync::mpsc;
+use std::time::Duration;
 
 /// The fixture's vault with heartbeats.
 pub fn with_heartbeats() -> VaultParameters {
@@ -19,6 +24,10 @@ pub fn with_heartbeats() -> VaultParameters {
 
 async fn fixture() -> VaultFixture {
     VaultFixture::with(header(with_heartbeats(), 1)).await
+}
+
+fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
 }
 
 /// Follows the vault of this setup, and takes it over. Returns the vault, the future that drives it, and the stages.
