@@ -60,9 +60,12 @@ pub(crate) struct LeaseTerm {
 }
 
 impl LeaseTerm {
-    /// Lets a wait begin now.
-    pub(crate) fn wait_from_now(&mut self, journal: JournalPlace) {
-        self.waits_until = self.waits_until.map(|_| Instant::now() + journal.lease());
+    /// Records that the journal of the predecessor was ended just now. With heartbeats, the predecessor could renew its
+    /// lease until then, and the wait begins now.
+    pub(crate) fn on_journal_ended(&mut self, journal: JournalPlace) {
+        if journal.has_heartbeats() {
+            self.waits_until = self.waits_until.map(|_| Instant::now() + journal.lease());
+        }
     }
 }
 

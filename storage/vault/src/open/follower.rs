@@ -61,6 +61,9 @@ pub(super) struct Follower<'a> {
     stepped: Position,
     /// The checkpoints on the trusted disk, the newest last. Earlier ones are kept while the store may need them.
     checkpoints: VecDeque<LocalCheckpoint>,
+    /// The number of the checkpoint that was in the store when versions were last dropped. The gateway keeps what this one
+    /// needs while the next one is the newest.
+    shipped: u64,
 }
 
 /// A checkpoint that a follower has made.
@@ -123,6 +126,7 @@ impl<'a> Follower<'a> {
             at,
             stepped: at,
             checkpoints: VecDeque::from([LocalCheckpoint { number, sequence: from.sequence, accesses }]),
+            shipped: number,
         }))
     }
 
@@ -247,9 +251,12 @@ impl<'a> Follower<'a> {
         }
         let Some(FoundManifest { from, .. }) = self.newest_manifest().await? else { return Ok(()) };
         let shipped = self.checkpoints.iter().rfind(|local| local.sequence <= from.sequence);
-        if let Some(LocalCheckpoint { number, .. }) = shipped.copied() {
-            self.garbage.retain(|garbage| garbage.after >= number);
-            self.checkpoints.retain(|local| local.number >= number);
+        if let Some(LocalCheckpoint { number, .. }) =
+            shipped.copied().filter(|local| local.number > self.shipped)
+        {
+            let kept_from = std::mem::replace(&mut self.shipped, number);
+            self.garbage.retain(|garbage| garbage.after >= kept_from);
+            self.checkpoints.retain(|local| local.number >= kept_from);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@
 //! | `fence`, `newer_versions` | the check that nothing in the store is newer, and the claim of an epoch |
 //! | `log` | the journal in the store: the check that nothing in it is newer, and the start of a new one |
 //! | `resume` | the engine as it was at that checkpoint |
-//! | `replay` | the replay of the journal, input by input |
+//! | `replay`, `heartbeats` | the replay of the journal, input by input, and the log objects meanwhile |
 //! | `inventory` | the versions that the store holds and must hold |
 //! | `recovery` | the steps of an opening, up to a complete start |
 //! | `restore`, `previous_vault`, `rebuild_tree`, `restore_notes` | the restore of a lost machine, from the store and the key |
@@ -27,6 +27,7 @@ pub(crate) mod create;
 pub(crate) mod fence;
 mod follower;
 pub(crate) mod header;
+mod heartbeats;
 mod in_flight;
 pub(crate) mod inventory;
 mod journal_reader;

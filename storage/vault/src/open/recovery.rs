@@ -6,6 +6,7 @@
 //! second time under an old key. The watcher sees only what it saw before.
 
 use super::fence::{ClaimedEpoch, fence};
+use super::heartbeats::Heartbeats;
 use super::inventory::find_unneeded;
 use super::log::KnownLog;
 use super::persisted_state::PersistedState;
@@ -13,6 +14,8 @@ use super::replay::Replay;
 use super::resume::{ResumedVault, resume};
 use super::setup::Setup;
 use crate::claims::Claims;
+use crate::engine::Engine;
+use crate::engine::record::Record;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::lease::holder::record_holder;
@@ -24,6 +27,7 @@ use crate::trusted::checkpoint::Garbage;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::rows::Rows;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 /// The reason why a vault that announces in the store has no pace.
@@ -77,30 +81,24 @@ async fn recover<U: VaultStore>(
     // If the vault announces in the store, a read may be repeated only when the store has its record.
     let (early, late) = if header.parameters.journal.announces() { (log, None) } else { (None, log) };
     let objects = LogObjects { blobs: sealed.untrusted(), header: &header, ring: &ring };
-    let early = begin_log(early, &objects, (&disk, &rows), epoch.number, &mut entropy).await?;
-    if header.parameters.journal.has_heartbeats() {
-        // The predecessor could renew its lease until its journal was ended.
-        lease_term.wait_from_now(header.parameters.journal);
-    }
-    let replaying = Instant::now();
+    let mut early = begin_log(early, &objects, (&disk, &rows), epoch.number, &mut entropy).await?;
+    lease_term.on_journal_ended(header.parameters.journal);
+    let identity = Identity::new(header.clone(), ring.clone(), epoch.number);
     let mut replay = Replay::default();
-    if let Err(error) = replay.step(&mut engine, records).await {
-        let claims = Claims { blobs: sealed.untrusted(), ring: ring.clone(), vault: header.vault };
-        return Err(claims.or_displaced(epoch.number, error).await);
-    }
-    opening.journal += replaying.elapsed();
+    let parts = (&identity, &disk, &mut entropy);
+    let heartbeats = Heartbeats::new(&objects, parts, (&lease_term.lease, sequence));
+    let repeating = repeat((&mut replay, &mut engine), records, lease_term.waits_until);
+    opening.journal += beside_heartbeats(repeating, early.as_mut(), heartbeats).await?;
     garbage.extend(engine.take_superseded().into_iter().map(|at| Garbage::new(at, head.number)));
     let sorting = Instant::now();
     let orphans = find_unneeded(&engine, &garbage, inventory)?;
     opening.store += sorting.elapsed();
-    if let Some(until) = lease_term.waits_until {
-        tracing::info!("waiting until a gateway that may have the vault open has stopped answering");
-        sleep_until(until).await;
+    if lease_term.waits_until.is_some() {
         record_holder(&disk, &host)?;
     }
     let log = early.or(begin_log(late, &objects, (&disk, &rows), epoch.number, &mut entropy).await?);
     Ok(RecoveredState {
-        identity: Identity::new(header, ring, epoch.number),
+        identity,
         disk,
         rows,
         entropy,
@@ -119,6 +117,42 @@ async fn recover<U: VaultStore>(
         pacer: pace.map(|pace| Pacer::new(pace, began, Instant::now())),
         log,
     })
+}
+
+/// Does the work of an opening. Meanwhile it makes the heartbeats, if it announces in the store. If the store lacks
+/// something, and another gateway has taken over, the error says so.
+async fn beside_heartbeats<U: VaultStore, T>(
+    work: impl Future<Output = Result<T, VaultError>>,
+    log: Option<&mut Log>,
+    mut heartbeats: Heartbeats<'_, U>,
+) -> Result<T, VaultError> {
+    let Heartbeats { objects, identity, .. } = &heartbeats;
+    let (blobs, epoch) = (objects.blobs, identity.epoch);
+    let claims = Claims { blobs, ring: objects.ring.clone(), vault: objects.header.vault };
+    let done = match log {
+        Some(log) => heartbeats.beside(log, work).await,
+        None => work.await,
+    };
+    match done {
+        Err(error) => Err(claims.or_displaced(epoch, error).await),
+        done => done,
+    }
+}
+
+/// Repeats the journal, and waits until the predecessor has stopped answering. Returns how long the replay took.
+async fn repeat<U: VaultStore>(
+    (replay, engine): (&mut Replay, &mut Engine<U>),
+    records: Vec<Record>,
+    waits_until: Option<Instant>,
+) -> Result<Duration, VaultError> {
+    let began = Instant::now();
+    replay.step(engine, records).await?;
+    let took = began.elapsed();
+    if let Some(until) = waits_until {
+        tracing::info!("waiting until a gateway that may have the vault open has stopped answering");
+        sleep_until(until).await;
+    }
+    Ok(took)
 }
 
 /// Begins the journal of this opening in the store, if the vault has one.

@@ -159,17 +159,19 @@ async fn step_on(
     let (mut events, mut is_reported) = (Vec::new(), false);
     // The reader ends only with an error.
     while news.recv_many(&mut events, MAX_WAITING).await > 0 {
-        let mut last = None;
+        let (mut last, mut has_objects) = (None, false);
         for event in events.drain(..) {
             match event {
                 JournalEvent::Object(object) => {
-                    last = None;
+                    (last, has_objects) = (None, true);
                     follower.take(object)?;
                 }
                 other => last = Some(other),
             }
         }
-        follower.step().await?;
+        if has_objects {
+            follower.step().await?;
+        }
         match last {
             None => continue,
             Some(JournalEvent::Silent(last_object)) => return Ok(Some(last_object)),

@@ -74,7 +74,7 @@ impl Log {
     }
 
     /// The time at which an object is due although nobody needs it, if the vault has heartbeats.
-    pub(super) fn next_heartbeat(&self) -> Option<Instant> {
+    pub(crate) fn next_heartbeat(&self) -> Option<Instant> {
         self.last_object.map(|last| last + HEARTBEAT_EVERY)
     }
 
@@ -84,7 +84,7 @@ impl Log {
     }
 
     /// The note of the next object.
-    pub(super) fn note(&self) -> NextObject {
+    pub(crate) fn note(&self) -> NextObject {
         let in_doubt = self.pending.front().map_or(self.next, |object| object.at).sequence;
         NextObject { at: self.next, in_doubt, recorded: self.recorded.unwrap_or_default() }
     }
@@ -145,6 +145,17 @@ impl Log {
         self.build(Contents::Records(records), end, (identity, entropy))
     }
 
+    /// Builds an object without records. The journal's next record has this number.
+    pub(crate) fn build_heartbeat(
+        &mut self,
+        next_record: u64,
+        identity: &Identity,
+        entropy: &mut Entropy,
+    ) -> Result<(Position, Vec<u8>), VaultError> {
+        self.build_records(AnnouncedRecords::new(next_record, Vec::new()), identity, entropy)?;
+        Ok(self.built.pop().expect("it was built just now"))
+    }
+
     fn build(
         &mut self,
         contents: Contents,
@@ -185,7 +196,7 @@ impl Log {
     /// Records that an object is in the store. Answers the callers that waited for it, if those before it are there.
     /// Returns how many objects are in the store now with all before them, and were not before, and when the last of them
     /// was sent. `since` is when this one was sent.
-    pub(super) fn on_logged(&mut self, at: Position, since: Duration) -> (usize, Option<Duration>) {
+    pub(crate) fn on_logged(&mut self, at: Position, since: Duration) -> (usize, Option<Duration>) {
         if let Some(object) = self.pending.iter_mut().find(|object| object.at == at) {
             object.stored = Some(since);
         }

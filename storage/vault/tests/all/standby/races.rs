@@ -1,15 +1,15 @@
 //! A successor that comes while the gateway wakes up, starts again or goes on. The two never answer at the same time.
 
-use super::{fixture, seconds, stand_by};
+use super::{fixture, seconds, stand_by, with_heartbeats};
 use crate::lease::pausable::PausableProcess;
 use crate::promises::fixture::VaultFixture;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::intercepted::{Intercepted, Interceptor, Request};
-use crate::support::{host_named, memory_disk, restore_options, setup, work_and_kill};
+use crate::support::{header, host_named, memory_disk, restore_options, setup, work_and_kill};
 use ameles_core::store::UntrustedError;
 use ameles_core::types::BlockId;
 use ameles_store::{Blobs, Link, LinkSpeed, VersionedMemory};
-use ameles_vault::{AnyStore, Setup, Vault, VaultError, restore};
+use ameles_vault::{AnyStore, Setup, Vault, VaultError, VaultParameters, restore};
 use futures::FutureExt;
 use futures::future::{Either, FusedFuture, join, select};
 use std::cell::RefCell;
@@ -234,4 +234,36 @@ fn a_takeover_that_is_killed_in_its_wait_waits_again() {
 async fn ended(fixture: &VaultFixture) -> bool {
     let listed = fixture.store.list("log/00000001-").await.unwrap();
     listed.iter().any(|blob| blob.size.0 < 150)
+}
+
+/// The session makes the heartbeats, and the opening before it.
+#[tokio::test(start_paused = true)]
+async fn a_gateway_that_replays_for_long_keeps_its_vault() {
+    let parameters = VaultParameters { checkpoint_every: 5000, ship_every: 1000, ..with_heartbeats() };
+    let fixture = VaultFixture::with(header(parameters, 1)).await;
+    fixture
+        .open_and_crash(async |vault| {
+            for nth in 0..3000u64 {
+                vault.write(BlockId(nth % 64), block(1)).await.unwrap();
+            }
+        })
+        .await
+        .unwrap();
+    let gateway = async {
+        let disk = fixture.disk.mount().unwrap();
+        let link = link(&fixture.store, Duration::from_millis(50));
+        sleep(seconds(3)).await;
+        let began = Instant::now();
+        let opened = Vault::start(fixture.setup_over(&disk, link)).await;
+        let took = began.elapsed();
+        let Ok((vault, running)) = opened else { return (took, opened.map(drop).err()) };
+        work_and_kill(running, sleep(seconds(60))).await;
+        (took, vault.failure())
+    };
+    let standby = async {
+        let taking = stand_by(setup(&memory_disk(), fixture.store.clone(), 77));
+        matches!(select(pin!(taking), pin!(sleep(seconds(60)))).await, Either::Left(_))
+    };
+    let ((took, failure), is_taken) = join(gateway, standby).await;
+    assert!(failure.is_none() && !is_taken, "the opening took {took:?}: {failure:?}");
 }
