@@ -16,7 +16,7 @@ use crate::demonstration::{
 };
 use crate::report::banner::{self, Reader};
 use crate::runtime::exit::Exit;
-use crate::runtime::interrupt::Interrupts;
+use crate::runtime::interrupt::{Interrupted, Interrupts};
 use crate::runtime::output::print_line;
 use crate::runtime::progress;
 use crate::runtime::resume_events::Resumptions;
@@ -78,7 +78,14 @@ impl Arguments {
 pub(super) async fn run(settings: Settings, requested: &VaultConfig, role: Role) -> Result<Exit> {
     // It must listen before the claim: a copy of this machine would take the claim for its own.
     let resumptions = Resumptions::listen();
-    let ready = prepare(&settings, requested, role).await?;
+    let ready = match prepare(&settings, requested, role).await {
+        Err(error) if role == Role::Standby && error.is::<Interrupted>() => {
+            // A standby has nothing to lose.
+            print_line!("Stopped before a takeover.");
+            return Ok(Exit::Success);
+        }
+        ready => ready?,
+    };
     let device = CountingDevice::new(ServedDevice::new(ready.vaults.device.clone()));
     let counters = device.counters();
     let gateway = gateway(&ready.vaults.settings, device).await?;
