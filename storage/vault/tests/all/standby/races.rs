@@ -2,7 +2,7 @@
 
 use super::{fixture, seconds, stand_by, with_heartbeats};
 use crate::lease::pausable::PausableProcess;
-use crate::promises::fixture::VaultFixture;
+use crate::promises::fixture::{VaultFixture, block};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::intercepted::{Intercepted, Interceptor, Request};
 use crate::support::{header, host_named, memory_disk, restore_options, setup, work_and_kill};
