@@ -57,7 +57,8 @@ pub enum VaultError {
     StaleTrustedState(String),
     /// The journal was made by an engine of another version, which may cause other requests for the same inputs.
     #[error(
-        "the journal in the store is of version {theirs} of the engine, and this program has version {ours}: use the program          that wrote it, or draw the positions again with `restore --redraw`"
+        "the journal in the store is of version {theirs} of the engine, and this program has version {ours}: use the program \
+         that wrote it, or draw the positions again with `restore --redraw`"
     )]
     OtherEngine {
         /// The version that made the journal.
