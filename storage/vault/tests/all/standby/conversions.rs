@@ -17,7 +17,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// Converts the vault while a standby follows, and serves it again. The standby must not take it over.
 async fn follow_over_a_conversion(place: JournalPlace) {
@@ -175,10 +175,9 @@ fn a_gateway_whose_vault_was_converted_elsewhere_answers_nothing() {
     });
 }
 
-/// A vault with announcements, converted to heartbeats as docs/how-to/standby.md says.
-async fn converted() -> VaultFixture {
-    let parameters =
-        VaultParameters { journal: JournalPlace::StoreFirst, ship_every: 1000, ..with_heartbeats() };
+/// A vault that was converted to heartbeats from this journal.
+async fn converted(from: JournalPlace) -> VaultFixture {
+    let parameters = VaultParameters { journal: from, ship_every: 1000, ..with_heartbeats() };
     let fixture = VaultFixture::with(header(parameters, 1)).await;
     fixture.open(async |vault| vault.write(BlockId(1), block(1)).await.unwrap()).await.unwrap();
     let disk = fixture.disk.mount().unwrap();
@@ -189,7 +188,7 @@ async fn converted() -> VaultFixture {
 
 #[tokio::test(start_paused = true)]
 async fn a_standby_follows_a_vault_that_was_converted_from_store_first() {
-    let fixture = converted().await;
+    let fixture = converted(JournalPlace::StoreFirst).await;
     let disk = fixture.disk.mount().unwrap();
     let (vault, running) = Vault::start(fixture.setup(&disk)).await.unwrap();
     let following = async {
@@ -209,9 +208,22 @@ async fn a_standby_follows_a_vault_that_was_converted_from_store_first() {
 
 #[tokio::test(start_paused = true)]
 async fn a_vault_that_was_converted_from_store_first_is_restored_after_a_loss() {
-    let fixture = converted().await;
+    let fixture = converted(JournalPlace::StoreFirst).await;
     fixture.open_and_crash(async |vault| vault.write(BlockId(1), block(2)).await.unwrap()).await.unwrap();
     let (header, store) = (&fixture.header, fixture.store.clone());
     let (vault, running) = open_elsewhere(header, store, None, (false, 99)).await.unwrap();
     assert_eq!(work_and_kill(running, vault.read(BlockId(1))).await.unwrap(), block(2));
+}
+
+/// The checkpoint from before the conversion lacks the payloads that buckets have.
+#[tokio::test(start_paused = true)]
+async fn an_idle_vault_that_was_converted_from_store_ships_a_checkpoint_that_a_standby_can_start_from() {
+    let fixture = converted(JournalPlace::Store).await;
+    let disk = fixture.disk.mount().unwrap();
+    let (_vault, running) = Vault::start(fixture.setup(&disk)).await.unwrap();
+    let gateway = work_and_kill(running, sleep(seconds(60)));
+    let standby = timeout(seconds(300), stand_by(setup(&memory_disk(), fixture.store.clone(), 77)));
+    let ((), taken) = join(gateway, standby).await;
+    let (vault, running, _) = taken.expect("it follows, and takes over").unwrap();
+    assert_eq!(work_and_kill(running, vault.read(BlockId(1))).await.unwrap(), block(1));
 }
