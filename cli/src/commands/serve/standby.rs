@@ -1,30 +1,28 @@
 //! `ameles serve --standby`: the time before the takeover.
 
-use crate::config::{Settings, VaultConfig};
+use crate::config::Settings;
 use crate::runtime::output::print_line;
-use crate::users::file::UsersFile;
-use crate::vault::open_vault::{self, OpenVaults};
+use ameles_gateway::auth::identity::User;
 use ameles_vault::{STANDBY_LEASE, StandbyStage};
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 
-/// Follows the vault until it is taken over. The users must be there already: clients bring the same keys to both
-/// machines.
+/// Refuses a standby without users: clients bring the same keys to both machines.
 ///
 /// # Errors
-/// There are no users; the errors of [`open_vault::stand_by`].
-pub(super) async fn stand_by(settings: &Settings, requested: &VaultConfig) -> Result<OpenVaults> {
+/// There are no users; the error says where to put them.
+pub(super) fn require_users(settings: &Settings, users: Option<&[User]>) -> Result<()> {
     let path = settings.data.credentials();
-    if UsersFile::new(path.clone()).load()?.is_none() {
-        bail!(
-            "a standby serves the users of its gateway: copy that machine's {} to {} first",
-            path.file_name().unwrap_or_default().display(),
-            path.display()
-        );
-    }
-    open_vault::stand_by(settings, requested, report).await
+    ensure!(
+        users.is_some(),
+        "a standby serves the users of its gateway: copy that machine's {} to {} first",
+        path.file_name().unwrap_or_default().display(),
+        path.display()
+    );
+    Ok(())
 }
 
-fn report(stage: &StandbyStage) {
+/// Prints a stage.
+pub(super) fn report(stage: &StandbyStage) {
     let lease = STANDBY_LEASE.as_secs();
     match stage {
         StandbyStage::Fetching => print_line!("Standby: fetching the newest checkpoint."),

@@ -1,6 +1,6 @@
 //! The state of `ameles serve` before it serves the first client: the vault is open and the listeners are bound.
 
-use super::standby::stand_by;
+use super::standby::{report, require_users};
 use crate::config::names::{ADMIN, LISTEN, SWIFT};
 use crate::config::{Settings, VaultConfig};
 use crate::report::banner::{Addresses, VaultSummary};
@@ -87,9 +87,10 @@ pub(super) async fn prepare(
     let vaults = match role {
         Role::Gateway => open_vault::open(settings, requested).await?,
         Role::Standby => {
+            require_users(settings, users.as_deref())?;
             // Nobody may connect before the takeover.
             drop(listeners);
-            let vaults = stand_by(settings, requested).await?;
+            let vaults = open_vault::stand_by(settings, requested, report).await?;
             listeners = Listeners::bind(settings)?;
             vaults
         }

@@ -7,8 +7,9 @@
 //!
 //! In a vault with heartbeats, the creation of a log object is such a check, and nothing else is: a successor ends the
 //! predecessor's journal at its first gap. An object counts only if all before it are there, because names behind the
-//! gap stay free. The predecessor may answer for a term from the start of its last creation that counts. So the successor waits for [`STANDBY_LEASE`] from the time when it saw the last
-//! object, or from the end of the journal. A standby has waited that long before it claims.
+//! gap stay free. The predecessor may answer for a term from the start of its last creation that counts. So the successor
+//! waits for [`STANDBY_LEASE`] from the time when it saw the last object, or from the end of the journal. A standby has
+//! waited that long before it claims.
 //!
 //! | file | contents |
 //! |---|---|
@@ -43,6 +44,12 @@ impl JournalPlace {
         if self.has_heartbeats() { STANDBY_LEASE } else { LEASE }
     }
 
+    /// The end of a successor's wait, now that it has ended its predecessor's journal. With heartbeats, the predecessor could
+    /// renew its lease until then, and the wait begins now.
+    pub(crate) fn wait_after_end(self, waits_until: Option<Instant>) -> Option<Instant> {
+        waits_until.map(|until| if self.has_heartbeats() { Instant::now() + self.lease() } else { until })
+    }
+
     /// The time that a gateway may answer from the start of a check. It is a twentieth shorter than the
     /// [lease](Self::lease), because two clocks may differ in their rate.
     fn lease_term(self) -> Duration {
@@ -57,16 +64,6 @@ pub(crate) struct LeaseTerm {
     pub(crate) began: Instant,
     /// The time before which nothing is served, if the predecessor may still be running.
     pub(crate) waits_until: Option<Instant>,
-}
-
-impl LeaseTerm {
-    /// Records that the journal of the predecessor was ended just now. With heartbeats, the predecessor could renew its
-    /// lease until then, and the wait begins now.
-    pub(crate) fn on_journal_ended(&mut self, journal: JournalPlace) {
-        if journal.has_heartbeats() {
-            self.waits_until = self.waits_until.map(|_| Instant::now() + journal.lease());
-        }
-    }
 }
 
 /// The right to answer. Clones share it.

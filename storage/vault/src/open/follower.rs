@@ -7,7 +7,7 @@
 use super::choose_checkpoint::{choose_or_begin, list_checkpoints};
 use super::header::raw_header_of_store;
 use super::journal_reader::JournalReader;
-use super::persisted_state::{PersistedState, seal_journal};
+use super::persisted_state::seal_journal;
 use super::replay::Replay;
 use super::restore::restore_rows;
 use super::restore_notes;
@@ -15,6 +15,7 @@ use super::restored_journal::write_checkpoint;
 use super::resume::{ResumedVault, resume};
 use super::setup::Setup;
 use super::shipped_checkpoint::{FoundManifest, fetch_manifest};
+use super::state::State;
 use crate::any_store::AnyStore;
 use crate::engine::Engine;
 use crate::engine::record::{Input, Record};
@@ -49,7 +50,7 @@ pub(super) struct Follower<'a> {
     /// The header as it is in the store.
     encoded: Vec<u8>,
     pub(super) engine: Engine<AnyStore>,
-    rows: Rows,
+    pub(super) rows: Rows,
     pub(super) writer: CheckpointWriter,
     /// The replaced versions that may still be in the store.
     pub(super) garbage: Vec<Garbage>,
@@ -105,9 +106,8 @@ impl<'a> Follower<'a> {
         restore_notes::record_receipt(&disk, &receipt, newest, history)?;
 
         let Setup { store, master, workers, entropy, .. } = &mut *setup;
-        let persisted = PersistedState::read_during_restore(&disk, store, master).await?;
         let (side, with) = ((&disk, &header, &*master), (store.clone(), workers.clone()));
-        let resumed = resume(persisted.state, (side, &ring), with, entropy)?;
+        let resumed = resume(State::read(&disk, &header, master)?, (side, &ring), with, entropy)?;
         let ResumedVault { head, engine, garbage, writer } = resumed;
         let rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
         let CheckpointHead { number, accesses, .. } = head;

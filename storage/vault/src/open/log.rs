@@ -14,11 +14,12 @@ use crate::log::announcements::AnnouncedRecords;
 use crate::log::entry::{Contents, Entry, Object, row_bytes};
 use crate::log::objects::{LogObjects, seal};
 use crate::log::{FIRST_NEEDED_NOTE, NEXT_OBJECT_NOTE, NextObject, read_note};
-use crate::session::without_reads;
+use crate::session::{Log, without_reads};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::position::Position;
 use crate::trusted::rows::Rows;
 use ameles_store::Blobs;
+use std::sync::Arc;
 
 /// The journal as the trusted disk knows it.
 pub(super) struct KnownLog {
@@ -132,7 +133,7 @@ impl KnownLog {
         KnownLog { next, in_doubt: next, last, listed: Vec::new() }
     }
 
-    /// Ends the journals of earlier openings, and starts the journal of this one. Returns its next object.
+    /// Ends the journals of earlier openings, and starts the journal of this one.
     ///
     /// # Errors
     /// The errors of [`check_log`], and [`VaultError::Displaced`].
@@ -140,10 +141,10 @@ impl KnownLog {
         self,
         disk: &TrustedDisk,
         objects: &LogObjects<'_, B>,
-        rows: &Rows,
+        rows: &Arc<Rows>,
         epoch: u32,
         entropy: &mut Entropy,
-    ) -> Result<NextObject, VaultError> {
+    ) -> Result<Log, VaultError> {
         let KnownLog { next, in_doubt, last, listed } = self;
         // The numbers of records that the store has.
         let mut held = HeldRecords::default();
@@ -178,7 +179,7 @@ impl KnownLog {
         if let Some(mut unlogged) = rows.unlogged() {
             unlogged.mark_logged(taken);
         }
-        Ok(next)
+        Ok(Log::begin(rows.clone(), next, objects.header.parameters.journal))
     }
 }
 

@@ -31,7 +31,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 /// The reason why a vault that announces in the store has no pace.
-const PACED: &str = "a pace with `--journal store-first` is not implemented: convert the vault to `--journal store`, or \
+pub(super) const PACED: &str = "a pace with `--journal store-first` is not implemented: convert the vault to `--journal store`, or \
     serve it without a pace";
 
 /// Opens a vault, in the state in which the last acknowledged write was acknowledged.
@@ -82,7 +82,7 @@ async fn recover<U: VaultStore>(
     let (early, late) = if header.parameters.journal.announces() { (log, None) } else { (None, log) };
     let objects = LogObjects { blobs: sealed.untrusted(), header: &header, ring: &ring };
     let mut early = begin_log(early, &objects, (&disk, &rows), epoch.number, &mut entropy).await?;
-    lease_term.on_journal_ended(header.parameters.journal);
+    lease_term.waits_until = header.parameters.journal.wait_after_end(lease_term.waits_until);
     let identity = Identity::new(header.clone(), ring.clone(), epoch.number);
     let mut replay = Replay::default();
     let parts = (&identity, &disk, &mut entropy);
@@ -164,6 +164,5 @@ async fn begin_log<U: VaultStore>(
     entropy: &mut Entropy,
 ) -> Result<Option<Log>, VaultError> {
     let Some(known) = known else { return Ok(None) };
-    let next = known.begin(disk, objects, rows, epoch, entropy).await?;
-    Ok(Some(Log::begin(rows.clone(), next, objects.header.parameters.journal)))
+    known.begin(disk, objects, rows, epoch, entropy).await.map(Some)
 }

@@ -145,7 +145,7 @@ async fn restore_unboxed(
         }
         rewritten => rewritten?,
     };
-    let serves_from = served_from(&header, serves_from);
+    let serves_from = header.parameters.journal.wait_after_end(serves_from);
     let (disk, progress) = (setup.disk.clone(), &*options.progress);
     let (vault, running) = Vault::with_session(recovery::open_during_restore(setup).await?, Arc::default());
     // This future owns the vault, so the session ends with it, whether or not it succeeds.
@@ -200,7 +200,7 @@ async fn repeat<U: VaultStore, L: VaultStore>(
     let rows = write_journal(setup, (header, encoded), found, &mut logged, next)?;
     restore_rows(setup, header, rows)?;
     restore_notes::record_receipt(&setup.disk, &receipt, newest, history)?;
-    if let Some(from) = served_from(header, serves_from) {
+    if let Some(from) = header.parameters.journal.wait_after_end(serves_from) {
         wait_until(from, &*options.progress).await;
     }
     restore_notes::complete(&setup.disk)?;
@@ -208,13 +208,6 @@ async fn repeat<U: VaultStore, L: VaultStore>(
     let claims = Claims { blobs: &setup.store, ring: ring.clone(), vault: header.vault };
     claims.mark_end(next, setup.entropy.salt()).await?;
     Ok(receipt)
-}
-
-/// The time before which nothing may be served, now that the old gateway's journal was ended. With heartbeats, that gateway
-/// could renew its lease until then.
-fn served_from(header: &VaultHeader, serves_from: Option<Instant>) -> Option<Instant> {
-    let journal = header.parameters.journal;
-    serves_from.map(|from| if journal.has_heartbeats() { Instant::now() + journal.lease() } else { from })
 }
 
 /// Waits until the old gateway has stopped answering, and says so each second.

@@ -8,6 +8,7 @@ use super::choose_checkpoint::list_checkpoints;
 use super::follower::Follower;
 use super::header::raw_header;
 use super::journal_reader::{JournalEvent, MAX_WAITING};
+use super::recovery::PACED;
 use super::restore_notes;
 use super::setup::Setup;
 use super::takeover::take_over;
@@ -62,7 +63,7 @@ pub(super) async fn stand_by(
         return Err(VaultError::AlreadyExists(ExistsIn::TrustedFolder));
     }
     if setup.pace.is_some() {
-        return Err(VaultError::Parameters("a standby has no pace".into()));
+        return Err(VaultError::Parameters(PACED.into()));
     }
     let mut has_followed = false;
     // The reason for which the standby waits, so that it is reported once.

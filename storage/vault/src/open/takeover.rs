@@ -14,19 +14,17 @@ use crate::lease::holder::record_holder;
 use crate::lease::{Lease, LeaseTerm};
 use crate::log::objects::LogObjects;
 use crate::session::status::OpeningFigures;
-use crate::session::{Identity, Log, RecoveredState, Session, Shipping};
+use crate::session::{Identity, RecoveredState, Session, Shipping};
 use crate::trusted::position::Position;
-use crate::trusted::rows::Rows;
 use ameles_seal::epoch::Epoch;
 use std::sync::Arc;
 use tokio::time::{Instant, sleep_until};
 
 /// Takes the vault over. `None` if another gateway was first, or if the follower lags so far behind that the journal was
-/// deleted: then it must begin again.
+/// deleted: then it must begin again. `last_object` is the time at which the last object of the journal came.
 ///
 /// # Errors
 /// Tampering, and the errors of disk and store.
-/// `last_object` is the time at which the last object of the journal came.
 pub(super) async fn take_over(
     mut follower: Follower<'_>,
     mut last_object: Instant,
@@ -42,9 +40,7 @@ pub(super) async fn take_over(
     let claimed = claims.newest(followed).await?;
     let (asked, since) = (Instant::now(), host.now());
     let epoch = match claims.claim(&disk, (followed, claimed), &mut follower.setup.entropy).await {
-        Err(VaultError::Displaced { .. }) => {
-            return Ok(None);
-        }
+        Err(VaultError::Displaced { .. }) => return Ok(None),
         claimed => claimed?,
     };
     if claimed > followed {
@@ -113,15 +109,13 @@ async fn begin_session(
     opening: OpeningFigures,
 ) -> Result<Session<AnyStore>, VaultError> {
     let checkpoint = follower.number();
-    let Follower { setup, header, ring, engine, writer, garbage, replay, log, .. } = follower;
-    let Setup { disk, store, master, entropy, ship_after, .. } = setup;
-    let rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
+    let Follower { setup, header, ring, engine, rows, writer, garbage, replay, log, .. } = follower;
+    let Setup { disk, store, entropy, ship_after, .. } = setup;
     let rows = Arc::new(rows.with_log()?);
     let objects = LogObjects { blobs: &*store, header: &header, ring: &ring };
     let next_record = log.next_record();
     let known = KnownLog::after_takeover(number, next_record);
-    let next = known.begin(disk, &objects, &rows, number, entropy).await?;
-    let journal = Log::begin(rows.clone(), next, header.parameters.journal);
+    let journal = known.begin(disk, &objects, &rows, number, entropy).await?;
     let epoch = Epoch { number, salt: entropy.salt() };
     Session::begin(RecoveredState {
         identity: Identity::new(header, ring, number),

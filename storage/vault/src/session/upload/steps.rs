@@ -195,10 +195,11 @@ impl<U: VaultStore> Session<U> {
         let noting = move |disk: &TrustedDisk| {
             // Written before the other notes: deletions follow from this one.
             let positions = [(FIRST_KEPT_NOTE, first_kept), (FIRST_NEEDED_NOTE, from.object)];
-            for (name, position) in positions {
-                if let Some(position) = position {
-                    disk.set_meta(name, &borsh::to_vec(&position).expect("a write to memory does not fail"))?;
-                }
+            let encode = |position| borsh::to_vec(&position).expect("a write to memory does not fail");
+            let known = positions.into_iter().filter_map(|(name, position)| Some((name, encode(position?))));
+            let known: Vec<(&str, Vec<u8>)> = known.collect();
+            if !known.is_empty() {
+                disk.set_metas(&known)?;
             }
             disk.note_sent(&[(SHIPPED_NOTE, &note), (SENT_NOTE, &payloads), (STATE_NOTE, &state)], rows)
         };
