@@ -15,7 +15,7 @@ mod support;
 
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::BlockId;
-use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
+use ameles_store::{Link, VersionedMemory};
 use ameles_vault::{
     Call, Entropy, JournalPlace, RowChange, SchemeParameters, Vault, VaultError, VaultHeader,
     VaultParameters, draw_header,
@@ -23,21 +23,15 @@ use ameles_vault::{
 use futures::future::try_join_all;
 use std::error::Error;
 use std::time::{Duration, Instant};
-use support::setup;
+use support::{BLOCK, SPEED, payload, setup};
 use tempfile::TempDir;
 
-const BLOCK: u32 = 64 << 10;
 const BATCH: u32 = 16;
 const CLIENTS: u64 = 64;
 /// Gets and puts of the lone client in a round, each.
 const ALONE: u64 = 40;
 /// The bytes of a row: about those of a name with its metadata.
 const ROW: usize = 300;
-const SPEED: LinkSpeed = LinkSpeed {
-    round_trip: Duration::from_micros(23_600),
-    up: BitsPerSecond::mega(510),
-    down: BitsPerSecond::mega(510),
-};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -164,10 +158,6 @@ impl Place {
         measured.many.push(done as f64 / began.elapsed().as_secs_f64());
         Ok(())
     }
-}
-
-fn payload(fill: u64) -> bytes::Bytes {
-    vec![fill as u8; BLOCK as usize].into()
 }
 
 fn describe(name: &str, header: &VaultHeader) {

@@ -20,9 +20,8 @@ use futures::future::join_all;
 use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use support::setup;
+use support::{BLOCK, payload, setup};
 
-const BLOCK: u32 = 64 << 10;
 const WRITERS: u64 = 8;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -60,7 +59,7 @@ async fn measure(ring: RingParameters, writes: u64) -> Result<(), Box<dyn Error>
     // Of blocks all over the vault.
     let write = async |nth: u64| {
         let block = BlockId(nth.wrapping_mul(0x9e37_79b9_7f4a_7c15) % capacity);
-        let call = Call::Write(block, vec![nth as u8; BLOCK as usize].into());
+        let call = Call::Write(block, payload(nth));
         let began = Instant::now();
         vault.access(vec![call]).await.map(|_| began.elapsed())
     };

@@ -14,7 +14,7 @@ mod support;
 
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::BlockId;
-use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
+use ameles_store::{Link, VersionedMemory};
 use ameles_vault::{
     Call, Entropy, JournalPlace, Restore, SchemeParameters, Standby, StandbyStage, TrustedDisk, Vault,
     VaultHeader, VaultParameters, draw_header, restore,
@@ -24,17 +24,11 @@ use std::error::Error;
 use std::pin::pin;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-use support::setup;
+use support::{BLOCK, SPEED, payload, setup};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
-const BLOCK: u32 = 64 << 10;
 const BATCH: u32 = 16;
-const SPEED: LinkSpeed = LinkSpeed {
-    round_trip: Duration::from_micros(23_600),
-    up: BitsPerSecond::mega(510),
-    down: BitsPerSecond::mega(510),
-};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -166,8 +160,4 @@ async fn time_of_restore(store: VersionedMemory, header: &VaultHeader) -> Result
     let seconds = began.elapsed().as_secs_f64();
     vault.close().await?;
     Ok(seconds)
-}
-
-fn payload(fill: u64) -> bytes::Bytes {
-    vec![fill as u8; BLOCK as usize].into()
 }

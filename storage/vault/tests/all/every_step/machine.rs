@@ -4,13 +4,12 @@ use super::model::{Model, ModelEvent, ModelEvents, ModelRecorder};
 use crate::support::effect_log::{Effect, EffectLog, LoggingStore, MachineState};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::rng::TestRng;
-use crate::support::{master, open_elsewhere, setup};
+use crate::support::{commit_at_once, master, open_elsewhere, setup};
 use ameles_core::types::BlockId;
 use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::AnyStore;
 use ameles_vault::{
-    Call, JournalPlace, RowChange, Setup, TrustedDisk, Vault, VaultError, VaultHeader, find_orphans,
-    read_header,
+    Call, RowChange, Setup, TrustedDisk, Vault, VaultError, VaultHeader, find_orphans, read_header,
 };
 use futures::future::{Either, join_all, select};
 use std::pin::pin;
@@ -283,8 +282,7 @@ async fn checkpoint(vault: &Vault, model_recorder: &ModelRecorder) -> Result<(),
     Ok(())
 }
 
-/// Commits rows in one step, so that the thread that does it adds no nondeterminism. With its journal in the store, the
-/// vault has to run meanwhile.
+/// Commits rows.
 pub async fn commit(
     vault: &Vault,
     model_recorder: &ModelRecorder,
@@ -296,12 +294,7 @@ pub async fn commit(
     };
     let changes: Vec<RowChange> = rows.iter().map(change).collect();
     model_recorder.record(ModelEvent::CommitBegins(changes.clone()));
-    match vault.header().parameters.journal {
-        JournalPlace::Disk => futures::executor::block_on(vault.commit_rows(changes))?,
-        JournalPlace::Store | JournalPlace::StoreFirst | JournalPlace::Standby => {
-            vault.commit_rows(changes).await?
-        }
-    }
+    commit_at_once(vault, changes).await?;
     model_recorder.record(ModelEvent::Committed);
     Ok(())
 }

@@ -9,7 +9,7 @@ use crate::standby::{stand_by, with_heartbeats};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::network::{Network, NetworkLink};
 use crate::support::rng::TestRng;
-use crate::support::{header, restore_options, setup};
+use crate::support::{commit_at_once, header, restore_options, setup};
 use ameles_core::types::BlockId;
 use ameles_store::VersionedMemory;
 use ameles_vault::{Pace, RowChange, Setup, Vault, VaultError, restore};
@@ -96,13 +96,7 @@ async fn ask_on(vault: Vault, answers: Rc<RefCell<Vec<Answer>>>, mut rng: TestRn
             1 => vault.write(at, block(9)).await.map(|()| "a write"),
             2 => {
                 let change = vec![RowChange::put("key", vec![rng.below(256) as u8])];
-                let committing = vault.commit_rows(change);
-                let committed = match vault.header().parameters.journal.is_in_store() {
-                    true => committing.await,
-                    // At once, as in the simulation: no other thread decides the order of events.
-                    false => futures::executor::block_on(committing),
-                };
-                committed.map(|()| "a row")
+                commit_at_once(&vault, change).await.map(|()| "a row")
             }
             _ if vault.may_answer() => Ok("an answer from memory"),
             _ => Err(VaultError::LeaseExpired),

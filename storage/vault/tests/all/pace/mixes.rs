@@ -1,9 +1,10 @@
 //! The requests of clients to a vault, as different as possible.
 
 use super::flawed::ClientApi;
+use crate::support::commit_at_once;
 use crate::support::rng::TestRng;
 use ameles_core::types::BlockId;
-use ameles_vault::{Call, JournalPlace, RowChange, Vault};
+use ameles_vault::{Call, RowChange, Vault};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -97,14 +98,7 @@ impl Client {
                 }
                 Mix::Hammer => {
                     let changes = vec![RowChange::put(vec![1; 8], vec![self.rng.below(256) as u8; 300])];
-                    // A single step, so that no other thread adds nondeterminism.
-                    let committing = self.vault.commit_rows(changes);
-                    match self.vault.header().parameters.journal {
-                        JournalPlace::Disk => drop(futures::executor::block_on(committing)),
-                        JournalPlace::Store | JournalPlace::StoreFirst | JournalPlace::Standby => {
-                            drop(committing.await)
-                        }
-                    }
+                    drop(commit_at_once(&self.vault, changes).await);
                     self.write(5).await;
                 }
                 Mix::Writes => self.write(5).await,

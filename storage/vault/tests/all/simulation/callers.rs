@@ -5,10 +5,10 @@ use super::rows::RowsModel;
 use super::run_log;
 use super::watcher::Watcher;
 use crate::support::rng::TestRng;
-use crate::support::shipped_contents;
+use crate::support::{commit_at_once, shipped_contents};
 use ameles_core::types::BlockId;
 use ameles_store::Blobs;
-use ameles_vault::{Call, Flow, JournalPlace, Receipt, Row, RowChange, Status, Vault, VaultError};
+use ameles_vault::{Call, Flow, Receipt, Row, RowChange, Status, Vault, VaultError};
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
@@ -158,12 +158,7 @@ impl Caller {
             })
             .collect();
         run_log::note(|| format!("  commits {changes:?}"));
-        let committing = self.vault.commit_rows(changes.clone());
-        // In one step where possible, so that the threads that call redb add no nondeterminism.
-        let committed = match self.vault.header().parameters.journal {
-            JournalPlace::Disk => futures::executor::block_on(committing),
-            JournalPlace::Store | JournalPlace::StoreFirst | JournalPlace::Standby => committing.await,
-        };
+        let committed = commit_at_once(&self.vault, changes.clone()).await;
         run_log::note(|| format!("  has committed: {committed:?}"));
         let mut model = self.model.0.borrow_mut();
         let now = model.registers.tick();

@@ -1,6 +1,6 @@
 //! A standby whose vault is converted, or gets a new key, while it follows.
 
-use super::{fixture, seconds, stand_by, with_heartbeats};
+use super::{fixture, follow_for_a_minute, seconds, stand_by, with_heartbeats};
 use crate::lease::pausable::PausableProcess;
 use crate::promises::fixture::{VaultFixture, block};
 use crate::support::intercepted::{Intercepted, Interceptor, Request};
@@ -19,19 +19,22 @@ use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+/// Serves the vault for so long that a standby follows, and stops.
+async fn serve_for_a_while(fixture: &VaultFixture) {
+    let working = async |vault: &Vault| {
+        vault.write(BlockId(1), block(1)).await.unwrap();
+        sleep(seconds(20)).await;
+    };
+    fixture.open(working).await.unwrap();
+}
+
 /// Converts the vault while a standby follows, and serves it again. The standby must not take it over.
 async fn follow_over_a_conversion(place: JournalPlace) {
     let fixture = fixture().await;
     let displaced = Rc::new(RefCell::new(None));
     let of_gateway: RefCell<Option<Vault>> = RefCell::new(None);
     let gateway = async {
-        fixture
-            .open(async |vault| {
-                vault.write(BlockId(1), block(1)).await.unwrap();
-                sleep(seconds(20)).await;
-            })
-            .await
-            .unwrap();
+        serve_for_a_while(&fixture).await;
         let disk = fixture.disk.mount().unwrap();
         move_journal(fixture.setup(&disk), place).await.unwrap();
         fixture.disk.unplug();
@@ -93,13 +96,7 @@ async fn a_standby_whose_vault_gets_a_new_key_does_not_report_tampering() {
     let fixture = fixture().await;
     let new_key = || MasterKey::take(&mut [8; 32]);
     let gateway = async {
-        fixture
-            .open(async |vault| {
-                vault.write(BlockId(1), block(1)).await.unwrap();
-                sleep(seconds(20)).await;
-            })
-            .await
-            .unwrap();
+        serve_for_a_while(&fixture).await;
         let disk = fixture.disk.mount().unwrap();
         let new = NewKey { master: new_key(), passphrase: None };
         change_key(fixture.setup(&disk), new).await.unwrap();
@@ -193,14 +190,7 @@ async fn a_standby_follows_a_vault_that_was_converted_from_store_first() {
     let (vault, running) = Vault::start(fixture.setup(&disk)).await.unwrap();
     let following = async {
         vault.write(BlockId(1), block(2)).await.unwrap();
-        let standby = stand_by(setup(&memory_disk(), fixture.store.clone(), 77));
-        let taken = match select(pin!(standby), pin!(sleep(seconds(60)))).await {
-            Either::Left((taken, _)) => Some(taken.map(drop)),
-            Either::Right(_) => None,
-        };
-        // The gateway looks for a newer claim.
-        sleep(seconds(25)).await;
-        taken
+        follow_for_a_minute(setup(&memory_disk(), fixture.store.clone(), 77)).await
     };
     let taken = work_and_kill(running, following).await;
     assert!(taken.is_none(), "the gateway works: the standby {taken:?}, the gateway {:?}", vault.failure());

@@ -1,7 +1,7 @@
 //! A journal with a gap: an object did not arrive, and later ones did. The journal ends in the gap.
 
 use super::heartbeats::HoldOne;
-use super::{seconds, stand_by, with_heartbeats};
+use super::{follow_for_a_minute, seconds, stand_by, with_heartbeats};
 use crate::promises::fixture::{VaultFixture, block, write_all};
 use crate::support::intercepted::{Intercepted, Request};
 use crate::support::recorder::Recorder;
@@ -43,11 +43,6 @@ async fn objects_behind_the_end_of_a_journal_are_not_part_of_the_next_one() {
     work_and_kill(running, verifying).await;
 }
 
-/// The reads of buckets in a trace.
-fn reads_of(recorder: &Recorder) -> Vec<Request> {
-    recorder.requests().into_iter().filter(|request| matches!(request, Request::Read(_))).collect()
-}
-
 /// The next epoch is that of a restore, whose journal is empty.
 #[tokio::test(start_paused = true)]
 async fn a_standby_sends_no_read_that_is_announced_behind_the_end_of_a_journal() {
@@ -81,19 +76,11 @@ async fn a_standby_sends_no_read_that_is_announced_behind_the_end_of_a_journal()
     let of_standby = Recorder::new();
     let following = async {
         vault.write(BlockId(9), block(9)).await.unwrap();
-        let standby = stand_by(setup(&memory_disk(), of_standby.over(fixture.store.clone()), 77));
-        let taken = match select(pin!(standby), pin!(sleep(seconds(60)))).await {
-            Either::Left((taken, _)) => Some(taken.map(drop)),
-            Either::Right(_) => None,
-        };
-        // The gateway looks for a newer claim.
-        sleep(seconds(25)).await;
-        taken
+        follow_for_a_minute(setup(&memory_disk(), of_standby.over(fixture.store.clone()), 77)).await
     };
     let taken = work_and_kill(running, following).await;
-    let sent = reads_of(&recorder);
-    let unsent: Vec<Request> =
-        reads_of(&of_standby).into_iter().filter(|read| !sent.contains(read)).collect();
+    let sent = recorder.reads();
+    let unsent: Vec<Request> = of_standby.reads().into_iter().filter(|read| !sent.contains(read)).collect();
     assert!(
         unsent.is_empty() && taken.is_none(),
         "reads that nobody else has sent: {unsent:?}; the standby: {taken:?}, the gateway: {:?}",

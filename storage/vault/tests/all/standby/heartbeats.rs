@@ -1,6 +1,6 @@
 //! The heartbeats of a gateway, and its lease.
 
-use super::fixture;
+use super::{DELAY, fixture, link, seconds};
 use crate::promises::fixture::block;
 use crate::store_journal::objects;
 use crate::support::intercepted::{Intercepted, Interceptor, Request};
@@ -8,7 +8,6 @@ use crate::support::recorder::{Recorder, TraceEvent};
 use crate::support::work_and_kill;
 use ameles_core::store::UntrustedError;
 use ameles_core::types::BlockId;
-use ameles_store::{Link, LinkSpeed};
 use ameles_vault::{HEARTBEAT_EVERY, STANDBY_LEASE, Vault};
 use std::cell::Cell;
 use std::future::pending;
@@ -24,8 +23,7 @@ pub struct HoldOne {
 
 impl Interceptor for HoldOne {
     async fn before(&self, request: &Request) -> Result<usize, UntrustedError> {
-        let is_object = matches!(request, Request::PutIfAbsent { name, .. } if name.starts_with("log/"));
-        if is_object && self.is_on.replace(false) {
+        if request.creates_log_object() && self.is_on.replace(false) {
             pending::<()>().await;
         }
         Ok(0)
@@ -34,10 +32,7 @@ impl Interceptor for HoldOne {
 
 /// The times between the starts of two log objects.
 fn times_between_objects(recorder: &Recorder) -> Vec<Duration> {
-    let is_object = |event: &TraceEvent| match event {
-        TraceEvent::Asks { request: Request::PutIfAbsent { name, .. }, .. } => name.starts_with("log/"),
-        _ => false,
-    };
+    let is_object = |event: &TraceEvent| matches!(event, TraceEvent::Asks { request, .. } if request.creates_log_object());
     let trace = recorder.take_trace();
     let times: Vec<Duration> =
         trace.iter().filter(|(_, event)| is_object(event)).map(|(at, _)| *at).collect();
@@ -48,7 +43,7 @@ fn times_between_objects(recorder: &Recorder) -> Vec<Duration> {
 async fn a_gateway_creates_an_object_when_the_last_one_was_created_a_heartbeat_ago() {
     let (fixture, recorder) = (fixture().await, Recorder::new());
     let disk = fixture.disk.mount().unwrap();
-    let link = Link::new(fixture.store.clone(), LinkSpeed::unlimited(Duration::from_millis(20)));
+    let link = link(&fixture.store, DELAY);
     let (vault, running) = Vault::start(fixture.setup_over(&disk, recorder.over(link))).await.unwrap();
     let idle = async {
         sleep(Duration::from_secs(20)).await;
@@ -70,7 +65,7 @@ async fn a_gateway_that_creates_no_object_for_a_lease_answers_nothing_until_it_h
     let fixture = fixture().await;
     let disk = fixture.disk.mount().unwrap();
     // Nothing is refused, and nothing comes back in time.
-    let link = Link::new(fixture.store.clone(), LinkSpeed::unlimited(Duration::from_secs(12)));
+    let link = link(&fixture.store, seconds(12));
     let (vault, running) = Vault::start(fixture.setup_over(&disk, link)).await.unwrap();
     let waiting = async {
         let mut answers = Vec::new();

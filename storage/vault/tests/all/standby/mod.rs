@@ -1,5 +1,5 @@
-//! A standby. It has all that was acknowledged when the gateway is gone, and shows nothing that was not announced. `lease` tests
-//! that it never answers together with the gateway.
+//! A standby. It has all that was acknowledged when the gateway is gone, and shows nothing that was not announced. `lease`
+//! tests that it never answers together with the gateway.
 
 mod conversions;
 mod followed;
@@ -11,11 +11,13 @@ mod times;
 
 use crate::promises::fixture::VaultFixture;
 use crate::support::{frequent_evictions, header};
+use ameles_store::{Link, LinkSpeed, VersionedMemory};
 use ameles_vault::{
     AnyStore, JournalPlace, Setup, Standby, StandbyStage, Vault, VaultError, VaultParameters,
 };
 use std::sync::mpsc;
 use std::time::Duration;
+use tokio::time::{sleep, timeout};
 
 /// The fixture's vault with heartbeats.
 pub fn with_heartbeats() -> VaultParameters {
@@ -24,6 +26,21 @@ pub fn with_heartbeats() -> VaultParameters {
 
 async fn fixture() -> VaultFixture {
     VaultFixture::with(header(with_heartbeats(), 1)).await
+}
+
+/// The time of a request over a usual [link].
+const DELAY: Duration = Duration::from_millis(20);
+
+/// The store at the other end of a link on which each request takes this long.
+fn link(store: &VersionedMemory, delay: Duration) -> Link<VersionedMemory> {
+    Link::new(store.clone(), LinkSpeed::unlimited(delay))
+}
+
+/// Lets a standby follow for a minute. Returns how it ended, if it did, after the gateway has looked for a newer claim.
+async fn follow_for_a_minute(setup: Setup<AnyStore>) -> Option<Result<(), VaultError>> {
+    let ended = timeout(seconds(60), stand_by(setup)).await.ok();
+    sleep(seconds(25)).await;
+    ended.map(|taken| taken.map(drop))
 }
 
 fn seconds(count: u64) -> Duration {

@@ -1,6 +1,6 @@
 //! A successor that comes while the gateway wakes up, starts again or goes on. The two never answer at the same time.
 
-use super::{fixture, seconds, stand_by, with_heartbeats};
+use super::{DELAY, fixture, link, seconds, stand_by, with_heartbeats};
 use crate::lease::pausable::PausableProcess;
 use crate::promises::fixture::{VaultFixture, block};
 use crate::support::fragile_disk::FragileDisk;
@@ -8,7 +8,7 @@ use crate::support::intercepted::{Intercepted, Interceptor, Request};
 use crate::support::{header, host_named, memory_disk, restore_options, setup, work_and_kill};
 use ameles_core::store::UntrustedError;
 use ameles_core::types::BlockId;
-use ameles_store::{Blobs, Link, LinkSpeed, VersionedMemory};
+use ameles_store::Blobs;
 use ameles_vault::{AnyStore, Setup, Vault, VaultError, VaultParameters, restore};
 use futures::FutureExt;
 use futures::future::{Either, FusedFuture, join, select};
@@ -22,10 +22,6 @@ use tokio::time::{Instant, sleep, timeout};
 const DISTURBED: Duration = Duration::from_secs(20);
 /// The time after which a successor has had time for everything.
 const ENOUGH: Duration = Duration::from_secs(200);
-
-fn link(store: &VersionedMemory, delay: Duration) -> Link<VersionedMemory> {
-    Link::new(store.clone(), LinkSpeed::unlimited(delay))
-}
 
 /// The times at which a gateway may answer from memory.
 #[derive(Default)]
@@ -133,7 +129,7 @@ async fn a_restore_waits_from_the_end_of_the_old_journal() {
     // The gateway looks for a newer claim every 20 seconds: some claims come right after a look.
     for begins_after in 22..42 {
         let (fixture, times) = (fixture().await, AnswerTimes::default());
-        let opened = Vault::start(setup_of_gateway(&fixture, Duration::from_millis(20))).await.unwrap();
+        let opened = Vault::start(setup_of_gateway(&fixture, DELAY)).await.unwrap();
         let restoring = async {
             sleep(seconds(begins_after)).await;
             let slow = link(&fixture.store, seconds(1));
@@ -152,7 +148,7 @@ async fn an_opening_elsewhere_waits_from_the_end_of_the_old_journal() {
     let mut opened_elsewhere = 0;
     for seconds in 5..60 {
         let (fixture, times) = (fixture().await, AnswerTimes::default());
-        let opened = Vault::start(setup_of_gateway(&fixture, Duration::from_millis(20))).await.unwrap();
+        let opened = Vault::start(setup_of_gateway(&fixture, DELAY)).await.unwrap();
         let pause = (Instant::now() + DISTURBED, Duration::from_secs(seconds));
         let gateway = PausableProcess::new(times.watch(opened), vec![pause]);
         let copying = async {
@@ -201,7 +197,7 @@ fn a_takeover_that_is_killed_in_its_wait_waits_again() {
     LocalSet::new().block_on(&runtime.unwrap(), async {
         let fixture = fixture().await;
         let disk = fixture.disk.mount().unwrap();
-        let near = link(&fixture.store, Duration::from_millis(20));
+        let near = link(&fixture.store, DELAY);
         let first = Setup { host: host_named("the first"), ..fixture.setup_over(&disk, near) };
         let gateway = start_paused_gateway(Vault::start(first).await.unwrap());
         let own = FragileDisk::default();

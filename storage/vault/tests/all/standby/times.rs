@@ -1,6 +1,6 @@
 //! The times of a standby's requests, and outages of the store.
 
-use super::{fixture, seconds, stand_by};
+use super::{DELAY, fixture, link, seconds, stand_by};
 use crate::promises::fixture::block;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::intercepted::{Intercepted, Interceptor, Request};
@@ -8,7 +8,6 @@ use crate::support::recorder::{Recorder, TraceEvent};
 use crate::support::{memory_disk, setup, work_and_kill};
 use ameles_core::store::UntrustedError;
 use ameles_core::types::BlockId;
-use ameles_store::{Link, LinkSpeed};
 use ameles_vault::{RowChange, Vault};
 use futures::future::{join, select};
 use std::cell::Cell;
@@ -17,8 +16,6 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
-
-const DELAY: Duration = Duration::from_millis(20);
 
 /// The store of a standby, which fails for a minute from a read of buckets on.
 #[derive(Clone)]
@@ -70,7 +67,7 @@ fn the_requests_of_a_standby_come_at_the_same_times_for_reads_as_for_changes_of_
             let (fixture, of_gateway, of_standby) = (fixture().await, Recorder::new(), Recorder::new());
             let gateway = async {
                 let disk = fixture.disk.mount().unwrap();
-                let link = Link::new(fixture.store.clone(), LinkSpeed::unlimited(DELAY));
+                let link = link(&fixture.store, DELAY);
                 let (vault, running) =
                     Vault::start(fixture.setup_over(&disk, of_gateway.over(link))).await.unwrap();
                 let working = async {
@@ -93,7 +90,7 @@ fn the_requests_of_a_standby_come_at_the_same_times_for_reads_as_for_changes_of_
             let standby = async {
                 let own = FragileDisk::default();
                 own.take_time(Duration::from_millis(4), Duration::ZERO);
-                let link = Link::new(fixture.store.clone(), LinkSpeed::unlimited(DELAY));
+                let link = link(&fixture.store, DELAY);
                 let following = stand_by(setup(&own.mount().unwrap(), of_standby.over(link), 77));
                 select(pin!(following), pin!(pending::<()>())).await;
             };

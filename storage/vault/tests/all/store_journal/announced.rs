@@ -56,9 +56,7 @@ async fn no_request_for_a_bucket_leaves_while_an_earlier_object_is_on_its_way() 
     let mut answered = BTreeSet::new();
     for event in &trace {
         match event {
-            TraceEvent::Asks { nth, request: Request::PutIfAbsent { name, .. }, .. }
-                if name.starts_with("log/") =>
-            {
+            TraceEvent::Asks { nth, request, .. } if request.creates_log_object() => {
                 on_their_way.insert(*nth, objects);
                 objects += 1;
             }
@@ -94,10 +92,7 @@ async fn a_store_that_takes_no_object_sees_no_request_for_a_bucket() {
     assert!(crate::support::work_and_kill(running, reading).await.is_err());
     let trace: Vec<TraceEvent> = recorder.take_trace().into_iter().map(|(_, event)| event).collect();
     assert_eq!(reads(&trace), Vec::<Vec<Place>>::new());
-    let is_object = |event: &TraceEvent| match event {
-        TraceEvent::Asks { request: Request::PutIfAbsent { name, .. }, .. } => name.starts_with("log/"),
-        _ => false,
-    };
+    let is_object = |event: &TraceEvent| matches!(event, TraceEvent::Asks { request, .. } if request.creates_log_object());
     assert!(trace.iter().any(is_object), "{trace:?}");
 }
 
@@ -270,9 +265,7 @@ async fn at_most_four_objects_are_on_their_way_however_many_clients_there_are() 
     let (mut on_their_way, mut max) = (BTreeSet::new(), 0);
     for (_, event) in recorder.take_trace() {
         match event {
-            TraceEvent::Asks { nth, request: Request::PutIfAbsent { name, .. }, .. }
-                if name.starts_with("log/") =>
-            {
+            TraceEvent::Asks { nth, request, .. } if request.creates_log_object() => {
                 on_their_way.insert(nth);
             }
             TraceEvent::Answered(nth) => drop(on_their_way.remove(&nth)),

@@ -21,6 +21,11 @@ pub enum Request {
 }
 
 impl Request {
+    /// Returns whether it creates an object of the journal.
+    pub fn creates_log_object(&self) -> bool {
+        matches!(self, Request::PutIfAbsent { name, .. } if name.starts_with("log/"))
+    }
+
     /// Returns whether it is a lease check (a search for a newer claim), which depends on time only.
     pub fn is_lease_check(&self) -> bool {
         matches!(self, Request::Get(name) if name.starts_with("epoch/"))

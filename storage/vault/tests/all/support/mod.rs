@@ -23,8 +23,8 @@ use ameles_seal::parallel::SealThreads;
 use ameles_store::VersionedMemory;
 use ameles_vault::AnyStore;
 use ameles_vault::{
-    Entropy, Host, Receipt, Restore, SHIP_AFTER, SchemeParameters, Setup, Standby, TreeTopPlace, TrustedDisk,
-    Vault, VaultError, VaultHeader, VaultParameters, VaultStore, draw_header, restore,
+    Entropy, Host, Receipt, Restore, RowChange, SHIP_AFTER, SchemeParameters, Setup, Standby, TreeTopPlace,
+    TrustedDisk, Vault, VaultError, VaultHeader, VaultParameters, VaultStore, draw_header, restore,
 };
 use fragile_disk::FragileDisk;
 use futures::future::{Either, LocalBoxFuture, select};
@@ -86,6 +86,16 @@ pub async fn new_vault(parameters: VaultParameters) -> (VaultHeader, VersionedMe
     let store = VersionedMemory::new(header.parameters.layout());
     Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.expect("memory takes a vault");
     (header, store, disk)
+}
+
+/// Commits rows: in one step where possible, so that no other thread decides the order of events. With its journal in the
+/// store, the vault has to run meanwhile.
+pub async fn commit_at_once(vault: &Vault, changes: Vec<RowChange>) -> Result<(), VaultError> {
+    let committing = vault.commit_rows(changes);
+    match vault.header().parameters.journal.is_in_store() {
+        true => committing.await,
+        false => futures::executor::block_on(committing),
+    }
 }
 
 /// The faults that a check of the vault finds.

@@ -165,6 +165,11 @@ impl Recorder {
         state.trace.iter().filter_map(request).collect()
     }
 
+    /// The reads of buckets so far.
+    pub fn reads(&self) -> Vec<Request> {
+        self.requests().into_iter().filter(|request| matches!(request, Request::Read(_))).collect()
+    }
+
     /// Takes the events so far.
     pub fn take_trace(&self) -> Vec<TimedEvent> {
         std::mem::take(&mut self.state.borrow_mut().trace)
