@@ -129,6 +129,7 @@ impl Device for VaultDevice {
             blocks: self.0.capacity(),
             max_batch: self.0.max_batch(),
             rows_bytes: self.0.header().parameters.rows_bytes,
+            row_bytes_per_access: self.0.header().parameters.row_bytes_per_access(),
         }
     }
     fn rows_free(&self) -> u64 {

@@ -107,6 +107,7 @@ impl Device for VaultDevice {
                 VaultDevice::WithSuccessor(succession) => succession.max_batch(),
             },
             rows_bytes: vault.header().parameters.rows_bytes,
+            row_bytes_per_access: vault.header().parameters.row_bytes_per_access(),
         }
     }
 

@@ -112,7 +112,13 @@ impl RecordingDevice {
 impl Device for RecordingDevice {
     fn shape(&self) -> DeviceShape {
         let RecordingDevice { blocks, rows_bytes, .. } = *self;
-        DeviceShape { block_bytes: self.zeros.len(), blocks, max_batch: BATCH, rows_bytes }
+        DeviceShape {
+            block_bytes: self.zeros.len(),
+            blocks,
+            max_batch: BATCH,
+            rows_bytes,
+            row_bytes_per_access: None,
+        }
     }
 
     fn rows_free(&self) -> u64 {

@@ -76,6 +76,8 @@ pub struct DeviceShape {
     pub max_batch: usize,
     /// The number of bytes of the table of rows: keys and values together.
     pub rows_bytes: u64,
+    /// The number of bytes of changes of rows that cost an access, if they go to the store. `None` if they cost none.
+    pub row_bytes_per_access: Option<u64>,
 }
 
 /// The reason why a device refused or failed. Its text names no block; [`DeviceError::client_message`] names nothing of

@@ -24,7 +24,8 @@
 //! | apply lifecycle rules ([`Lifecycle`]) | 0 |
 //!
 //! Without padding `P` is the size divided by the size of a block, rounded up; an empty object takes 0. An object or
-//! part of at most half a block then shares a block with others: a get takes 1 and a put 0. For each half block of such
+//! part of at most half a block then shares a block with others: a get takes 1 and a put 0. (If changes of rows go to the
+//! store, these are objects of at most twice [`DeviceShape::row_bytes_per_access`].) For each half block of such
 //! bytes that clients have written, 2 more accesses follow, whether the bytes were kept or not. With padding, an empty
 //! object takes the smallest class, and padding blocks take capacity like others.
 //!

@@ -67,7 +67,19 @@ struct State {
 impl MemoryDevice {
     /// Creates a device of zeros.
     pub fn new(block_bytes: usize, blocks: u64, max_batch: usize) -> Self {
-        Self::of(DeviceShape { block_bytes, blocks, max_batch, rows_bytes: u64::MAX })
+        Self::of(DeviceShape {
+            block_bytes,
+            blocks,
+            max_batch,
+            rows_bytes: u64::MAX,
+            row_bytes_per_access: None,
+        })
+    }
+
+    /// Creates a device of zeros on which this many bytes of changes of rows cost an access.
+    pub fn with_costly_rows(block_bytes: usize, blocks: u64, row_bytes_per_access: u64) -> Self {
+        let MemoryDevice { shape, .. } = Self::new(block_bytes, blocks, 16);
+        Self::of(DeviceShape { row_bytes_per_access: Some(row_bytes_per_access), ..shape })
     }
 
     fn of(shape: DeviceShape) -> Self {

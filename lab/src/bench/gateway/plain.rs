@@ -42,6 +42,7 @@ impl PlainDevice {
                 blocks: options.capacity,
                 max_batch: options.batch as usize,
                 rows_bytes: u64::MAX,
+                row_bytes_per_access: None,
             },
         })
     }

@@ -104,7 +104,8 @@ impl Gateway {
     /// [`OpenError`] if the catalogue is invalid or the device fails; in this case nothing is changed.
     pub async fn open(device: impl Device, options: Options) -> Result<Self, OpenError> {
         let device = AnyDevice::new(device);
-        let DeviceShape { block_bytes, blocks, max_batch, rows_bytes } = device.shape();
+        let shape = device.shape();
+        let DeviceShape { block_bytes, blocks, max_batch, .. } = shape;
         if block_bytes == 0 || max_batch == 0 {
             return Err(OpenError::Shape { block_bytes, max_batch });
         }
@@ -118,8 +119,7 @@ impl Gateway {
             Catalogue::load(stored, &allocator, block_bytes)?
         };
         let packs = options.pack && options.padding == Padding::None;
-        let max_fragment_bytes =
-            packs.then(|| packing::max_fragment_bytes(block_bytes, rows_bytes)).flatten();
+        let max_fragment_bytes = packs.then(|| packing::max_fragment_bytes(&shape)).flatten();
         let next_fragment = AtomicU64::new(catalogue.pack_index.next_id());
         let max = (options.batches_in_flight.max(1) as u64 + 1).saturating_mul(max_batch as u64);
         let memory = Arc::new(Memory::new(options.transfer_memory_bytes, block_bytes, max));

@@ -1,9 +1,11 @@
 //! Small objects that share blocks: their cost, their accesses, and that no byte of them is lost.
 
 use crate::vault::{Vault, drain};
+use ameles_gateway::catalogue::ContainerSettings;
 use ameles_gateway::objects::conditions::WriteConditions;
-use ameles_gateway::testing::{CommitFault, Faults};
+use ameles_gateway::testing::{CommitFault, Faults, MemoryDevice};
 use ameles_gateway::{Error, Options, Padding};
+use std::sync::Arc;
 
 const BLOCK: usize = 1024;
 const SMALL: usize = BLOCK / 16;
@@ -47,6 +49,19 @@ async fn ten_thousand_small_objects_take_the_space_of_their_bytes_and_four_acces
     let accesses: usize = vault.take_batch_sizes().iter().sum();
     assert_eq!(accesses as u64, 4 * blocks);
     check_numbers(&vault, CommitFault::None, (0..10_000).step_by(7)).await;
+}
+
+#[tokio::test]
+async fn an_object_shares_a_block_if_its_bytes_cost_at_most_two_accesses() {
+    let device = Arc::new(MemoryDevice::with_costly_rows(BLOCK, 10, (BLOCK / 16) as u64));
+    let vault = Vault::over(device, Options::default()).await;
+    vault.account.create_container("container", ContainerSettings::default()).await.expect("made");
+    for (size, sharing) in [(1, 1), (BLOCK / 8, 1), (BLOCK / 8 + 1, 0), (BLOCK / 2, 0)] {
+        vault.put("key", &vec![7; size]).await.expect("put");
+        let usage = vault.gateway.usage();
+        assert_eq!(usage.packed.waiting_bytes, (sharing * size) as u64, "{size} bytes wait");
+        assert_eq!(usage.blocks - usage.free_blocks, 1 - sharing as u64, "blocks for {size} bytes");
+    }
 }
 
 #[tokio::test]

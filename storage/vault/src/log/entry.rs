@@ -68,13 +68,29 @@ const END: u8 = 3;
 const RECORDS: u8 = 4;
 const OPENING_RECORDS: u8 = 5;
 
-/// Returns the number of bytes for changes of rows in an object with this many accesses. A row of the gateway has a few
-/// hundred.
-pub(crate) fn row_bytes(calls: usize) -> usize {
-    2048 + 512 * calls
-}
+/// The share of a block for changes of rows: a log object has it once, and once for each access.
+const ROW_SHARE: usize = 16;
+/// The minimum number of bytes for changes of rows in a log object without accesses, and for each access. A row of the
+/// gateway has a few hundred.
+const MIN_ROW_BYTES: (usize, usize) = (2048, 512);
 
 impl VaultParameters {
+    /// Returns the number of bytes for changes of rows that each access adds to a log object. `None` if the journal is
+    /// not in the store.
+    pub fn row_bytes_per_access(&self) -> Option<u64> {
+        self.journal.is_in_store().then(|| self.row_bytes_of_a_call() as u64)
+    }
+
+    fn row_bytes_of_a_call(&self) -> usize {
+        (self.scheme.block_bytes() as usize / ROW_SHARE).max(MIN_ROW_BYTES.1)
+    }
+
+    /// Returns the number of bytes for changes of rows in an object with this many accesses.
+    pub(crate) fn row_bytes(&self, calls: usize) -> usize {
+        let share = self.scheme.block_bytes() as usize / ROW_SHARE;
+        share.max(MIN_ROW_BYTES.0) + self.row_bytes_of_a_call() * calls
+    }
+
     /// Returns the number of bytes of the log object of a batch with this many accesses, without announcements.
     pub fn journal_object_bytes(&self, calls: u64) -> u64 {
         blob::sealed_bytes(text_bytes(self, calls as usize)) as u64
@@ -84,7 +100,7 @@ impl VaultParameters {
 /// Returns the number of bytes of an object's text for this many accesses, without announcements.
 pub(crate) fn text_bytes(parameters: &VaultParameters, calls: usize) -> usize {
     let place = FIELD_BYTES + parameters.scheme.block_bytes() as usize;
-    HEAD_BYTES + calls * place + row_bytes(calls)
+    HEAD_BYTES + calls * place + parameters.row_bytes(calls)
 }
 
 /// Returns the maximum number of bytes of an object's text.
@@ -133,7 +149,7 @@ impl Object {
         let fields = calls.checked_mul(FIELD_BYTES + block)?;
         let (fields, rest) = rest.split_at_checked(fields)?;
         let calls = decode_access_fields(fields, &parameters.scheme)?;
-        let room = row_bytes(calls.len());
+        let room = parameters.row_bytes(calls.len());
         let (contents, rest) = match kind {
             RECORDS | OPENING_RECORDS => {
                 let (records, rest) = rest.split_at_checked(rest.len().checked_sub(room)?)?;
@@ -177,7 +193,7 @@ impl Entry {
                 records.encode(&mut text);
             }
         }
-        let end = text.len() + row_bytes(calls);
+        let end = text.len() + parameters.row_bytes(calls);
         text.extend_from_slice(bytes);
         text.resize(end, 0);
         text

@@ -11,7 +11,7 @@ use crate::engine::scheme::MAX_BATCHES;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::log::announcements::AnnouncedRecords;
-use crate::log::entry::{Contents, Entry, Object, row_bytes};
+use crate::log::entry::{Contents, Entry, Object};
 use crate::log::objects::{LogObjects, seal};
 use crate::log::{FIRST_NEEDED_NOTE, NEXT_OBJECT_NOTE, NextObject, read_note};
 use crate::session::{Log, without_reads};
@@ -163,7 +163,7 @@ impl KnownLog {
             && (entries.is_empty() || contents.len() > 0 || unlogged.bytes() > 0)
         {
             let contents = contents.next().unwrap_or(Contents::Writes(Vec::new()));
-            let (bytes, up_to) = unlogged.take(row_bytes(contents.accesses()));
+            let (bytes, up_to) = unlogged.take(objects.header.parameters.row_bytes(contents.accesses()));
             taken = up_to;
             entries.push(Entry { opening: Some((0, 0)), contents, rows: bytes });
         }

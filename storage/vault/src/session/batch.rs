@@ -72,7 +72,7 @@ impl<U: VaultStore> Session<U> {
         let mut batch = self.waiting.take_batch(max);
         let asked = batch.len();
         if let Some(log) = self.journal.log.as_ref().filter(|_| asked == 0) {
-            batch.resize(log.dummy_calls(max), Call::Dummy);
+            batch.resize(log.dummy_calls(parameters), Call::Dummy);
         }
         if parameters.pad_batches || self.dispatcher.pacer().is_some() {
             batch.resize(max, Call::Dummy);

@@ -20,9 +20,9 @@ use crate::error::VaultError;
 use crate::lease::HEARTBEAT_EVERY;
 use crate::log::NextObject;
 use crate::log::announcements::AnnouncedRecords;
-use crate::log::entry::{Contents, Entry, Object, row_bytes};
+use crate::log::entry::{Contents, Entry, Object};
 use crate::log::objects::{LogObjects, seal};
-use crate::trusted::header::JournalPlace;
+use crate::trusted::header::{JournalPlace, VaultParameters};
 use crate::trusted::position::Position;
 use crate::trusted::rows::Rows;
 use crate::trusted::unlogged_commits::CommitId;
@@ -118,10 +118,11 @@ impl Log {
         self.answer();
     }
 
-    /// The number of dummies in a batch without calls, at most `max`: enough for the rows that wait.
-    pub(super) fn dummy_calls(&self, max: usize) -> usize {
+    /// The number of dummies in a batch without calls: enough for the rows that wait, but at most a full batch.
+    pub(super) fn dummy_calls(&self, parameters: &VaultParameters) -> usize {
+        let max = parameters.scheme.max_batch() as usize;
         let bytes = self.rows.unlogged().map_or(0, |unlogged| unlogged.bytes());
-        (1..max).find(|calls| row_bytes(*calls) >= bytes).unwrap_or(max)
+        (1..max).find(|calls| parameters.row_bytes(*calls) >= bytes).unwrap_or(max)
     }
 
     /// Builds the object of a batch that is about to start.
@@ -164,7 +165,7 @@ impl Log {
     ) -> Result<(), VaultError> {
         let accesses = contents.accesses();
         let (rows, taken) = match self.rows.unlogged() {
-            Some(mut unlogged) => unlogged.take(row_bytes(accesses)),
+            Some(mut unlogged) => unlogged.take(identity.header.parameters.row_bytes(accesses)),
             None => Default::default(),
         };
         let object = Object::Entry(Entry { opening: None, contents, rows });

@@ -1,7 +1,8 @@
 //! Small objects share blocks.
 //!
-//! An object of at most half a block becomes a *fragment*. Its bytes first wait in a row of the catalogue, durable as
-//! soon as the object is. When a block's worth of them waits, they are written together into a block, a *pack*. Packs
+//! An object of at most half a block becomes a *fragment*. Where changes of rows cost accesses, it is an object of at
+//! most as many bytes as two accesses carry. Its bytes first wait in a row of the catalogue, durable as soon as the
+//! object is. When a block's worth of them waits, they are written together into a block, a *pack*. Packs
 //! with few live fragments are read and those fragments wait again, so that the block becomes free.
 //!
 //! # Visible accesses
@@ -19,6 +20,8 @@
 
 mod pack_index;
 mod round;
+
+use crate::device::DeviceShape;
 
 pub(crate) use pack_index::{Fragment, FragmentId, Location, Pack, PackIndex};
 pub(crate) use round::DUMMY;
@@ -38,8 +41,12 @@ pub struct PackedUsage {
 /// of fragments wait, and the names need most of the space.
 const MIN_ROWS_IN_BLOCKS: u64 = 16;
 
+/// An object whose bytes cost more accesses than this in changes of rows gets blocks of its own, which cost two.
+const MAX_ACCESSES_FOR_ROWS: u64 = 2;
+
 /// Returns the maximum size of a fragment in bytes. `None` if the row table is too small for objects to share blocks.
-pub(crate) fn max_fragment_bytes(block_bytes: usize, rows_bytes: u64) -> Option<u64> {
-    let block = block_bytes as u64;
-    (rows_bytes / MIN_ROWS_IN_BLOCKS >= block).then_some(block / 2)
+pub(crate) fn max_fragment_bytes(shape: &DeviceShape) -> Option<u64> {
+    let block = shape.block_bytes as u64;
+    let in_rows = shape.row_bytes_per_access.map_or(u64::MAX, |bytes| bytes * MAX_ACCESSES_FOR_ROWS);
+    (shape.rows_bytes / MIN_ROWS_IN_BLOCKS >= block).then_some((block / 2).min(in_rows))
 }
