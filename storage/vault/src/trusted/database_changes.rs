@@ -4,6 +4,7 @@ use super::changed_rows;
 use super::chunks::{self, ChunksTable};
 use super::commit_group::Change;
 use super::journal::{ChangesForDatabase, JournalMark};
+use super::long_notes;
 use super::row::{Row, RowChange};
 use super::unlogged_table;
 use redb::{ReadTransaction, TableDefinition, WriteTransaction};
@@ -19,8 +20,16 @@ const MARK: &str = "journal";
 
 /// Reads a value by name.
 pub(super) fn read_meta(transaction: &ReadTransaction, name: &str) -> Result<Option<Vec<u8>>, redb::Error> {
+    if let Some(note) = read_long(transaction, name)? {
+        return Ok(Some(note));
+    }
     let table = transaction.open_table(META)?;
     Ok(table.get(name)?.map(|value| value.value().to_vec()))
+}
+
+/// Reads the long note of this name, if there is one.
+fn read_long(transaction: &ReadTransaction, name: &str) -> Result<Option<Vec<u8>>, redb::Error> {
+    if long_notes::is_long(name) { long_notes::read(transaction, name) } else { Ok(None) }
 }
 
 /// Reads the mark of the journal; `None` before the journal has a file.
@@ -77,7 +86,13 @@ pub(super) fn set_metas<V: AsRef<[u8]>>(
 ) -> Result<(), redb::Error> {
     let mut meta = transaction.open_table(META)?;
     for (name, value) in values {
-        meta.insert(*name, value.as_ref())?;
+        if long_notes::is_long(name) {
+            long_notes::set(transaction, name, value.as_ref())?;
+            // Earlier versions had all notes in one table.
+            meta.remove(*name)?;
+        } else {
+            meta.insert(*name, value.as_ref())?;
+        }
     }
     Ok(())
 }

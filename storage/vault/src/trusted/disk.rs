@@ -3,7 +3,8 @@
 //!
 //! | table | contents |
 //! |---|---|
-//! | `meta` | the vault's header, the claim of an epoch, the shipped checkpoint, the mark of the journal |
+//! | `meta` | the vault's header, the claim of an epoch, the mark of the journal |
+//! | `long-notes` | what the store has of the shipped checkpoint |
 //! | `words`, `deltas`, `garbage`, `summary` | the trusted state, sealed by the [checkpoint writer](super::checkpoint_writer) |
 //! | `journal` | records since, sealed, by sequence number, in chunks, if they were moved out of the journal's file |
 //! | `rows` | the gateway's rows, sealed, by a keyed hash of their key |
@@ -27,6 +28,7 @@ use crate::trusted::disk_snapshot::DiskSnapshot;
 use crate::trusted::failure::{FirstFailure, failure};
 use crate::trusted::folder_sync::{make_durable, sync_folder};
 use crate::trusted::journal::{JournalFile, RecordsThen};
+use crate::trusted::long_notes;
 use crate::trusted::row::RowChange;
 use crate::trusted::slot_file::SlotFile;
 use crate::trusted::state_tables::StateTable;
@@ -182,6 +184,7 @@ impl TrustedDisk {
             transaction.open_table(JOURNAL)?;
             transaction.open_table(ROWS)?;
             changed_rows::create(transaction)?;
+            long_notes::create(transaction)?;
             for part in StateTable::ALL {
                 transaction.open_table(part.table())?;
             }
