@@ -4,6 +4,7 @@ mod blobs;
 mod config_check;
 mod failure;
 mod folder;
+mod inventory;
 mod names;
 mod open;
 mod open_error;
@@ -17,7 +18,7 @@ pub use open_error::OpenError;
 pub use open_options::OpenOptions;
 pub use versioning::Versioning;
 
-use crate::blobs::{Inventory, check_name};
+use crate::blobs::check_name;
 use crate::requests::{RangeRequest, ReadPlan};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError, split_buckets};
 use ameles_core::tree::layout::Layout;
@@ -215,32 +216,6 @@ impl Untrusted for Objects {
         }
         let paths: Vec<_> = buckets.iter().map(|deleted| Ok(self.bucket_path(*deleted))).collect();
         self.shared.delete(paths).await
-    }
-}
-
-impl Inventory for Objects {
-    async fn list_bucket_versions(
-        &self,
-        found: &mut dyn FnMut(BucketVersion, Bytes),
-    ) -> Result<u64, UntrustedError> {
-        let below = self.shared.path(names::BUCKETS);
-        let _permit = self.shared.permit().await;
-        let mut listed = self.shared.store.list(Some(&below));
-        let mut unknown = 0;
-        while let Some(object) = listed.try_next().await.map_err(write_failure)? {
-            match self.shared.name(&object.location).and_then(names::parse_bucket_version) {
-                Some(version) => found(version, Bytes(object.size)),
-                None => unknown += 1,
-            }
-        }
-        Ok(unknown)
-    }
-
-    async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
-        match &self.shared.folder {
-            Some(folder) => folder.sweep_unfinished().await.map_err(write_failure),
-            None => Ok(0),
-        }
     }
 }
 

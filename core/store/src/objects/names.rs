@@ -6,6 +6,11 @@ use ameles_core::types::{Bucket, Version};
 /// The folder of all bucket versions.
 pub(super) const BUCKETS: &str = "buckets";
 
+/// The number of buckets whose versions share a folder.
+pub(super) const BUCKETS_A_FOLDER: u64 = 1 << 12;
+/// The number of levels of folders below the one of all bucket versions.
+pub(super) const FOLDER_LEVELS: usize = 2;
+
 /// The folder of all blobs.
 pub(super) const BLOBS: &str = "blobs";
 

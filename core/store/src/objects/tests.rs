@@ -2,7 +2,7 @@
 
 use super::shared::take;
 use super::*;
-use crate::blobs::Blobs;
+use crate::blobs::{Blobs, Inventory};
 use ameles_core::tree::layout::Extent;
 use ameles_core::types::{Bucket, Slot, Version};
 use async_trait::async_trait;
@@ -23,6 +23,7 @@ struct RequestLog {
     inner: InMemory,
     gets: Mutex<Vec<(String, Option<GetRange>)>>,
     puts: Mutex<Vec<String>>,
+    lists: Mutex<Vec<String>>,
     open: AtomicUsize,
     max_open: AtomicUsize,
     fail_gets_of: Mutex<Option<String>>,
@@ -78,6 +79,7 @@ impl ObjectStore for RequestLog {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Answer<ObjectMeta>> {
+        self.lists.lock().unwrap().push(prefix.map(Path::to_string).unwrap_or_default());
         self.inner.list(prefix)
     }
 
@@ -94,8 +96,12 @@ const SLOT: usize = 10;
 const SLOTS: u32 = 6;
 
 fn store(in_flight: usize) -> (Arc<RequestLog>, Objects) {
+    store_of(8, in_flight)
+}
+
+fn store_of(buckets: u64, in_flight: usize) -> (Arc<RequestLog>, Objects) {
     let log = Arc::new(RequestLog::default());
-    let layout = Layout::new(vec![Extent { buckets: 8, slots: SLOTS, slot_bytes: SLOT as u32 }]);
+    let layout = Layout::new(vec![Extent { buckets, slots: SLOTS, slot_bytes: SLOT as u32 }]);
     let objects = Objects {
         layout: Arc::new(layout),
         shared: Arc::new(Shared {
@@ -209,4 +215,25 @@ async fn an_answer_is_taken_no_further_than_it_was_asked_for() {
     }
     assert_eq!(take(chunks(&[3, 4]), 10).await.unwrap().len(), 7);
     assert_eq!(take(chunks(&[]), 10).await.unwrap().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_inventory_has_every_object_below_the_folder_of_buckets_in_one_list_or_in_many() {
+    for (buckets, lists) in [(8, 1), (20_000, 4)] {
+        let (log, objects) = store_of(buckets, 64);
+        // One is of no bucket of a small layout.
+        let versions: Vec<_> = [0, 7, 5000, 5001, 19_999].map(version).into();
+        let named = versions.iter().map(|of| names::bucket_version(*of));
+        let others = ["0000000000/001/x", "0000000000/y", "z", "0000000001/002/000-1"];
+        for name in named.chain(others.map(|name| format!("{}/{name}", names::BUCKETS))) {
+            let path = Path::from(format!("vault/{name}"));
+            log.inner.put_opts(&path, PutPayload::from_static(b"abc"), PutOptions::default()).await.unwrap();
+        }
+        let mut found = Vec::new();
+        let unknown = objects.list_bucket_versions(&mut |of, bytes| found.push((of, bytes.0))).await.unwrap();
+        found.sort_unstable();
+        assert_eq!(found, versions.iter().map(|of| (*of, 3)).collect::<Vec<_>>(), "{buckets} buckets");
+        assert_eq!(unknown, 4, "{buckets} buckets");
+        assert_eq!(log.lists.lock().unwrap().len(), lists, "{buckets} buckets");
+    }
 }

@@ -14,7 +14,7 @@ use super::restore_notes;
 use super::restored_journal::write_checkpoint;
 use super::resume::{ResumedVault, resume};
 use super::setup::Setup;
-use super::shipped_checkpoint::{FoundManifest, fetch_manifest};
+use super::shipped_checkpoint::{FoundManifest, fetch_head, fetch_manifest};
 use super::state::State;
 use crate::any_store::AnyStore;
 use crate::engine::Engine;
@@ -59,13 +59,18 @@ pub(super) struct Follower<'a> {
     /// The position of the next object.
     pub(super) at: Position,
     /// The position before which everything was stepped through.
-    stepped: Position,
+    pub(super) stepped: Position,
     /// The checkpoints on the trusted disk, the newest last. Earlier ones are kept while the store may need them.
     checkpoints: VecDeque<LocalCheckpoint>,
     /// The number of the checkpoint that was in the store when versions were last dropped. The gateway keeps what this one
     /// needs while the next one is the newest.
     shipped: u64,
+    /// The checkpoint in the store whose earlier receipts were fetched last, and these.
+    history: Option<(Receipt, ReceiptHistory)>,
 }
+
+/// The receipts of earlier checkpoints in the store: their numbers and digests.
+pub(super) type ReceiptHistory = Vec<(u64, [u8; 32])>;
 
 /// A checkpoint that a follower has made.
 #[derive(Clone, Copy)]
@@ -127,6 +132,7 @@ impl<'a> Follower<'a> {
             stepped: at,
             checkpoints: VecDeque::from([LocalCheckpoint { number, sequence: from.sequence, accesses }]),
             shipped: number,
+            history: None,
         }))
     }
 
@@ -293,6 +299,25 @@ impl<'a> Follower<'a> {
         let newest = self.newest_manifest().await?;
         let first = newest.as_ref().and_then(|found| found.from.object);
         if first.is_some_and(|first| first > from) { Ok(Reachable::No) } else { Ok(Reachable::Yes(newest)) }
+    }
+
+    /// Returns the receipts of the checkpoints before this one. A takeover records them. They are fetched only once, so
+    /// that a takeover need not wait for them if the gateway was late before.
+    ///
+    /// # Errors
+    /// [`VaultError::Tampered`], and the errors of the store.
+    pub(super) async fn receipts_before(
+        &mut self,
+        found: &FoundManifest,
+    ) -> Result<ReceiptHistory, VaultError> {
+        if let Some((receipt, history)) = &self.history
+            && *receipt == found.receipt
+        {
+            return Ok(history.clone());
+        }
+        let head = fetch_head(&self.setup.store, (&self.header, &self.ring), &found.manifest).await?;
+        self.history = Some((found.receipt, head.history.clone()));
+        Ok(head.history)
     }
 
     /// Returns whether this follower must begin again from the newest checkpoint.

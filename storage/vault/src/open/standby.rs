@@ -5,12 +5,13 @@
 //! times of the objects and from its own speed.
 
 use super::choose_checkpoint::list_checkpoints;
-use super::follower::Follower;
+use super::follower::{Follower, Reachable};
 use super::header::raw_header;
 use super::journal_reader::{JournalEvent, MAX_WAITING};
 use super::recovery::PACED;
 use super::restore_notes;
 use super::setup::Setup;
+use super::shipped_checkpoint::FoundManifest;
 use super::takeover::take_over;
 use crate::any_store::AnyStore;
 use crate::error::{ExistsIn, VaultError};
@@ -149,6 +150,14 @@ async fn follow(
     }
 }
 
+/// Fetches what a takeover needs from the newest checkpoint in the store: the gateway is late.
+async fn prepare(follower: &mut Follower<'_>, newest: Option<FoundManifest>) -> Result<(), VaultError> {
+    match newest {
+        Some(found) => follower.receipts_before(&found).await.map(drop),
+        None => Ok(()),
+    }
+}
+
 /// Steps through the journal as it comes. Returns when the last object came, if none has come for a lease since, or `None`
 /// if the next ones were deleted.
 async fn step_on(
@@ -176,10 +185,13 @@ async fn step_on(
         match last {
             None => continue,
             Some(JournalEvent::Silent(last_object)) => return Ok(Some(last_object)),
-            Some(JournalEvent::Late) if follower.is_behind().await? => {
-                tracing::info!("the standby lags behind: the objects that come next were deleted");
-                return Ok(None);
-            }
+            Some(JournalEvent::Late) => match follower.reachable_manifest(follower.stepped).await? {
+                Reachable::No => {
+                    tracing::info!("the standby lags behind: the objects that come next were deleted");
+                    return Ok(None);
+                }
+                Reachable::Yes(newest) => prepare(follower, newest).await?,
+            },
             Some(_) => {}
         }
         if !is_reported {

@@ -6,7 +6,7 @@ use super::log::KnownLog;
 use super::restore_notes;
 use super::restored_journal::note_journal;
 use super::setup::Setup;
-use super::shipped_checkpoint::{FoundManifest, fetch_head};
+use super::shipped_checkpoint::FoundManifest;
 use crate::any_store::AnyStore;
 use crate::claims::Claims;
 use crate::error::VaultError;
@@ -88,16 +88,15 @@ async fn complete(
     newest: Option<FoundManifest>,
     epoch: u32,
 ) -> Result<(), VaultError> {
-    let Setup { disk, store, .. } = &*follower.setup;
     let mut first_needed = None;
-    if let Some(FoundManifest { receipt, manifest, from, .. }) = newest {
-        let keyed_header = (&follower.header, &follower.ring);
-        let history = fetch_head(store, keyed_header, &manifest).await?.history;
+    if let Some(found) = newest {
+        let history = follower.receipts_before(&found).await?;
         // Any replaced version may be one that it needs.
         let newest = (u32::MAX, u64::MAX);
-        restore_notes::record_receipt(disk, &receipt, newest, history)?;
-        first_needed = from.object;
+        restore_notes::record_receipt(&follower.setup.disk, &found.receipt, newest, history)?;
+        first_needed = found.from.object;
     }
+    let disk = &follower.setup.disk;
     note_journal(disk, first_needed, (epoch, follower.log.next_record()))?;
     restore_notes::complete(disk)
 }

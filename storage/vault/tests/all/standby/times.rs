@@ -59,6 +59,43 @@ async fn a_standby_waits_while_the_store_cannot_be_reached() {
     taken.unwrap();
 }
 
+/// The pieces of checkpoints that were fetched since the last claim.
+#[derive(Clone, Default)]
+struct PiecesAfterClaim(Rc<Cell<Option<usize>>>);
+
+impl Interceptor for PiecesAfterClaim {
+    async fn before(&self, request: &Request) -> Result<usize, UntrustedError> {
+        match request {
+            Request::PutIfAbsent { name, .. } if name.starts_with("epoch/") => self.0.set(Some(0)),
+            Request::Get(name) if name.starts_with("piece/") => {
+                self.0.set(self.0.get().map(|count| count + 1))
+            }
+            _ => {}
+        }
+        Ok(0)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_takeover_fetches_no_piece_after_its_claim_if_the_gateway_was_late_before() {
+    let fixture = fixture().await;
+    let working = async |vault: &Vault| {
+        for nth in 0..40u8 {
+            vault.write(BlockId(u64::from(nth)), block(nth)).await.unwrap();
+            sleep(Duration::from_millis(200)).await;
+        }
+    };
+    let pieces = PiecesAfterClaim::default();
+    let standby = async {
+        let store = Intercepted { inner: fixture.store.clone(), interceptor: pieces.clone() };
+        stand_by(setup(&memory_disk(), store, 77)).await.map(drop)
+    };
+    let (worked, taken) = join(fixture.open_and_crash(working), standby).await;
+    worked.unwrap();
+    taken.unwrap();
+    assert_eq!(pieces.0.get(), Some(0));
+}
+
 #[test]
 fn the_requests_of_a_standby_come_at_the_same_times_for_reads_as_for_changes_of_rows() {
     let times = |changes_rows: bool| {
