@@ -85,9 +85,15 @@ pub fn sealed_on(owner: &Owner) -> BTreeSet<Vec<u8>> {
                 let table = reading.open_table(TableDefinition::<(u64, &[u8]), ()>::new(name)).unwrap();
                 values.extend(table.iter().unwrap().map(|entry| entry.unwrap().0.value().1.to_vec()));
             }
-            "state" => {
-                let table = reading.open_table(TableDefinition::<u64, &[u8]>::new(name)).unwrap();
-                values.extend(table.iter().unwrap().map(|entry| entry.unwrap().1.value().to_vec()));
+            "long-notes" => {
+                let table = reading.open_table(TableDefinition::<(&str, u32), &[u8]>::new(name)).unwrap();
+                for entry in table.iter().unwrap() {
+                    let (key, value) = entry.unwrap();
+                    // The receipts are not sealed.
+                    if key.value().0 != "shipped" {
+                        values.insert(value.value().to_vec());
+                    }
+                }
             }
             _ => {
                 let table = reading.open_table(TableDefinition::<(u64, u32), &[u8]>::new(name)).unwrap();
