@@ -5,6 +5,7 @@ use super::array_model::{ArrayModel, Operation};
 use super::executor::Task;
 use super::trace_store::{ProcessorAction, Recorded, TraceEntry, TraceStore};
 use crate::oram::Oram;
+use crate::types::Bucket;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -50,6 +51,14 @@ pub enum Event {
     /// The process died, and another process continues from a snapshot. The new process announces that it will repeat
     /// this many of the events before this one.
     Recovers(usize),
+    /// The machine was lost with everything in flight. Another one gave every block a new position, and wrote all buckets
+    /// that exist.
+    Redraws {
+        /// The number of accesses after which the schedule continues. Those that were lost do not count.
+        accesses: u64,
+        /// The buckets that were written.
+        buckets: Vec<Bucket>,
+    },
 }
 
 /// A scheme, its store, and the work in flight. Every answer is compared with a plain array.

@@ -142,7 +142,7 @@ impl Observer for FreecursiveObserver {
             | Event::Quiescent
             | Event::Recovers(_)
             | Event::Yields(_) => Ok(()),
-            Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
+            Event::ProcessorAction(..) | Event::Redraws { .. } => Err(format!("not of this scheme: {event:?}")),
         }
     }
 

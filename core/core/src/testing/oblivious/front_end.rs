@@ -179,6 +179,7 @@ impl Observer for FrontEndObserver {
             | Event::StoreRequest(..)
             | Event::StoreAnswer(..)
             | Event::ProcessorAction(..)
+            | Event::Redraws { .. }
             | Event::Quiescent
             | Event::Recovers(_)
             | Event::Yields(_) => self.show(event),

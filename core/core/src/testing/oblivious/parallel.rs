@@ -317,7 +317,7 @@ impl Observer for ParallelObserver {
                 Ok(())
             }
             Event::ProcessorAction(work, act) => self.acted(*work, act),
-            Event::StoreRequest(..) => Err(format!("no processor's: {event:?}")),
+            Event::StoreRequest(..) | Event::Redraws { .. } => Err(format!("no processor's: {event:?}")),
             Event::StoreAnswer(..) => {
                 self.waiting -= 1;
                 Ok(())

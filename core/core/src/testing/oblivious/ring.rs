@@ -6,7 +6,7 @@ use super::observer::{Adversary, Observations, Observer, Pick, ShownLeaf, draw_b
 use super::ring_snapshot::SnapshotObserver;
 use super::ring_tree::Tree;
 use crate::schemes::ring::RingParameters;
-use crate::types::Slot;
+use crate::types::{Bucket, Slot};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -33,6 +33,13 @@ struct BucketState {
     reads: u32,
     in_flight: bool,
     last_pick: Option<f64>,
+}
+
+impl BucketState {
+    /// A bucket that was just written.
+    fn whole(slots: u32, in_flight: bool) -> Self {
+        BucketState { written: true, unread: (0..slots).collect(), reads: 0, in_flight, last_pick: None }
+    }
 }
 
 /// A batch in flight.
@@ -158,6 +165,7 @@ impl Observer for FullObserver {
                 Ok(())
             }
             Event::Quiescent => self.rest(),
+            Event::Redraws { accesses, buckets } => self.redraw(*accesses, buckets),
             Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
             Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
@@ -439,16 +447,25 @@ impl FullObserver {
         off_line.phase = Phase::Writing;
         ensure(off_line.writes == buckets, || format!("wrote {buckets:?}, due are {:?}", off_line.writes))?;
         for bucket in buckets {
-            let slots = self.shape(*bucket).1;
-            self.buckets[*bucket as usize] = BucketState {
-                written: true,
-                unread: (0..slots).collect(),
-                reads: 0,
-                in_flight: true,
-                last_pick: None,
-            };
+            self.buckets[*bucket as usize] = BucketState::whole(self.shape(*bucket).1, true);
         }
         self.observations.add("buckets written", buckets.len() as u64);
+        Ok(())
+    }
+
+    /// Every block got a new position, and every bucket that exists was written, in the order of the numbers.
+    fn redraw(&mut self, accesses: u64, buckets: &[Bucket]) -> Result<(), String> {
+        (self.accesses, self.turns) = (accesses, 0);
+        (self.on_line, self.off_line, self.worn) = Default::default();
+        self.turns = self.behind();
+        let (exist, held) = (self.tree.written(self.turns), self.tree.held(self.turns));
+        ensure(buckets.iter().map(|bucket| bucket.0).eq(exist.iter().copied()), || {
+            format!("a redraw after {accesses} accesses wrote {buckets:?}, there are {exist:?}")
+        })?;
+        self.buckets.fill(BucketState::default());
+        for bucket in exist {
+            self.buckets[bucket as usize] = BucketState::whole(self.shape(bucket).1, held.contains(&bucket));
+        }
         Ok(())
     }
 

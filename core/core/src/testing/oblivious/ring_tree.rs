@@ -2,6 +2,7 @@
 
 use super::reverse_bits::reverse_bits;
 use crate::schemes::ring::RingParameters;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -75,6 +76,18 @@ impl Tree {
             (0, _) => Vec::new(),
             (eviction, nth) => self.slice(eviction - 1, nth),
         }
+    }
+
+    /// The buckets that this number of slices has written.
+    pub(super) fn written(&self, turns: u64) -> BTreeSet<u64> {
+        // Two rounds of evictions write every bucket, whatever is still held.
+        (0..turns.min(2 * self.leaves() * self.slices())).flat_map(|turn| self.writes(turn)).collect()
+    }
+
+    /// The buckets that were read after this number of slices, and will be written by the next eviction.
+    pub(super) fn held(&self, turns: u64) -> BTreeSet<u64> {
+        let read = if self.slices() == 1 { 0 } else { self.slices() };
+        (turns.saturating_sub(read)..turns).flat_map(|turn| self.reads(turn)).collect()
     }
 
     fn slice(&self, eviction: u64, nth: u64) -> Vec<u64> {

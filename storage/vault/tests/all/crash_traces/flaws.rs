@@ -8,6 +8,7 @@ use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
 use ameles_store::{Blobs, Inventory, VersionedMemory, forward_blobs, forward_inventory};
 use ameles_vault::Entropy;
+use futures::FutureExt;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, RngCore, SeedableRng};
 use redb::{ReadableDatabase, TableDefinition};
@@ -18,13 +19,19 @@ use tokio::task::yield_now;
 /// A vault's flaw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// A killed process loses the last record of its journal although the record's requests were sent. So announced
+    /// A killed process, or a lost machine, loses the last record of its journal although the record's requests were sent. So announced
     /// requests are not repeated, and the same positions are used for something else.
     LosesLastRecord,
     /// A recovery does not repeat its reads, but reads other slots.
     ReadsOtherSlots,
     /// A recovery continues without repeating anything: it has kept the answers.
     RepeatsNothing,
+    /// A recovery, or a standby, leaves out reads that it does not need: every third one.
+    RepeatsSome,
+    /// A recovery, or a standby, sends its reads twice.
+    RepeatsTwice,
+    /// A restore that draws positions again leaves out buckets that have no block.
+    LeavesOutBuckets,
     /// Every opening uses the same randomness, except the salt of its key.
     SameRandomness,
     /// The scheme draws one number for all the dummies of a batch: see
@@ -43,13 +50,17 @@ pub enum Flaw {
 }
 
 impl Flaw {
-    /// Changes the trusted disk as the flaw does when the vault is killed in service.
-    pub fn after_death(self, disk: &FragileDisk, recorder: &Recorder) {
+    /// Changes the trusted disk as the flaw does when the vault is killed in service, or the journal in the store if the
+    /// vault announces there.
+    pub fn after_death(self, disk: &FragileDisk, journal: Option<&VersionedMemory>, recorder: &Recorder) {
         // If the lost record had announced a write, the vault would detect it: the store has a version that is too new.
         let last = recorder.last_requests();
         let reads_only = !last.is_empty() && last.iter().all(|request| matches!(request, Request::Read(_)));
         if self == Flaw::LosesLastRecord && reads_only {
-            lose_last_record(disk);
+            match journal {
+                Some(memory) => lose_last_object(memory),
+                None => lose_last_record(disk),
+            }
         }
     }
 
@@ -63,6 +74,16 @@ impl Flaw {
         let stale = ChaCha20Rng::seed_from_u64(1);
         let of = || Entropy::of(StaleRng { first: Some(ChaCha20Rng::seed_from_u64(fresh)), stale });
         (self == Flaw::SameRandomness).then(of)
+    }
+}
+
+/// Removes the last object of the journal in the store.
+fn lose_last_object(memory: &VersionedMemory) {
+    let listed = memory.list("log/").now_or_never().expect("memory does not wait");
+    let names = listed.expect("memory does not fail").into_iter().map(|blob| blob.name);
+    if let Some(last) = names.max() {
+        let removed = Blobs::remove(memory, &last).now_or_never().expect("memory does not wait");
+        removed.expect("memory does not fail");
     }
 }
 
@@ -117,6 +138,8 @@ pub struct FlawedStore<S> {
     unseen: VersionedMemory,
     /// True if a batch with a hit has not read yet.
     hits: Rc<Cell<bool>>,
+    /// The number of reads.
+    repeats: Cell<u64>,
 }
 
 impl<S> FlawedStore<S> {
@@ -127,7 +150,8 @@ impl<S> FlawedStore<S> {
         unseen: &VersionedMemory,
         hits: &Rc<Cell<bool>>,
     ) -> Self {
-        FlawedStore { shown, flaw, recorder: recorder.clone(), unseen: unseen.clone(), hits: Rc::clone(hits) }
+        let (recorder, unseen, hits) = (recorder.clone(), unseen.clone(), Rc::clone(hits));
+        FlawedStore { shown, flaw, recorder, unseen, hits, repeats: Cell::default() }
     }
 }
 
@@ -147,8 +171,17 @@ impl<S: Untrusted> Untrusted for FlawedStore<S> {
             }
             self.shown.read(&others, into).await?;
         }
-        if matches!(flaw, Some(Flaw::ReadsOtherSlots | Flaw::RepeatsNothing)) {
+        self.repeats.set(self.repeats.get() + 1);
+        let leaves_out = match flaw {
+            Some(Flaw::ReadsOtherSlots | Flaw::RepeatsNothing) => true,
+            Some(Flaw::RepeatsSome) => self.repeats.get().is_multiple_of(3),
+            _ => false,
+        };
+        if leaves_out {
             return self.unseen.read(places, into).await;
+        }
+        if flaw == Some(Flaw::RepeatsTwice) {
+            self.shown.read(places, into).await?;
         }
         let outcome = self.shown.read(places, into).await;
         if delays {
@@ -158,6 +191,13 @@ impl<S: Untrusted> Untrusted for FlawedStore<S> {
     }
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
+        let is_left_out = |at: &BucketVersion| at.bucket.0 % 8 == 5;
+        if self.flaw == Some(Flaw::LeavesOutBuckets)
+            && self.recorder.is_opening()
+            && buckets.iter().all(is_left_out)
+        {
+            return self.unseen.write(buckets, from).await;
+        }
         self.shown.write(buckets, from).await
     }
 

@@ -4,12 +4,14 @@ use super::altered_traces::{paths_of_first_leaf, redraw_slots};
 use super::flaws::Flaw;
 use super::lifecycle::{LifecycleResult, run_lifecycle};
 use super::transcript::transcribe;
+use super::losses::Losses;
+use super::redrawn_leaves::RedrawnLeaves;
 use super::{DEATHS, Workload, hammer, public, ring_parameters, scan, script};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::testing::Operation;
 use ameles_core::testing::oblivious::statistics::{certain, fair_signs};
 use ameles_core::testing::oblivious::{
-    Adversary, EvictionRate, Finding, Judgement, Pool, Trial, judge_and_pool, ring,
+    Adversary, EvictionRate, Finding, Judgement, Observer, Pool, Trial, judge_and_pool, ring,
 };
 use ameles_vault::VaultError;
 
@@ -28,14 +30,15 @@ pub struct Case {
     pub deaths: usize,
     /// The number of batches after which the client no longer waits until the vault is quiet.
     pub quiet: usize,
+    pub losses: Losses,
     pub flaw: Option<Flaw>,
     /// True if a request of a recovery that differs from the announced one is an alarm; otherwise it counts as a new
     /// request.
     pub is_strict: bool,
 }
 
-/// The lifecycles under one workload, each with its requests.
-pub type LifecycleResults = Vec<(Vec<Vec<Operation>>, Result<LifecycleResult, VaultError>)>;
+/// The lifecycles under one workload.
+pub type LifecycleResults = Vec<Result<LifecycleResult, VaultError>>;
 
 /// The counts in many lifecycles besides the draws.
 #[derive(Debug, Default)]
@@ -46,6 +49,10 @@ pub struct RepeatCounts {
     pub beside: usize,
     pub overlapping: usize,
     pub deaths: usize,
+    /// The restores that drew all positions again, the accesses that they lost, and the leaves that showed after them.
+    pub redrawn: usize,
+    pub lost: u64,
+    pub redrawn_leaves: RedrawnLeaves,
     /// The steps of all requests of each lifecycle under either workload.
     steps: [Vec<u64>; 2],
 }
@@ -67,7 +74,8 @@ impl RepeatCounts {
 impl Case {
     /// Lifecycles with crashes of a vault with this flaw.
     pub fn of(lives: u64, quiet: usize, flaw: Option<Flaw>) -> Self {
-        Case { nth: 0, ring: ring_parameters(), lives, deaths: DEATHS, quiet, flaw, is_strict: true }
+        let losses = Losses::Never;
+        Case { nth: 0, ring: ring_parameters(), lives, deaths: DEATHS, quiet, losses, flaw, is_strict: true }
     }
 
     /// A pool for the draws of lifecycles.
@@ -92,12 +100,8 @@ impl Case {
     /// Runs the lifecycles under both workloads.
     pub fn run_lifecycle(&self) -> [LifecycleResults; 2] {
         [(hammer as Workload, 0), (scan, 1)].map(|(workload, side)| {
-            let run_lifecycle = |nth| {
-                let operations = script(nth, workload);
-                let lifecycle = self.live_once(nth, &operations, self.seed(side, nth));
-                (operations, lifecycle)
-            };
-            (0..self.lives).map(run_lifecycle).collect()
+            let live = |nth| self.live_once(nth, &script(nth, workload), self.seed(side, nth));
+            (0..self.lives).map(live).collect()
         })
     }
 
@@ -109,6 +113,7 @@ impl Case {
     ) -> Result<LifecycleResult, VaultError> {
         let mut public = public(&self.ring, nth, 0, self.quiet);
         public.deaths.truncate(self.deaths);
+        self.losses.add_to(&mut public);
         let seeds = if self.flaw == Some(Flaw::FirstLeafOften) { SEEDS } else { 1 };
         let lives = (0..seeds).map(|nth| run_lifecycle(&public, script, nth << 48 | seed, self.flaw));
         let lives: Vec<LifecycleResult> = lives.collect::<Result<_, _>>()?;
@@ -131,9 +136,12 @@ impl Case {
                 return Judgement { findings: vec![certain("repetition".to_owned(), Some(deviation))] };
             }
         };
-        let observer = |seed| ring::observer(&self.ring, Adversary::Full, seed ^ self.nth << 40);
         let leaves = 1 << self.ring.leaf_level.0;
-        judge_and_pool(pool, ["hammer", "scan"], leaves, observer, [&one, &other])
+        judge_and_pool(pool, ["hammer", "scan"], leaves, |seed| self.observer(seed), [&one, &other])
+    }
+
+    fn observer(&self, seed: u64) -> Box<dyn Observer> {
+        ring::observer(&self.ring, Adversary::Full, seed ^ self.nth << 40)
     }
 
     /// The lifecycles under one workload, as the core's tests read them.
@@ -144,14 +152,15 @@ impl Case {
         again: &mut RepeatCounts,
     ) -> Result<Vec<Trial>, String> {
         let mut trials = Vec::new();
-        for (nth, (operations, lifecycle)) in lives.iter().enumerate() {
+        for (nth, lifecycle) in lives.iter().enumerate() {
             let lifecycle =
                 lifecycle.as_ref().map_err(|refusal| format!("life {nth}: the vault refused: {refusal}"))?;
             let mut trace = lifecycle.trace.clone();
             if let Some(flaw) = self.flaw.filter(|flaw| flaw.is_of_slots()) {
                 redraw_slots(&mut trace, &self.ring, flaw, self.seed(side, nth as u64));
             }
-            let told = transcribe(&trace, &self.ring, self.quiet, self.is_strict);
+            let how = (self.is_strict, self.losses.announces());
+            let told = transcribe(&trace, &self.ring, self.quiet, how);
             let told = told.map_err(|deviation| format!("life {nth}: {deviation}"))?;
             again.deaths += lifecycle.deaths;
             again.repeated += told.repeated;
@@ -160,7 +169,14 @@ impl Case {
             again.beside += told.beside;
             again.overlapping += told.overlapping;
             again.steps[side].push(told.steps);
-            trials.push(Trial { operations: operations.clone(), events: told.events });
+            again.redrawn += told.redrawn;
+            again.lost += told.lost;
+            let operations = told.begun.iter().map(|nth| lifecycle.requested[*nth].clone()).collect();
+            let trial = Trial { operations, events: told.events };
+            if told.redrawn > 0 {
+                again.redrawn_leaves.add(&trial, &mut *self.observer(0))?;
+            }
+            trials.push(trial);
         }
         Ok(trials)
     }

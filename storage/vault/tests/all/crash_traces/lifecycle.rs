@@ -1,35 +1,48 @@
-//! The lifecycle of a vault: it is opened, used and killed repeatedly.
+//! The lifecycle of a vault: it is opened, used and killed repeatedly, on one machine or on several.
 
-use super::flaws::{Flaw, FlawedStore};
-use crate::support::fragile_disk::FragileDisk;
-use crate::support::network::{Network, NetworkLink};
+use super::flaws::Flaw;
+use super::machines::{FollowingStandby, Machine, OpenVault, Successor};
+use crate::support::network::NetworkLink;
 use crate::support::recorder::{Recorder, TimedEvent, TraceEvent};
 use crate::support::rng::TestRng;
 use crate::support::{header, setup};
 use ameles_core::testing::Operation;
 use ameles_store::VersionedMemory;
 use ameles_vault::{Call, Vault, VaultError, VaultParameters};
-use std::cell::Cell;
-use std::rc::Rc;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
 
-/// The usual maximum of a request's delay in each direction, in milliseconds: so long that two rarely arrive at once.
-const MAX_DELAY: u64 = 20_000;
-/// The time after which nothing is in flight any more.
-const SETTLE_TIME: Duration = Duration::from_secs(1200);
+/// The times of a lifecycle.
+#[derive(Clone, Copy)]
+pub struct Tempo {
+    /// The usual maximum of a request's delay in each direction, in milliseconds.
+    max_delay: u64,
+    /// The time after which nothing is in flight any more.
+    settle: Duration,
+}
+
+impl Tempo {
+    /// Requests take so long that two rarely arrive at once.
+    pub const SLOW: Tempo = Tempo { max_delay: 20_000, settle: Duration::from_secs(1200) };
+    /// Requests take much less than a heartbeat.
+    pub const FAST: Tempo = Tempo { max_delay: 200, settle: Duration::from_secs(14) };
+}
 
 /// The public facts of a lifecycle.
 #[derive(Clone)]
 pub struct PublicFacts {
     pub parameters: VaultParameters,
-    /// The requests at which each opening is killed; the opening after the last one runs to the end.
-    pub deaths: Vec<u64>,
-    /// The first batches, which are not recorded; the vault is closed after them.
-    pub unrecorded: usize,
+    /// The requests at which each opening is killed, and what comes next; the opening after the last one runs to the end.
+    pub deaths: Vec<(u64, Successor)>,
+    /// The first batches; the vault is closed after them.
+    pub warm_up: usize,
+    /// True if the first batches are recorded.
+    pub records_warm_up: bool,
     /// The number of batches after which the client waits only for its answers. Before that, it waits until the vault
     /// is quiet.
     pub quiet: usize,
+    pub tempo: Tempo,
     /// The seed for how long requests take, which of them are lost, and how the vault is killed.
     pub seed: u64,
 }
@@ -37,6 +50,8 @@ pub struct PublicFacts {
 /// A completed lifecycle.
 pub struct LifecycleResult {
     pub trace: Vec<TimedEvent>,
+    /// The batches that the client requested, in order. Some were requested again after a kill.
+    pub requested: Vec<Vec<Operation>>,
     /// The number of openings that were killed, and of those killed before they were open.
     pub deaths: usize,
     pub early_deaths: usize,
@@ -59,42 +74,48 @@ pub fn run_lifecycle(
     let runtime = runtime.expect("a runtime can be made");
     LocalSet::new().block_on(&runtime, async {
         let mut body = VaultUnderTest::new(public, seed, flaw).await?;
-        let (unrecorded, script) = script.split_at(public.unrecorded);
-        if !unrecorded.is_empty() {
-            body.open_once(unrecorded, None).await?;
-            body.recorder.clear();
-            body.next = 0;
+        let mut script = script;
+        if public.records_warm_up {
+            body.plug_in(public);
         }
-        body.recorder.unplug_when_killed(&body.disk);
-        body.link = Some(NetworkLink::new(MAX_DELAY, TestRng::of(public.seed)));
-        for dies_after in &public.deaths {
-            body.open_once(script, Some(*dies_after)).await?;
+        if public.warm_up > 0 {
+            body.open_once(&script[..public.warm_up], (None, Successor::Restart)).await?;
         }
-        body.open_once(script, None).await?;
-        let (deaths, early_deaths) = (body.deaths, body.early_deaths);
-        Ok(LifecycleResult { trace: body.recorder.take_trace(), deaths, early_deaths })
+        if !public.records_warm_up {
+            script = &script[public.warm_up..];
+            body.forget();
+            body.plug_in(public);
+        }
+        let mut successor = Successor::Restart;
+        for (dies_after, next) in &public.deaths {
+            body.open_once(script, (Some(*dies_after), successor)).await?;
+            successor = *next;
+        }
+        body.open_once(script, (None, successor)).await?;
+        Ok(body.end())
     })
 }
 
 struct VaultUnderTest {
+    // Wide: everything that a client and its machines have.
     public: TestRng,
     secret: TestRng,
-    flaw: Option<Flaw>,
-    memory: VersionedMemory,
-    disk: FragileDisk,
-    link: Option<NetworkLink>,
-    recorder: Recorder,
-    /// True if a batch that requests a block of the previous batch has not read yet.
-    hits: Rc<Cell<bool>>,
+    tempo: Tempo,
+    /// The seed of the last link.
+    link_seed: u64,
+    has_standbys: bool,
+    machine: Machine,
+    standby: Option<FollowingStandby>,
+    /// The events of earlier machines.
+    past: Vec<TimedEvent>,
     quiet: usize,
     /// The next batch of the script.
     next: usize,
-    /// The batch in flight when the vault was killed: its length, the accesses before it, and the contents of all
-    /// blocks before it.
-    in_doubt: Option<(usize, u64, Vec<u8>)>,
-    /// The contents of every block.
-    model: Vec<u8>,
-    block_bytes: usize,
+    requested: Vec<Vec<Operation>>,
+    /// The batch in flight when the vault was killed: its length, and the accesses before it.
+    in_doubt: Option<(u64, u64)>,
+    /// The contents of every block after so many accesses.
+    models: BTreeMap<u64, Vec<u8>>,
     deaths: usize,
     early_deaths: usize,
 }
@@ -104,135 +125,189 @@ impl VaultUnderTest {
         let mut secret = TestRng::of(seed);
         let header = header(public.parameters.clone(), 1);
         let memory = VersionedMemory::new(public.parameters.layout());
-        let disk = FragileDisk::default();
-        Vault::create(&mut setup(&disk.mount()?, memory.clone(), secret.seed()), &header).await?;
-        disk.unplug();
+        let machine = Machine::new(header, memory, flaw);
+        let mut created = setup(&machine.disk.mount()?, machine.memory.clone(), secret.seed());
+        Vault::create(&mut created, &machine.header).await?;
+        machine.disk.unplug();
+        let empty = vec![0; public.parameters.scheme.capacity() as usize];
         Ok(VaultUnderTest {
             public: TestRng::of(!public.seed),
             secret,
-            flaw,
-            memory,
-            disk,
-            link: None,
-            recorder: Recorder::new(),
-            hits: Rc::default(),
+            tempo: public.tempo,
+            link_seed: public.seed,
+            has_standbys: false,
+            machine,
+            standby: None,
+            past: Vec::new(),
             quiet: public.quiet,
             next: 0,
+            requested: Vec::new(),
             in_doubt: None,
-            model: vec![0; public.parameters.scheme.capacity() as usize],
-            block_bytes: public.parameters.scheme.block_bytes() as usize,
+            models: BTreeMap::from([(0, empty)]),
             deaths: 0,
             early_deaths: 0,
         })
     }
 
-    /// Opens the vault, and requests batches until it is killed or none are left; then closes it.
+    /// Puts a link between the vault and its store. From now on a standby may follow.
+    fn plug_in(&mut self, public: &PublicFacts) {
+        self.has_standbys = public.deaths.iter().any(|(_, next)| *next == Successor::Standby);
+        self.machine.recorder.unplug_when_killed(&self.machine.disk);
+        self.machine.link = NetworkLink::new(self.tempo.max_delay, TestRng::of(self.link_seed));
+    }
+
+    /// Forgets what happened so far.
+    fn forget(&mut self) {
+        self.machine.recorder.clear();
+        self.next = 0;
+        self.requested.clear();
+    }
+
+    /// A machine with an empty disk.
+    fn another_machine(&mut self, recorder: Recorder) -> Machine {
+        self.link_seed = self.link_seed.wrapping_add(1 << 48);
+        let link = NetworkLink::new(self.tempo.max_delay, TestRng::of(self.link_seed));
+        self.machine.another(recorder, link)
+    }
+
+    /// Opens the vault as this successor of the gateway before, and requests batches until it is killed or none are left;
+    /// then closes it.
     async fn open_once(
         &mut self,
         script: &[Vec<Operation>],
-        dies_after: Option<u64>,
+        (dies_after, successor): (Option<u64>, Successor),
     ) -> Result<(), VaultError> {
-        self.recorder.note_opening(dies_after);
-        let link = self.link.clone().unwrap_or_else(|| NetworkLink::new(0, TestRng::of(0)));
-        let network = Network::new(self.memory.clone(), link);
-        let store = FlawedStore::new(
-            self.recorder.over(network),
-            self.flaw,
-            &self.recorder,
-            &self.memory,
-            &self.hits,
-        );
-        let disk = self.disk.mount()?;
-        let fresh = self.secret.seed();
-        let mut setup = setup(&disk, store, fresh);
-        // A checkpoint in each time to settle would leave nothing to repeat.
-        setup.ship_after = Duration::MAX;
-        if let Some(entropy) = self.flaw.and_then(|flaw| flaw.entropy(fresh)) {
-            setup.entropy = entropy;
-        }
-        let opened = tokio::select! {
-            biased;
-            () = self.recorder.death() => None,
-            opened = self.recorder.count_steps(Vault::start(setup)) => Some(opened?),
+        let opened = match self.standby.take_if(|_| successor == Successor::Standby) {
+            Some(standby) => Some(self.take_over(standby, dies_after).await?),
+            None => self.start(dies_after, successor).await?,
         };
-        drop(disk);
         let Some((vault, running)) = opened else {
             self.early_deaths += 1;
             self.kill(None);
             return Ok(());
         };
-        self.recorder.is_open(&vault);
-        let driver = spawn_local(self.recorder.count_steps(running));
-        let recorder = self.recorder.clone();
+        let recorder = self.machine.recorder.clone();
+        recorder.is_open(&vault);
+        let driver = spawn_local(recorder.count_steps(running));
+        if self.has_standbys && self.standby.is_none() {
+            let machine = self.another_machine(Recorder::new());
+            self.standby = Some(machine.stand_by(&mut self.secret)?);
+        }
         tokio::select! {
             biased;
             () = recorder.death() => {
                 driver.abort();
                 let _ = driver.await;
-                self.kill(self.flaw);
+                self.kill(self.machine.flaw);
                 Ok(())
             }
             asked = self.ask(&vault, script) => {
                 asked?;
                 let _ = driver.await;
                 recorder.note_end();
-                self.disk.unplug();
+                self.machine.disk.unplug();
                 Ok(())
             }
         }
     }
 
+    /// Opens the vault on this machine or on another one. `None` if it is killed before it is open.
+    async fn start(
+        &mut self,
+        dies_after: Option<u64>,
+        successor: Successor,
+    ) -> Result<Option<OpenVault>, VaultError> {
+        if successor != Successor::Restart {
+            self.machine = self.another_machine(self.machine.recorder.clone());
+        }
+        let recorder = self.machine.recorder.clone();
+        let opening = recorder.count_steps(self.machine.start(dies_after, &mut self.secret)?);
+        tokio::select! {
+            biased;
+            () = recorder.death() => Ok(None),
+            opened = opening => opened.map(Some),
+        }
+    }
+
+    /// Waits until the standby has taken over, and continues on its machine.
+    async fn take_over(
+        &mut self,
+        standby: FollowingStandby,
+        dies_after: Option<u64>,
+    ) -> Result<OpenVault, VaultError> {
+        let (machine, opened) = standby.take_over().await?;
+        self.past.extend(self.machine.recorder.take_trace());
+        self.machine = machine;
+        self.past.extend(self.machine.events_of_standby());
+        self.machine.recorder.die_after(dies_after);
+        Ok(opened)
+    }
+
     /// Requests the rest of the script, one batch after the other.
     async fn ask(&mut self, vault: &Vault, script: &[Vec<Operation>]) -> Result<(), VaultError> {
-        if let Some((accesses, before, model)) = self.in_doubt.take()
-            && vault.status().accesses < before + accesses as u64
-            && self.flaw != Some(Flaw::LosesLastRecord)
+        let is_sound = self.machine.flaw.is_none();
+        let accesses = vault.status().accesses;
+        if let Some((len, before)) = self.in_doubt.take()
+            && accesses < before + len
+            && self.machine.flaw != Some(Flaw::LosesLastRecord)
         {
             // The batch had not begun.
             self.next -= 1;
-            self.model = model;
         }
+        let mut model = match self.models.get(&accesses) {
+            Some(model) => model.clone(),
+            None if is_sound => panic!("there were never {accesses} accesses"),
+            None => Vec::new(),
+        };
+        model.resize(vault.capacity() as usize, 0);
         while let Some(batch) = script.get(self.next) {
             if self.next < self.quiet {
-                tokio::time::sleep(SETTLE_TIME).await;
+                tokio::time::sleep(self.tempo.settle).await;
             }
             self.next += 1;
-            self.hits.set(self.next >= 2 && hits(batch, &script[self.next - 2]));
-            let before = (vault.status().accesses, self.model.clone());
-            let (calls, expected) = self.prepare(batch);
-            self.in_doubt = Some((calls.len(), before.0, before.1));
-            self.recorder.note(TraceEvent::Batch(calls.len()));
+            self.machine.hits.set(self.next >= 2 && hits(batch, &script[self.next - 2]));
+            let before = vault.status().accesses;
+            self.models.insert(before, model.clone());
+            let (calls, expected) = self.prepare(batch, (&mut model, vault.block_bytes()));
+            let len = calls.len() as u64;
+            // A batch that has begun is in the journal, whether or not the vault survives to acknowledge it.
+            self.models.insert(before + len, model.clone());
+            self.in_doubt = Some((len, before));
+            self.requested.push(batch.clone());
+            self.machine.recorder.note(TraceEvent::Batch(calls.len()));
             let answers = vault.access(calls).await?;
-            self.recorder.note(TraceEvent::Served);
+            self.machine.recorder.note(TraceEvent::Served);
             self.in_doubt = None;
-            if self.flaw.is_none() {
+            if is_sound {
                 let answers: Vec<_> = answers.iter().map(|answer| answer.as_deref()).collect();
                 let expected: Vec<_> = expected.iter().map(Option::as_deref).collect();
                 assert_eq!(answers, expected, "the vault answers like an array");
             }
         }
-        tokio::time::sleep(SETTLE_TIME).await;
+        tokio::time::sleep(self.tempo.settle).await;
         vault.close().await.map(drop)
     }
 
-    /// The calls of a batch, and their expected answers. From now on the array holds the written bytes. A batch that
-    /// has begun is in the journal, whether or not the vault survives to acknowledge it.
-    fn prepare(&mut self, batch: &[Operation]) -> (Vec<Call>, Vec<Option<Vec<u8>>>) {
+    /// The calls of a batch, and their expected answers. From now on the array holds the written bytes.
+    fn prepare(
+        &self,
+        batch: &[Operation],
+        (model, block_bytes): (&mut [u8], usize),
+    ) -> (Vec<Call>, Vec<Option<Vec<u8>>>) {
         let mut prepared: (Vec<Call>, Vec<Option<Vec<u8>>>) = Default::default();
         let mut seen = Vec::new();
         for operation in batch {
-            if self.flaw == Some(Flaw::Deduplicates) && seen.contains(operation) {
+            if self.machine.flaw == Some(Flaw::Deduplicates) && seen.contains(operation) {
                 continue;
             }
             seen.push(*operation);
             let (call, answer) = match *operation {
                 Operation::Read(block) => {
-                    let answer = vec![self.model[block.0 as usize]; self.block_bytes];
-                    (Call::Read(block), Some(answer))
+                    (Call::Read(block), Some(vec![model[block.0 as usize]; block_bytes]))
                 }
                 Operation::Write(block, fill) => {
-                    self.model[block.0 as usize] = fill;
-                    (Call::Write(block, vec![fill; self.block_bytes].into()), None)
+                    model[block.0 as usize] = fill;
+                    (Call::Write(block, vec![fill; block_bytes].into()), None)
                 }
                 Operation::Dummy => (Call::Dummy, None),
             };
@@ -243,14 +318,22 @@ impl VaultUnderTest {
     }
 
     fn kill(&mut self, flaw: Option<Flaw>) {
-        self.recorder.note_kill(&self.disk, &mut self.public);
-        if let Some(link) = &self.link {
-            link.crash();
-        }
+        self.machine.recorder.note_kill(&self.machine.disk, &mut self.public);
+        self.machine.link.crash();
         self.deaths += 1;
         if let Some(flaw) = flaw {
-            flaw.after_death(&self.disk, &self.recorder);
+            let Machine { header, memory, disk, recorder, .. } = &self.machine;
+            let journal = header.parameters.journal.announces().then_some(memory);
+            flaw.after_death(disk, journal, recorder);
         }
+    }
+
+    fn end(mut self) -> LifecycleResult {
+        let mut trace = self.past;
+        trace.extend(self.machine.recorder.take_trace());
+        trace.extend(self.standby.take().into_iter().flat_map(FollowingStandby::end));
+        let (requested, deaths, early_deaths) = (self.requested, self.deaths, self.early_deaths);
+        LifecycleResult { trace, requested, deaths, early_deaths }
     }
 }
 

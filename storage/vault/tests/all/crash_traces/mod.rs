@@ -28,6 +28,11 @@ mod altered_traces;
 mod flaws;
 mod judging;
 mod lifecycle;
+mod losses;
+mod lost_machines;
+mod machines;
+mod redrawn_leaves;
+mod redraws;
 mod transcript;
 
 use crate::every_step::{is_thorough, more_if_thorough};
@@ -43,7 +48,8 @@ use ameles_core::types::BlockId;
 use ameles_vault::{JournalPlace, VaultParameters};
 use flaws::Flaw;
 use judging::{Case, LifecycleResults, RepeatCounts};
-use lifecycle::{PublicFacts, run_lifecycle};
+use lifecycle::{PublicFacts, Tempo, run_lifecycle};
+use machines::Successor;
 use std::time::Duration;
 
 const MAX_BATCH: u32 = 4;
@@ -62,7 +68,7 @@ const DEATHS: usize = 8;
 /// A client that always waits until the vault is quiet.
 const ALWAYS_QUIET: usize = usize::MAX;
 /// The maximum number of tests of sound vaults here.
-const MAX_TESTS: usize = 1 << 8;
+const MAX_TESTS: usize = 1 << 9;
 
 /// A small tree of two untrusted subtrees.
 fn ring_parameters() -> RingParameters {
@@ -96,14 +102,16 @@ fn vault_parameters(ring: RingParameters) -> VaultParameters {
 }
 
 /// The public facts of a lifecycle.
-fn public(parameters: &RingParameters, nth: u64, unrecorded: usize, quiet: usize) -> PublicFacts {
+fn public(parameters: &RingParameters, nth: u64, warm_up: usize, quiet: usize) -> PublicFacts {
     let mut rng = TestRng::of(nth);
     let mut deaths = || rng.magnitude(1..=120);
     PublicFacts {
         parameters: vault_parameters(parameters.clone()),
-        deaths: (0..DEATHS).map(|_| deaths()).collect(),
-        unrecorded,
+        deaths: (0..DEATHS).map(|_| (deaths(), Successor::Restart)).collect(),
+        warm_up,
+        records_warm_up: false,
         quiet,
+        tempo: Tempo::SLOW,
         seed: nth,
     }
 }

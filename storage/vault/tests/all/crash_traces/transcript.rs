@@ -7,6 +7,7 @@
 //! bucket was written. During that time the client waits until the vault is quiet, so the read of the access comes
 //! first.
 
+use super::redraws::Redraw;
 use crate::support::intercepted::Request;
 use crate::support::recorder::{TimedEvent, TraceEvent};
 use ameles_core::schemes::ring::RingParameters;
@@ -15,6 +16,8 @@ use ameles_core::testing::{Event, TraceEntry, Work};
 use ameles_core::types::{Bucket, Version};
 use std::collections::{BTreeMap, VecDeque};
 
+/// The maximum number of steps that had ended for a lost machine, whose ends its journal in the store may lack.
+const MAX_ENDED: usize = 4;
 /// The steps from which on a request is not counted: it follows a long pause.
 const MAX_STEPS: u64 = 8;
 
@@ -22,6 +25,8 @@ const MAX_STEPS: u64 = 8;
 #[derive(Default)]
 pub struct Transcript {
     pub events: Vec<Event>,
+    /// The batches that have begun, by their places among those that were requested.
+    pub begun: Vec<usize>,
     /// The number of reads that were repeated.
     pub repeated: usize,
     /// The number of writes that were cut off and repeated.
@@ -30,6 +35,9 @@ pub struct Transcript {
     pub belated: usize,
     /// The number of accesses that read while earlier off-line work was in progress.
     pub beside: usize,
+    /// The number of restores that drew all positions again, and of accesses that they lost.
+    pub redrawn: usize,
+    pub lost: u64,
     /// The number of steps of off-line work that read while another one wrote.
     pub overlapping: usize,
     /// The sum of the steps of all new reads and writes, each since the store last answered.
@@ -37,7 +45,8 @@ pub struct Transcript {
 }
 
 /// Turns a trace into events. If not `strict`, a request of a recovery that differs from the announced one counts as
-/// new. Before `quiet` batches have begun, the client waits until the vault is quiet.
+/// new. Before `quiet` batches have begun, the client waits until the vault is quiet. If the vault `announces` in the
+/// store, it publishes a batch after the first requests that follow from it.
 ///
 /// # Errors
 /// A deviation of a recovery from what was announced, or anything else that no vault may show.
@@ -45,16 +54,22 @@ pub fn transcribe(
     trace: &[TimedEvent],
     ring: &RingParameters,
     quiet: usize,
-    strict: bool,
+    (strict, announces): (bool, bool),
 ) -> Result<Transcript, String> {
     let mut writer = TranscriptWriter {
         told: Transcript::default(),
         ring: ring.clone(),
         quiet,
         strict,
+        announces,
         reads: Vec::new(),
         newest: BTreeMap::new(),
         opening: false,
+        openings: 0,
+        restore: None,
+        requested: 0,
+        ended: VecDeque::new(),
+        lacks_ends: false,
         next: 0,
         asked: BTreeMap::new(),
         waiting: VecDeque::new(),
@@ -78,16 +93,21 @@ struct TranscriptWriter {
     ring: RingParameters,
     quiet: usize,
     strict: bool,
+    announces: bool,
     /// All reads without repetitions, each with the number of the last checkpoint before it.
     reads: Vec<(u64, Vec<Place>)>,
     newest: BTreeMap<Bucket, Version>,
     opening: bool,
+    openings: usize,
+    /// The restore on another machine, until the vault is open there.
+    restore: Option<Restore>,
     /// The next read that the recovery must repeat.
     next: usize,
     asked: BTreeMap<usize, Role>,
-    /// The batches that were requested and have not visibly begun; the accesses of the others, and how many of those
-    /// have begun.
-    waiting: VecDeque<usize>,
+    /// The batches that were requested and have not visibly begun, with their places and lengths; the number of those that
+    /// were requested; the accesses of those that have begun, visibly and in all.
+    waiting: VecDeque<(usize, usize)>,
+    requested: usize,
     counted: u64,
     begun: u64,
     batches: usize,
@@ -95,8 +115,18 @@ struct TranscriptWriter {
     /// The steps of off-line work in flight, the oldest first, and how many there were in all.
     steps: Vec<Step>,
     steps_begun: usize,
+    /// The last steps whose writes something depended on.
+    ended: VecDeque<Vec<Bucket>>,
+    /// True if the store may have lacked their ends when the machine was lost, and nothing new was requested since.
+    lacks_ends: bool,
     /// True if nothing new was requested since the vault was opened.
     is_fresh: bool,
+}
+
+/// A restore on another machine.
+enum Restore {
+    Redraws(Redraw),
+    MovesNothing,
 }
 
 /// The origin of a request.
@@ -132,26 +162,52 @@ enum Phase {
 impl TranscriptWriter {
     fn observe(&mut self, event: &TraceEvent) -> Result<(), String> {
         match event {
-            TraceEvent::Opens { checkpoint } => {
-                self.opening = true;
+            TraceEvent::Restores { draws_again } => {
                 self.asked.clear();
-                let since = self.reads.iter().position(|(after, _)| after >= checkpoint);
-                self.next = since.unwrap_or(self.reads.len());
+                self.lacks_ends = true;
+                if let Some(Restore::Redraws(earlier)) = self.restore.take() {
+                    // It may have shipped its checkpoint, and this restore starts from there.
+                    self.newest.extend(earlier.written.iter().map(|at| (at.bucket, at.version)));
+                }
+                let redraws = Restore::Redraws(Redraw::default());
+                self.restore = Some(if *draws_again { redraws } else { Restore::MovesNothing });
+            }
+            TraceEvent::Opens { checkpoint } => {
+                if matches!(self.restore, Some(Restore::MovesNothing)) {
+                    self.restore = None;
+                }
+                // An earlier machine may have gone on to later checkpoints, which this one does not have.
+                self.reads.iter_mut().for_each(|(after, _)| *after = (*after).min(*checkpoint));
+                self.repeats_from(*checkpoint);
+            }
+            TraceEvent::Follows { checkpoint } => {
+                self.lacks_ends = true;
+                self.repeats_from(*checkpoint);
             }
             TraceEvent::IsOpen => {
-                self.recovered()?;
+                self.openings += 1;
+                match self.restore.take() {
+                    Some(Restore::Redraws(redraw)) => self.redrawn(&redraw)?,
+                    _ => self.recovered()?,
+                }
                 self.waiting.clear();
             }
-            TraceEvent::Batch(accesses) => self.waiting.push_back(*accesses),
+            TraceEvent::Batch(accesses) => {
+                self.waiting.push_back((self.requested, *accesses));
+                self.requested += 1;
+            }
             TraceEvent::Begun(accesses) => {
-                // A vault that has lost some accesses counts them again.
-                self.counted -= self.begun.saturating_sub(*accesses);
                 self.begun = *accesses;
+                if self.restore.is_none() {
+                    // A vault that has lost some accesses counts them again.
+                    self.counted = self.counted.min(*accesses);
+                }
             }
             TraceEvent::Served => {
                 self.access_begins();
                 self.access_ends();
             }
+            TraceEvent::Asks { request, .. } if self.restore.is_some() => self.restores(request)?,
             TraceEvent::Asks { nth, step, request: Request::Read(places), checkpoint } => {
                 let role = self.reads(places, *checkpoint)?;
                 self.note_step(&role, *step);
@@ -166,7 +222,7 @@ impl TranscriptWriter {
             TraceEvent::Answered(nth) => {
                 let role = self.asked.remove(nth);
                 // The first reads of a recovery come in the announced order, also those of an access.
-                if role.is_some() && !self.opening {
+                if role.is_some() && !self.opening && self.is_published() {
                     self.access_begins();
                 }
                 match role {
@@ -190,6 +246,53 @@ impl TranscriptWriter {
         self.told.events.push(event);
     }
 
+    /// The reads since this checkpoint come again.
+    fn repeats_from(&mut self, checkpoint: u64) {
+        self.opening = true;
+        self.asked.clear();
+        let since = self.reads.iter().position(|(after, _)| *after >= checkpoint);
+        self.next = since.unwrap_or(self.reads.len());
+    }
+
+    /// A request of a restore.
+    fn restores(&mut self, request: &Request) -> Result<(), String> {
+        match &mut self.restore {
+            Some(Restore::Redraws(redraw)) => redraw.add(request, &self.ring, &self.newest),
+            _ if matches!(request, Request::Read(_) | Request::Write(_)) => {
+                Err(format!("a restore that moves no bucket: {request:?}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Records that all positions were drawn again. What was in flight is lost, and nothing is repeated from now on.
+    fn redrawn(&mut self, redraw: &Redraw) -> Result<(), String> {
+        redraw.check(&self.ring)?;
+        self.retract_access();
+        self.told.redrawn += 1;
+        self.told.lost += self.counted.saturating_sub(self.begun);
+        self.counted = self.begun;
+        (self.access, self.opening, self.next) = (None, false, 0);
+        self.newest = redraw.written.iter().map(|at| (at.bucket, at.version)).collect();
+        (self.reads, self.steps, self.ended) = Default::default();
+        let buckets = redraw.written.iter().map(|at| at.bucket).collect();
+        self.emit(Event::Redraws { accesses: self.begun, buckets });
+        Ok(())
+    }
+
+    /// Takes back an access that has begun and read nothing: the machine was lost with it.
+    fn retract_access(&mut self) {
+        if self.access == Some(Access::Begun)
+            && let Some(at) = self.told.events.iter().rposition(|it| matches!(it, Event::AccessBegins(_)))
+            && let Event::AccessBegins(accesses) = self.told.events.remove(at)
+        {
+            self.told.begun.pop();
+            self.counted -= accesses as u64;
+            self.batches -= 1;
+            self.access = None;
+        }
+    }
+
     /// Records that the journal was replayed: everything announced was read, and the answers are there.
     fn recovered(&mut self) -> Result<(), String> {
         let left_out = self.reads.len() - self.next;
@@ -197,7 +300,12 @@ impl TranscriptWriter {
             return Err(format!("a recovery left out the last {left_out} of the announced reads"));
         }
         self.opening = false;
-        self.access_begins();
+        if self.counted > self.begun {
+            self.retract_access();
+        }
+        if self.is_published() {
+            self.access_begins();
+        }
         self.access_has_read();
         let reads = self.steps.iter().find(|step| step.phase == Phase::Reading);
         if let Some(number) = reads.map(|step| step.number) {
@@ -210,18 +318,24 @@ impl TranscriptWriter {
 
     /// Returns whether a batch has begun that is not among the events yet.
     fn has_begun(&self) -> bool {
-        self.access.is_none() && self.begun > self.counted && !self.waiting.is_empty()
+        self.access.is_none() && (self.is_published() || self.announces) && !self.waiting.is_empty()
+    }
+
+    /// Returns whether the vault has published accesses that are not among the events yet.
+    fn is_published(&self) -> bool {
+        self.begun > self.counted
     }
 
     fn access_begins(&mut self) {
         if self.has_begun()
-            && let Some(accesses) = self.waiting.pop_front()
+            && let Some((place, accesses)) = self.waiting.pop_front()
         {
+            self.told.begun.push(place);
             self.steps_end();
             self.silent_steps();
             self.counted += accesses as u64;
             self.batches += 1;
-            self.is_fresh = false;
+            (self.is_fresh, self.lacks_ends) = (false, false);
             self.access = Some(Access::Begun);
             self.emit(Event::AccessBegins(accesses));
         }
@@ -261,13 +375,15 @@ impl TranscriptWriter {
         }
         self.reads.push((checkpoint, places.to_vec()));
         self.next = self.reads.len();
-        self.is_fresh = false;
+        (self.is_fresh, self.lacks_ends) = (false, false);
         let entry = TraceEntry::Read(places.iter().map(|at| at.slot).collect());
         self.steps_end();
         let can_be_access = self.has_begun() || self.access == Some(Access::Begun);
         let one_reads = self.steps.iter().any(|step| step.phase != Phase::Writing);
         // An access whose whole path is held reads nothing, so with slices the first read may be a step's.
         let access_is_first = self.batches < self.quiet && !self.ring.is_sliced();
+        // The steps that an earlier opening has left come before the first batch.
+        let access_is_first = access_is_first && (self.is_published() || self.openings <= 1);
         if can_be_access && (one_reads || access_is_first || !self.is_evacuation(places)) {
             self.told.beside += usize::from(!self.steps.is_empty());
             self.access_begins();
@@ -276,7 +392,9 @@ impl TranscriptWriter {
             return Ok(Role::Access);
         }
         // A batch begins before the step that it makes due, so it has made no request.
-        self.access_begins();
+        if self.is_published() {
+            self.access_begins();
+        }
         self.silent_steps();
         self.told.overlapping += usize::from(!self.steps.is_empty());
         let number = self.step_begins(Phase::Reading);
@@ -318,7 +436,11 @@ impl TranscriptWriter {
             step.phase = Phase::Writing;
             return Ok(Role::Step(step.number));
         }
-        self.is_fresh = false;
+        if self.is_fresh && self.lacks_ends && self.ended.contains(&buckets) {
+            self.told.redone += 1;
+            return Ok(Role::Repeated);
+        }
+        (self.is_fresh, self.lacks_ends) = (false, false);
         self.steps_end();
         let number = match self.steps.iter().find(|step| step.phase == Phase::MustWrite) {
             Some(step) => step.number,
@@ -373,9 +495,13 @@ impl TranscriptWriter {
     /// Ends the steps whose writes something already depends on: they will not be repeated.
     fn steps_end(&mut self) {
         let written: Vec<Step> = self.steps.extract_if(.., |step| step.phase == Phase::Written).collect();
-        for Step { number, .. } in written {
+        for Step { number, buckets, .. } in written {
             self.emit(Event::StoreAnswer(Work::Step(number), 0));
             self.emit(Event::Ends(Work::Step(number)));
+            self.ended.push_back(buckets);
+            if self.ended.len() > MAX_ENDED {
+                self.ended.pop_front();
+            }
         }
     }
 }

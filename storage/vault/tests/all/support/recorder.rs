@@ -20,6 +20,14 @@ pub enum TraceEvent {
         checkpoint: u64,
     },
     IsOpen,
+    /// The machine was lost, and a restore on another one begins. It draws positions again, or it moves no bucket.
+    Restores {
+        draws_again: bool,
+    },
+    /// The machine was lost. The events of its standby follow, which has started from this checkpoint.
+    Follows {
+        checkpoint: u64,
+    },
     /// A client requests a batch of this many accesses.
     Batch(usize),
     /// The vault has begun this many accesses in all.
@@ -108,11 +116,31 @@ impl Recorder {
 
     /// Records that an opening begins. The vault is killed at the request with this number, if it makes that many.
     pub fn note_opening(&self, dies_after: Option<u64>) {
+        self.die_after(dies_after);
+        self.note_start(None);
+    }
+
+    /// Records that a restore begins, and is followed by an opening. They are killed together.
+    pub fn note_restore(&self, draws_again: bool, dies_after: Option<u64>) {
+        self.die_after(dies_after);
         let mut state = self.state.borrow_mut();
-        (state.left, state.is_dead) = (dies_after, false);
+        state.steps_before = state.steps;
+        state.note(TraceEvent::Restores { draws_again });
+    }
+
+    /// Records that the vault is opened, from this checkpoint if another one than the last that it has published.
+    pub fn note_start(&self, checkpoint: Option<u64>) {
+        let mut state = self.state.borrow_mut();
+        state.checkpoint = checkpoint.unwrap_or(state.checkpoint);
         let checkpoint = state.checkpoint;
         state.steps_before = state.steps;
         state.note(TraceEvent::Opens { checkpoint });
+    }
+
+    /// Kills the sender at the request with this number from now on.
+    pub fn die_after(&self, dies_after: Option<u64>) {
+        let mut state = self.state.borrow_mut();
+        (state.left, state.is_dead) = (dies_after, false);
     }
 
     pub fn is_open(&self, vault: &Vault) {
@@ -168,6 +196,21 @@ impl Recorder {
     /// The reads of buckets so far.
     pub fn reads(&self) -> Vec<Request> {
         self.requests().into_iter().filter(|request| matches!(request, Request::Read(_))).collect()
+    }
+
+    /// The numbers of the checkpoints whose manifests were fetched so far, or before the first object of the journal.
+    pub fn fetched_checkpoints(&self, before_journal: bool) -> Vec<u64> {
+        let is_of_journal =
+            |request: &Request| matches!(request, Request::Get(name) if name.starts_with("log/"));
+        let number = |request: &Request| match request {
+            Request::Get(name) => {
+                u64::from_str_radix(name.strip_prefix("checkpoint/")?.split_once('-')?.1, 16).ok()
+            }
+            _ => None,
+        };
+        let requests = self.requests();
+        let considered = requests.iter().take_while(|request| !(before_journal && is_of_journal(request)));
+        considered.filter_map(number).collect()
     }
 
     /// Takes the events so far.
