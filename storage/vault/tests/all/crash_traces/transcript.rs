@@ -68,6 +68,7 @@ pub fn transcribe(
         openings: 0,
         restore: None,
         requested: 0,
+        deferred: VecDeque::new(),
         ended: VecDeque::new(),
         lacks_ends: false,
         next: 0,
@@ -115,6 +116,8 @@ struct TranscriptWriter {
     /// The steps of off-line work in flight, the oldest first, and how many there were in all.
     steps: Vec<Step>,
     steps_begun: usize,
+    /// The reads of steps that a recovery has made before the writes that they follow.
+    deferred: VecDeque<TraceEntry>,
     /// The last steps whose writes something depended on.
     ended: VecDeque<Vec<Bucket>>,
     /// True if the store may have lacked their ends when the machine was lost, and nothing new was requested since.
@@ -274,7 +277,7 @@ impl TranscriptWriter {
         self.counted = self.begun;
         (self.access, self.opening, self.next) = (None, false, 0);
         self.newest = redraw.written.iter().map(|at| (at.bucket, at.version)).collect();
-        (self.reads, self.steps, self.ended) = Default::default();
+        (self.reads, self.steps, self.ended, self.deferred) = Default::default();
         let buckets = redraw.written.iter().map(|at| at.bucket).collect();
         self.emit(Event::Redraws { accesses: self.begun, buckets });
         Ok(())
@@ -396,6 +399,12 @@ impl TranscriptWriter {
             self.access_begins();
         }
         self.silent_steps();
+        let must_write = |step: &Step| matches!(step.phase, Phase::Reading | Phase::MustWrite);
+        if self.opening && self.steps.iter().any(must_write) {
+            // It follows a write that was announced, and will be sent when the vault is open.
+            self.deferred.push_back(entry);
+            return Ok(Role::Repeated);
+        }
         self.told.overlapping += usize::from(!self.steps.is_empty());
         let number = self.step_begins(Phase::Reading);
         self.emit(Event::StoreRequest(Work::Step(number), entry));
@@ -456,6 +465,11 @@ impl TranscriptWriter {
         }
         self.access_is_served();
         self.emit(Event::StoreRequest(Work::Step(number), TraceEntry::Write(buckets)));
+        if let Some(entry) = self.deferred.pop_front() {
+            let next = self.step_begins(Phase::Reading);
+            self.emit(Event::StoreRequest(Work::Step(next), entry));
+            self.step_is_answered(next);
+        }
         Ok(Role::Step(number))
     }
 
