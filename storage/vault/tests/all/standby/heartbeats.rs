@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::future::pending;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// Holds back the first log object after the switch is on, forever.
 #[derive(Clone, Default)]
@@ -103,4 +103,47 @@ async fn an_object_that_is_created_behind_a_missing_one_renews_no_lease() {
         objects.iter().filter_map(|name| u64::from_str_radix(&name[13..], 16).ok()).collect();
     assert!(names.windows(2).any(|pair| pair[1] == pair[0] + 2), "no object is missing: {objects:?}");
     assert!(!may_answer);
+}
+
+/// A store that takes no object of the journal from some time on.
+#[derive(Clone, Default)]
+pub struct HoldAll {
+    pub is_on: Rc<Cell<bool>>,
+}
+
+impl Interceptor for HoldAll {
+    async fn before(&self, request: &Request) -> Result<usize, UntrustedError> {
+        if self.is_on.get() && request.creates_log_object() {
+            return pending().await;
+        }
+        Ok(0)
+    }
+}
+
+/// A successor that has ended the journal waits for nobody who has only looked.
+#[tokio::test(start_paused = true)]
+async fn a_look_for_a_newer_claim_that_finds_none_renews_no_lease() {
+    let fixture = fixture().await;
+    let disk = fixture.disk.mount().unwrap();
+    let interceptor = HoldAll::default();
+    let store = Intercepted { inner: fixture.store.clone(), interceptor: interceptor.clone() };
+    let recorder = Recorder::new();
+    let (vault, running) = Vault::start(fixture.setup_over(&disk, recorder.over(store))).await.unwrap();
+    let holding = async {
+        sleep(seconds(12)).await;
+        interceptor.is_on.set(true);
+        recorder.clear();
+        let held = Instant::now();
+        let mut last = held;
+        while held.elapsed() < seconds(90) {
+            if vault.may_answer() {
+                last = Instant::now();
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        (last - held, recorder.requests().iter().filter(|request| request.is_lease_check()).count())
+    };
+    let (answered_for, looks) = work_and_kill(running, holding).await;
+    assert!(looks >= 4, "{looks} looks");
+    assert!(answered_for < STANDBY_LEASE, "{answered_for:?}");
 }
