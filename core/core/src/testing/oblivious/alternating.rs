@@ -167,7 +167,9 @@ impl<S: AlternatingSchedule> Observer for AlternatingObserver<S> {
                 ensure(step == Some(StepState::MustEnd), || format!("a step ended while {step:?}"))
             }
             Event::Quiescent => self.in_flight.on_quiescent(),
-            Event::ProcessorAction(..) | Event::Redraws { .. } => Err(format!("not of this scheme: {event:?}")),
+            Event::ProcessorAction(..) | Event::Redraws { .. } => {
+                Err(format!("not of this scheme: {event:?}"))
+            }
             Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }

@@ -142,7 +142,9 @@ impl Observer for FreecursiveObserver {
             | Event::Quiescent
             | Event::Recovers(_)
             | Event::Yields(_) => Ok(()),
-            Event::ProcessorAction(..) | Event::Redraws { .. } => Err(format!("not of this scheme: {event:?}")),
+            Event::ProcessorAction(..) | Event::Redraws { .. } => {
+                Err(format!("not of this scheme: {event:?}"))
+            }
         }
     }
 

@@ -288,7 +288,9 @@ impl Observer for HierarchicalObserver {
             }
             Event::StoreRequest(Work::Step(nth), entry) => self.rebuilt(*nth, entry),
             Event::Ends(work) => self.ended(*work),
-            Event::ProcessorAction(..) | Event::Redraws { .. } => Err(format!("not of this scheme: {event:?}")),
+            Event::ProcessorAction(..) | Event::Redraws { .. } => {
+                Err(format!("not of this scheme: {event:?}"))
+            }
             Event::StepBegins(_)
             | Event::StoreAnswer(..)
             | Event::Quiescent

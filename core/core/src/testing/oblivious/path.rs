@@ -394,7 +394,9 @@ impl Observer for RecursiveObserver {
             }
             Event::Ends(Work::Step(_)) => self.levels[self.off_line_level].end_step(),
             Event::Quiescent => self.levels.iter_mut().try_for_each(FullObserver::on_quiescent),
-            Event::ProcessorAction(..) | Event::Redraws { .. } => Err(format!("not of this scheme: {event:?}")),
+            Event::ProcessorAction(..) | Event::Redraws { .. } => {
+                Err(format!("not of this scheme: {event:?}"))
+            }
             Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }

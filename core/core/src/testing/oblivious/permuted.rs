@@ -216,7 +216,9 @@ impl Observer for PermutedObserver {
                 let is_left = self.due.iter().any(|(of, _)| of == work);
                 ensure(!is_left, || format!("{work:?} ended early: {:?} are due", self.due))
             }
-            Event::ProcessorAction(..) | Event::Redraws { .. } => Err(format!("not of this scheme: {event:?}")),
+            Event::ProcessorAction(..) | Event::Redraws { .. } => {
+                Err(format!("not of this scheme: {event:?}"))
+            }
             Event::StoreAnswer(..) | Event::Quiescent | Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }

@@ -59,7 +59,9 @@ impl Observer for ScanObserver {
             Event::StepBegins(_) | Event::Ends(Work::Step(_)) | Event::Recovers(_) | Event::Yields(_) => {
                 Ok(())
             }
-            Event::ProcessorAction(..) | Event::Redraws { .. } => Err(format!("not of this scheme: {event:?}")),
+            Event::ProcessorAction(..) | Event::Redraws { .. } => {
+                Err(format!("not of this scheme: {event:?}"))
+            }
             Event::Quiescent => {
                 let full = self.adversary == Adversary::Full;
                 ensure(self.due.is_empty() || self.requested || !full, || {

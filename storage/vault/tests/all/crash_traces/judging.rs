@@ -3,9 +3,9 @@
 use super::altered_traces::{paths_of_first_leaf, redraw_slots};
 use super::flaws::Flaw;
 use super::lifecycle::{LifecycleResult, run_lifecycle};
-use super::transcript::transcribe;
 use super::losses::Losses;
 use super::redrawn_leaves::RedrawnLeaves;
+use super::transcript::transcribe;
 use super::{DEATHS, Workload, hammer, public, ring_parameters, scan, script};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::testing::Operation;

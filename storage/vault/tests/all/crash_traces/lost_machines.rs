@@ -53,8 +53,9 @@ fn the_shape_of_restores_and_takeovers_does_not_depend_on_what_is_asked() {
             let one = shape_of(losses, nth, hammer, 2 * nth);
             let other = shape_of(losses, nth, scan, 2 * nth + 1);
             assert_eq!(first_difference(&one, &other), None, "{losses:?}, life {nth}");
-            let is_elsewhere =
-                |event: &TraceEvent| matches!(event, TraceEvent::Restores { .. } | TraceEvent::Follows { .. });
+            let is_elsewhere = |event: &TraceEvent| {
+                matches!(event, TraceEvent::Restores { .. } | TraceEvent::Follows { .. })
+            };
             elsewhere += count(&one, is_elsewhere);
             openings += count(&one, |event| *event == TraceEvent::IsOpen);
         }
@@ -110,8 +111,7 @@ fn a_path_that_is_read_again_after_a_restore_is_caught_by_the_judge_of_schemes_a
 #[test]
 fn a_redraw_that_leaves_out_buckets_is_caught() {
     for journal in [JournalPlace::Disk, JournalPlace::Store] {
-        let judgement =
-            case(0, Losses::Restored(journal), FLAWED, Some(Flaw::LeavesOutBuckets)).judge();
+        let judgement = case(0, Losses::Restored(journal), FLAWED, Some(Flaw::LeavesOutBuckets)).judge();
         assert!(judgement.alarmed("repetition"), "{journal:?}: {judgement}");
     }
 }

@@ -73,7 +73,8 @@ impl Redraw {
     /// The buckets.
     pub fn check(&self, ring: &RingParameters) -> Result<(), String> {
         let (read, written) = (self.read.iter(), self.written.iter().map(|at| at.bucket));
-        let (read, written): (BTreeSet<Bucket>, BTreeSet<Bucket>) = (read.copied().collect(), written.collect());
+        let (read, written): (BTreeSet<Bucket>, BTreeSet<Bucket>) =
+            (read.copied().collect(), written.collect());
         let tree = ring.geometry();
         let mut exist = BTreeSet::new();
         let is_a_state = (0..=1 << ring.leaf_level.0).any(|turn| {

@@ -7,6 +7,7 @@
 //! bucket was written. During that time the client waits until the vault is quiet, so the read of the access comes
 //! first.
 
+use super::in_flight::{Access, Phase, Restore, Role, Step};
 use super::redraws::Redraw;
 use crate::support::intercepted::Request;
 use crate::support::recorder::{TimedEvent, TraceEvent};
@@ -124,42 +125,6 @@ struct TranscriptWriter {
     lacks_ends: bool,
     /// True if nothing new was requested since the vault was opened.
     is_fresh: bool,
-}
-
-/// A restore on another machine.
-enum Restore {
-    Redraws(Redraw),
-    MovesNothing,
-}
-
-/// The origin of a request.
-enum Role {
-    Access,
-    Step(usize),
-    Repeated,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Access {
-    Begun,
-    Reading,
-    HasRead,
-}
-
-struct Step {
-    number: usize,
-    phase: Phase,
-    /// The buckets that the step writes.
-    buckets: Vec<Bucket>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Phase {
-    Reading,
-    MustWrite,
-    Writing,
-    /// The write is done; but if the vault is killed before it has recorded that, the write will be repeated.
-    Written,
 }
 
 impl TranscriptWriter {

@@ -350,7 +350,9 @@ impl<K: SubOrams> Observer for FullObserver<K> {
                 Ok(())
             }
             Event::StoreRequest(work, entry) => self.requested(*work, entry),
-            Event::ProcessorAction(..) | Event::Redraws { .. } => Err(format!("not of this scheme: {event:?}")),
+            Event::ProcessorAction(..) | Event::Redraws { .. } => {
+                Err(format!("not of this scheme: {event:?}"))
+            }
             Event::StoreAnswer(work, nth) => self.answered(*work, *nth),
             Event::Ends(Work::Access) if self.access.is_none() => Ok(()),
             Event::Ends(Work::Access) => self.end_access(),
