@@ -1,15 +1,17 @@
 //! A successor that comes while the gateway wakes up, starts again or goes on. The two never answer at the same time.
 
+use super::heartbeats::HoldAll;
 use super::{DELAY, fixture, link, seconds, stand_by, with_heartbeats};
 use crate::lease::pausable::PausableProcess;
 use crate::promises::fixture::{VaultFixture, block};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::intercepted::{Intercepted, Interceptor, Request};
+use crate::support::recorder::{Recorder, TraceEvent};
 use crate::support::{header, host_named, memory_disk, restore_options, setup, work_and_kill};
 use ameles_core::store::UntrustedError;
 use ameles_core::types::BlockId;
 use ameles_store::Blobs;
-use ameles_vault::{AnyStore, Setup, Vault, VaultError, VaultParameters, restore};
+use ameles_vault::{AnyStore, STANDBY_LEASE, Setup, Vault, VaultError, VaultParameters, restore};
 use futures::FutureExt;
 use futures::future::{Either, FusedFuture, join, select};
 use std::cell::RefCell;
@@ -140,6 +142,56 @@ async fn a_restore_waits_from_the_end_of_the_old_journal() {
         closest = closest.min(before.expect("it is restored"));
     }
     assert!(closest < seconds(16), "{closest:?}");
+}
+
+/// The gateway creates its last object after the claim, is paused, and answers from memory when it goes on.
+#[tokio::test(start_paused = true)]
+async fn a_gateway_that_is_paused_before_a_restore_ends_its_journal_answers_only_before_it() {
+    let mut closest = ENOUGH;
+    for millis in (23_000..36_000).step_by(250) {
+        let (fixture, times) = (fixture().await, AnswerTimes::default());
+        let opened = Vault::start(setup_of_gateway(&fixture, DELAY)).await.unwrap();
+        let pause = (Instant::now() + Duration::from_millis(millis), Duration::from_millis(13_700));
+        let gateway = PausableProcess::new(times.watch(opened), vec![pause]);
+        let restoring = async {
+            sleep(seconds(22)).await;
+            let slow = link(&fixture.store, seconds(1));
+            restore(setup(&memory_disk(), slow, 5), restore_options(&fixture.header, None)).await.unwrap();
+            Some(Instant::now())
+        };
+        let before = never_both(&times, gateway, restoring).await;
+        closest = closest.min(before.expect("it is restored"));
+    }
+    assert!(closest < seconds(10), "{closest:?}");
+}
+
+/// The standby cannot know whether the gateway that has claimed serves.
+#[tokio::test(start_paused = true)]
+async fn a_standby_waits_a_lease_after_it_has_found_a_claim_without_objects() {
+    let fixture = fixture().await;
+    let opened = Vault::start(setup_of_gateway(&fixture, DELAY)).await.unwrap();
+    let recorder = Recorder::new();
+    let began = Instant::now();
+    let gateways = async {
+        timeout(seconds(10), work_and_kill(opened.1, sleep(seconds(10)))).await.ok();
+        fixture.disk.unplug();
+        // The next gateway claims, and no object of it arrives.
+        let disk = fixture.disk.mount().unwrap();
+        let interceptor = HoldAll::default();
+        interceptor.is_on.set(true);
+        let store = Intercepted { inner: fixture.store.clone(), interceptor };
+        assert!(timeout(seconds(10), Vault::start(fixture.setup_over(&disk, store))).await.is_err());
+    };
+    let taking_over = async {
+        let link = link(&fixture.store, DELAY);
+        stand_by(setup(&memory_disk(), recorder.over(link), 77)).await.map(drop).unwrap();
+        began.elapsed()
+    };
+    let ((), serves) = join(gateways, taking_over).await;
+    let trace = recorder.take_trace();
+    let is_claim = |event: &TraceEvent| matches!(event, TraceEvent::Asks { request: Request::PutIfAbsent { name, .. }, .. } if name == "epoch/00000003");
+    let (claimed, _) = trace.iter().find(|(_, event)| is_claim(event)).expect("it claims the third epoch");
+    assert!(serves >= *claimed + STANDBY_LEASE, "{claimed:?}, {serves:?}");
 }
 
 /// The same promise for a copy of the folder, which opens only if the gateway has created no object since.
