@@ -156,7 +156,8 @@ async fn two_restores_of_one_journal_draw_nothing_alike() {
         copy.restore(&state);
         all.push(first_requests(&fixture, copy, seed).await);
     }
-    assert!(all[0].len() > 30 && all[0] != all[1], "a seed was used twice");
+    // Later reads follow from the seed of a checkpoint.
+    assert!(all[0].len() > 30 && all[0][..4] != all[1][..4], "a seed was used twice");
 }
 
 #[tokio::test(start_paused = true)]
