@@ -256,6 +256,8 @@ class Gateway:
         self.data = folder / "data"
         self.log = folder / "ameles.log"
         self.untrusted = untrusted
+        self.store_url = untrusted.endpoint.url
+        """The address under which this machine finds the provider."""
         self.vault = vault
         self.capacity = "128MiB"
         self.tls: tuple[Path, Path] | None = None
@@ -273,7 +275,7 @@ class Gateway:
             "allow_http": "true",
         }
         flags = ["--data", str(self.data), "--log", "debug"]
-        flags += ["--store", f"s3://{self.untrusted.BUCKET}/{self.vault}", "--endpoint", store.url]
+        flags += ["--store", f"s3://{self.untrusted.BUCKET}/{self.vault}", "--endpoint", self.store_url]
         for name, value in options.items():
             flags += ["--store-option", f"{name}={value}"]
         return flags
@@ -312,18 +314,23 @@ class Gateway:
             program.kill()
 
     def lose_machine(self) -> None:
-        """Removes the trusted folder. The key stays, as if its owner had a copy."""
-        shutil.rmtree(self.data / "trusted")
+        """Removes the trusted folder, and what a restore has fetched. The key stays, as if its owner had a copy."""
+        for folder in ("trusted", "restoring"):
+            shutil.rmtree(self.data / folder, ignore_errors=True)
 
     @property
     def page_link(self) -> Path:
         """The file with the link to the owner's page."""
         return self.data / "trusted" / "page-link"
 
+    def command(self, *arguments: str) -> list[str]:
+        """Returns another command of `ameles` on the same vault."""
+        return [str(self.binary), *arguments, *self.vault_flags()]
+
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs another command of `ameles` on the same vault, and waits for its exit."""
         return subprocess.run(
-            [str(self.binary), *arguments, *self.vault_flags()],
+            self.command(*arguments),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -44,9 +44,13 @@ impl Effort {
     fn variables(self) -> &'static [(&'static str, &'static str)] {
         let thorough = &[
             ("AMELES_HARDWARE_OPERATIONS", "3000"),
+            ("AMELES_KILLS", "1000"),
+            ("AMELES_LOSSES", "50"),
             ("AMELES_SECRETS", "128"),
             ("AMELES_SIM_SEEDS", "20000"),
             ("AMELES_STRESS_FAULTS", "1500"),
+            ("AMELES_TAKEOVERS", "68"),
+            ("AMELES_TAKEOVERS_BY_RESTORE", "9"),
             ("AMELES_TAMPERINGS", "100"),
             ("NEXTEST_PROFILE", "thorough"),
             // This replaces the number of each property: it is 2.5 to 27 times as large.
@@ -68,7 +72,7 @@ pub fn run_step(step: Step, effort: Effort) -> Result<()> {
         Step::Unit => unit(effort),
         Step::Hardware => hardware::test(effort.variables()),
         Step::Enclave => enclave_programs(effort),
-        Step::Clients => clients(),
+        Step::Clients => clients(effort),
         Step::Pager => pager(),
         Step::Web => browser(),
         Step::Compatibility => compatibility(),
@@ -294,13 +298,25 @@ fn browser() -> Result<()> {
         .env("AMELES_TEST_PAGE_MODULE", page.join("ameles_web.wasm")))
 }
 
-fn clients() -> Result<()> {
+fn clients(effort: Effort) -> Result<()> {
     setup::versitygw()?;
     setup::rclone()?;
     let fetched = std::env::current_dir()?.join(setup::fetched_rclone());
     let rclone = if fetched.exists() { fetched } else { "rclone".into() };
-    run(pytest_by_file("tests/clients")?
-        .env("AMELES_BIN", build_release()?)
-        .env("AMELES_TEST_VERSITYGW", setup::versitygw_path()?)
-        .env("AMELES_TEST_RCLONE", rclone))
+    let release = build_release()?;
+    let with_programs = |mut pytest: Command| -> Result<Command> {
+        pytest
+            .env("AMELES_BIN", &release)
+            .env("AMELES_TEST_VERSITYGW", setup::versitygw_path()?)
+            .env("AMELES_TEST_RCLONE", &rclone);
+        Ok(pytest)
+    };
+    run(&mut with_programs(pytest_by_file("tests/clients")?)?)?;
+    if !effort.is_thorough {
+        return Ok(());
+    }
+    // Most of these tests wait for leases, so many of them can run at the same time.
+    run(with_programs(pytest_sequential("tests/clients/crashes")?)?
+        .args(["--numprocesses", "8", "--dist", "worksteal"])
+        .envs(effort.variables().iter().copied()))
 }
