@@ -260,6 +260,7 @@ class Gateway:
         """The address under which this machine finds the provider."""
         self.vault = vault
         self.capacity = "128MiB"
+        self.block = self.BLOCK
         self.tls: tuple[Path, Path] | None = None
         self.port, self.admin_port, self.swift_port = free_ports(3)
         self.program: Program | None = None
@@ -285,7 +286,7 @@ class Gateway:
         tls = ["--tls-cert", str(self.tls[0]), "--tls-key", str(self.tls[1])] if self.tls else []
         return [
             *[str(self.binary), "serve", *self.vault_flags(), *tls],
-            *["--capacity", self.capacity, "--block-size", str(self.BLOCK)],
+            *["--capacity", self.capacity, "--block-size", str(self.block)],
             *["--listen", f"127.0.0.1:{self.port}", "--admin", f"127.0.0.1:{self.admin_port}"],
             *self.serve_flags,
             *["--swift", f"127.0.0.1:{self.swift_port}"],

@@ -18,6 +18,11 @@ WRITERS = 4
 CHECKED_AT_RETURN = 4
 """The keys that a writer reads when the gateway is back, besides that of the interrupted request."""
 
+BLOCK = 16 << 10
+"""The bytes of a block of the vaults, which are small: most of the time should go into crashes."""
+
+CAPACITY = "32MiB"
+
 PART = 5 << 20
 """The length of a part that is not the last one."""
 
@@ -71,13 +76,12 @@ class Writer:
     def length(self, state: int) -> int:
         """Returns the length of that content."""
         if self.is_large(state):
-            return PART + 70_000
-        return random.Random(f"length {state}").choice([0, 1, 1000, 65536, 65537, 200_000])
+            return PART + BLOCK + 1
+        return random.Random(f"length {state}").choice([0, 1, 1000, BLOCK, BLOCK + 1, 3 * BLOCK + 1000])
 
-    @staticmethod
-    def is_large(state: int | None) -> bool:
-        """Returns whether a change writes an object of several parts."""
-        return state is not None and state % 60 == 59
+    def is_large(self, state: int) -> bool:
+        """Returns whether a change writes an object of several parts. One writer has such an object."""
+        return self.number == 0 and state % 60 == 23
 
     def draw(self) -> Change:
         """Returns the next change."""
@@ -242,6 +246,11 @@ def check_all(gateway: Gateway, writers: list[Writer]) -> None:
     s3 = gateway.endpoint.client()
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(lambda writer: writer.check(s3), writers))
+
+
+def make_small(gateway: Gateway, *flags: str) -> None:
+    """Gives a gateway that is not started yet a small vault, and flags."""
+    gateway.capacity, gateway.block, gateway.serve_flags = CAPACITY, BLOCK, list(flags)
 
 
 def start_with_bucket(gateway: Gateway) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from programs import Gateway
 from rounds import shares
-from writers import Load, check_all, new_rng, new_writers, start_with_bucket, stop_and_check
+from writers import Load, check_all, make_small, new_rng, new_writers, start_with_bucket, stop_and_check
 
 BETWEEN_FULL_CHECKS = 10
 """The kills after which every object is read. At other times a part of them is."""
@@ -89,8 +89,7 @@ class Killer:
 def test_what_was_acknowledged_survives_kill_9_in_every_phase(new_gateway, counts, vault, kills):
     gateway: Gateway = new_gateway()
     journal, tree_top = vault.split()
-    gateway.capacity = "64MiB"
-    gateway.serve_flags = ["--journal", journal, "--tree-top-on", tree_top]
+    make_small(gateway, "--journal", journal, "--tree-top-on", tree_top)
     start_with_bucket(gateway)
     gateway.kill()
     endpoint, writers, rng = gateway.endpoint, new_writers(), new_rng()

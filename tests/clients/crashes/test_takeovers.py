@@ -13,7 +13,7 @@ from machines import Cut, Disturbance, Machine, Machines, Pause
 from programs import Gateway
 from rounds import shares
 from standbys import TAKES_OVER, start_standby, wait_for_line, wait_until_served
-from writers import Load, new_rng
+from writers import Load, make_small, new_rng
 
 STANDBYS = {"1": 1, "2": 0, "3": 0, "4": 0}
 """The usual number of rounds of each vault with a standby."""
@@ -182,8 +182,7 @@ class Rounds:
 def test_two_gateways_and_a_standby_lose_nothing_and_give_no_old_answer(new_gateway, counts, vault, rounds):
     gateways = [new_gateway(name) for name in ("first", "second", "third")]
     for gateway in gateways:
-        gateway.capacity = "64MiB"
-        gateway.serve_flags = ["--journal", "standby"]
+        make_small(gateway, "--journal", "standby")
     rng = new_rng()
     machines = Machines(gateways, rng, counts)
     try:
@@ -226,8 +225,7 @@ def restore_elsewhere(machines: Machines, journal: str) -> Machine:
 def test_a_restore_elsewhere_loses_nothing_that_a_displaced_gateway_acknowledged(new_gateway, counts, journal, rounds):
     gateways = [new_gateway(name) for name in ("first", "second")]
     for gateway in gateways:
-        gateway.capacity = "64MiB"
-        gateway.serve_flags = ["--journal", journal]
+        make_small(gateway, "--journal", journal)
     rng = new_rng()
     machines = Machines(gateways, rng, counts)
     disturbances = [Pause(), CUT_SILENTLY, Nothing()]
