@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
 from content import content
 from programs import Endpoint, Gateway
 
@@ -26,8 +26,8 @@ CAPACITY = "32MiB"
 PART = 5 << 20
 """The length of a part that is not the last one."""
 
-PATIENCE = 240.0
-"""Seconds without any answer after which the gateway has failed."""
+PATIENCE = 600.0
+"""Seconds without any answer after which the gateway has failed. Its machine may be busy."""
 
 
 class Change(NamedTuple):
@@ -102,6 +102,9 @@ class Writer:
                 assert error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500, error
                 self.refused += 1
                 stop.wait(0.1)
+            except ReadTimeoutError:
+                # The request may still be made later: it was not interrupted.
+                raise
             except BotoCoreError:
                 stop.wait(0.02)
 

@@ -10,10 +10,10 @@ from contextlib import ExitStack
 from typing import Protocol
 
 from forwarder import Forwarder
-from programs import READY_TIMEOUT, Gateway
+from programs import Gateway
 from registers import Asker, Registers, count_answers
 from standbys import LOCKED, TAKES_OVER, start_standby, times_printed, wait_until_served
-from writers import Load, Writer, check_all, new_writers, start_with_bucket
+from writers import PATIENCE, Load, Writer, check_all, new_writers, start_with_bucket
 
 ASKERS = 3
 WRITERS = 3
@@ -40,8 +40,15 @@ class Machine:
         return times_printed(self.gateway, TAKES_OVER)
 
 
+UNREACHABLE = 5
+"""The exit code if the store cannot be reached."""
+
+
 class Disturbance(Protocol):
     """What happens to a machine for some time."""
+
+    codes: tuple[int, ...]
+    """The exit codes of a gateway that was disturbed until its standby had taken over."""
 
     def begin(self, machine: Machine) -> None:
         """Begins to disturb the machine."""
@@ -53,6 +60,8 @@ class Disturbance(Protocol):
 class Pause:
     """The process is stopped, at any instruction."""
 
+    codes = (LOCKED,)
+
     def begin(self, machine: Machine) -> None:
         machine.signal(signal.SIGSTOP)
 
@@ -61,7 +70,9 @@ class Pause:
 
 
 class Cut:
-    """The link to the provider is cut."""
+    """The link to the provider is cut. After half a minute a gateway gives up."""
+
+    codes = (LOCKED, UNREACHABLE)
 
     def __init__(self, *, silently: bool):
         self.silently = silently
@@ -105,7 +116,7 @@ class Machines:
     def wait_for_work(self, load: Load, wanted: int = 10, or_end_of: Machine | None = None) -> None:
         """Waits until the writers of a load have had some more answers, or until a process has ended."""
         writers = [client for client in load.clients if isinstance(client, Writer)]
-        answers, deadline = sum(writer.answers for writer in writers), time.monotonic() + READY_TIMEOUT
+        answers, deadline = sum(writer.answers for writer in writers), time.monotonic() + PATIENCE
         while sum(writer.answers for writer in writers) < answers + wanted:
             load.raise_errors()
             if or_end_of and or_end_of.has_exited():
@@ -138,8 +149,7 @@ class Machines:
             before = self.answers_of(load) + self.answers_of(late)
             if disturbance:
                 disturbance.end(old)
-                self.require_locked(old)
-                self.counts["displaced gateways that ended with code 4"] += 1
+                self.require_end(old, disturbance.codes)
             self.wait_for_work(new_load)
             self.counts["answers of displaced gateways, all of them right"] += (
                 self.answers_of(load) + self.answers_of(late) - before
@@ -154,14 +164,16 @@ class Machines:
         """Returns the number of answers to clients that are only at this gateway."""
         return sum(client.answers for client in load.clients if client is not self.registers)
 
-    def require_locked(self, old: Machine) -> None:
-        """Waits until a gateway has found that it has been taken over."""
-        code = old.gateway.program.process.wait(timeout=READY_TIMEOUT)
-        assert code == LOCKED, f"the displaced gateway ended with {code}:\n{old.gateway.program.output()[-5000:]}"
+    def require_end(self, old: Machine, codes: tuple[int, ...]) -> None:
+        """Waits until a gateway has found that it has been taken over, or has given up before it could find it."""
+        code = old.gateway.program.process.wait(timeout=PATIENCE)
+        output = old.gateway.program.output()[-5000:]
+        assert code in codes, f"the displaced gateway ended with {code}:\n{output}"
+        self.counts[f"displaced gateways that ended with code {code}"] += 1
 
-    def has_changed(self, load: Load, before: int) -> bool:
+    def has_changed(self, load: Load, before: int, codes: tuple[int, ...]) -> bool:
         """Waits until it is certain whether the standby takes over, which had begun so many takeovers before."""
-        deadline = time.monotonic() + READY_TIMEOUT
+        deadline = time.monotonic() + PATIENCE
         while not self.active.has_exited():
             assert time.monotonic() < deadline, "the gateway neither works nor ends"
             time.sleep(0.1)
@@ -172,7 +184,7 @@ class Machines:
             time.sleep(2)
             if self.standby.takeovers() == before:
                 return False
-        self.require_locked(self.active)
+        self.require_end(self.active, codes)
         wait_until_served(self.standby.gateway)
         return True
 

@@ -6,7 +6,7 @@ import random
 import threading
 from collections import Counter
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
 from content import content, md5
 
 BUCKET = "registers"
@@ -101,7 +101,8 @@ class Asker:
 
 
 def check_refusal(error: Exception) -> None:
-    """A gateway that may not answer says so: it does not refuse a good request for another reason."""
+    """A gateway that may not answer says so, or is gone: it does not refuse a good request for another reason."""
+    assert not isinstance(error, ReadTimeoutError), error
     if isinstance(error, ClientError):
         assert error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500, error
 
