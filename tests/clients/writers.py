@@ -166,7 +166,7 @@ class Writer:
         self.acknowledged = {change.key: change.state for change in self.history}
 
     def check(self, s3, keys: list[str] | None = None) -> None:
-        """Reads objects, all by default. Each must hold its last acknowledged state, or that of the interrupted change."""
+        """Reads objects, all by default. Each must hold its acknowledged state, or that of the interrupted change."""
         for key in self.all_keys() if keys is None else keys:
             found, last = self.read(s3, key), self.acknowledged.get(key)
             pending = self.in_flight if self.in_flight and self.in_flight.key == key else None

@@ -32,7 +32,7 @@ class Forwarder:
         asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     def cut(self, *, silently: bool) -> None:
-        """Cuts the link. Silently, what is sent stays on its way until the link is healed; otherwise connections break."""
+        """Cuts the link. Silently, what is sent stays on its way until the link is healed. Otherwise connections break."""
         self.run(self.stall() if silently else self.reset())
 
     def heal(self) -> None:

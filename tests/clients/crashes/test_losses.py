@@ -100,10 +100,10 @@ def check_recovery_point(gateway: Gateway, writers: list[Writer], reported: Repo
     for writer, survived, before in zip(writers, survivors, reported.changes, strict=True):
         kept_began += [change.began for change in writer.history[: survived.least]]
         lost_ended += writer.ends[survived.greatest :]
+        counts["changes lost with the journal on the disk, within its bound"] += len(writer.ends[survived.greatest :])
         # The first lost change may have been begun before the checkpoint, with most of its accesses.
         lost += sum(blocks_of(writer, change) for change in writer.history[survived.greatest + 1 :])
         after += sum(blocks_of(writer, change) for change in writer.history[before:])
-        counts["changes lost with the journal on the disk, within its bound"] += len(writer.history[survived.greatest :])
         writer.go_back_to(survived.greatest)
     assert max(kept_began) <= min(lost_ended), "a change survived that began after the end of one that did not"
     counts["accesses of blocks lost with the journal on the disk"] += lost
