@@ -46,6 +46,8 @@ class Writer:
     number: int
     seed: object
     keys: int = 24
+    has_large: bool = False
+    """True if the writer also has an object of several parts, which is larger than all others together."""
     history: list[Change] = field(default_factory=list)
     """The acknowledged changes, in their order."""
     ends: list[float] = field(default_factory=list)
@@ -67,7 +69,8 @@ class Writer:
 
     def all_keys(self) -> list[str]:
         """Returns the keys of this writer."""
-        return [f"{self.number}/{key}" for key in range(self.keys)] + [f"{self.number}/large"]
+        keys = [f"{self.number}/{key}" for key in range(self.keys)]
+        return [*keys, f"{self.number}/large"] if self.has_large else keys
 
     def content(self, state: int) -> bytes:
         """Returns the content that a change has written."""
@@ -80,8 +83,8 @@ class Writer:
         return random.Random(f"length {state}").choice([0, 1, 1000, BLOCK, BLOCK + 1, 3 * BLOCK + 1000])
 
     def is_large(self, state: int) -> bool:
-        """Returns whether a change writes an object of several parts. One writer has such an object."""
-        return self.number == 0 and state % 60 == 23
+        """Returns whether a change writes an object of several parts."""
+        return self.has_large and state % 60 == 23
 
     def draw(self) -> Change:
         """Returns the next change."""
@@ -230,11 +233,11 @@ class Load:
             time.sleep(0.005)
 
 
-def new_writers(count: int = WRITERS, first: int = 0, keys: int = 24) -> list[Writer]:
-    """Returns writers, numbered from `first`, with a new seed."""
+def new_writers(keys: int = 24) -> list[Writer]:
+    """Returns writers with a new seed. The first one has a large object too."""
     seed = random.randrange(1 << 32)
     print(f"seed of the writers {seed}")
-    return [Writer(number, seed, keys) for number in range(first, first + count)]
+    return [Writer(number, seed, keys, has_large=number == 0) for number in range(WRITERS)]
 
 
 def new_rng() -> random.Random:

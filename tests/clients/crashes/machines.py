@@ -13,7 +13,7 @@ from forwarder import Forwarder
 from programs import Gateway
 from registers import Asker, Registers, count_answers
 from standbys import LOCKED, TAKES_OVER, start_standby, times_printed, wait_until_served
-from writers import PATIENCE, Load, Writer, check_all, new_writers, start_with_bucket
+from writers import PATIENCE, Load, Writer, check_all, start_with_bucket
 
 ASKERS = 3
 WRITERS = 3
@@ -93,7 +93,8 @@ class Machines:
         self.active, *self.spares = self.all
         self.standby: Machine | None = None
         self.registers = Registers()
-        self.groups = [new_writers(WRITERS, first=WRITERS * group) for group in range(2)]
+        numbers, seed = iter(range(2 * WRITERS)), rng.randrange(1 << 32)
+        self.groups = [[Writer(next(numbers), seed, keys=6) for _ in range(WRITERS)] for _ in range(2)]
         """The writers at the gateway, and at its successor."""
         self.askers = 0
         start_with_bucket(self.active.gateway)

@@ -174,7 +174,7 @@ def test_a_lost_machine_takes_along_no_more_than_stated(new_gateway, counts, vau
     owner = Owner(gateway, rng, counts)
     while owner.losses < losses:
         with Load(gateway.endpoint, writers) as load:
-            load.wait_for_answers(rng.choice([rng.randrange(10, 60), rng.randrange(60, 400)]))
+            load.wait_for_answers(rng.randrange(10, 400 if losses > 1 else 120))
             reported = report_of(gateway, writers)
             load.wait_for_answers(rng.randrange(1, 10))
             gateway.kill()

@@ -231,7 +231,7 @@ def test_a_restore_elsewhere_loses_nothing_that_a_displaced_gateway_acknowledged
         make_small(gateway, "--journal", journal)
     rng = new_rng()
     machines = Machines(gateways, rng, counts)
-    disturbances = [Nothing(), Pause(), CUT_SILENTLY]
+    disturbances = [Pause(), Nothing(), CUT_SILENTLY]
     try:
         for number in range(rounds):
             with machines.load(machines.active, machines.groups[0]) as load:
