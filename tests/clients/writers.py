@@ -200,8 +200,7 @@ class Load:
 
     def __init__(self, endpoint: Endpoint, clients: list):
         self.clients, self.stop = clients, threading.Event()
-        # A paused gateway answers only when it continues.
-        self.s3 = endpoint.client(connect_timeout=5, read_timeout=PATIENCE)
+        self.s3 = patient_client(endpoint)
 
     def __enter__(self) -> Load:
         self.pool = ThreadPoolExecutor(len(self.clients))
@@ -233,6 +232,11 @@ class Load:
             time.sleep(0.005)
 
 
+def patient_client(endpoint: Endpoint):
+    """Returns a client that waits: a paused gateway answers only when it continues, and one on a busy machine late."""
+    return endpoint.client(connect_timeout=5, read_timeout=PATIENCE)
+
+
 def new_writers(keys: int = 24) -> list[Writer]:
     """Returns writers with a new seed. The first one has a large object too."""
     seed = random.randrange(1 << 32)
@@ -249,7 +253,7 @@ def new_rng() -> random.Random:
 
 def check_all(gateway: Gateway, writers: list[Writer]) -> None:
     """Reads and checks every object of the writers."""
-    s3 = gateway.endpoint.client()
+    s3 = patient_client(gateway.endpoint)
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(lambda writer: writer.check(s3), writers))
 

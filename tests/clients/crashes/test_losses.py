@@ -21,6 +21,7 @@ from writers import (
     make_small,
     new_rng,
     new_writers,
+    patient_client,
     start_with_bucket,
     stop_and_check,
 )
@@ -93,7 +94,7 @@ def check_recovery_point(gateway: Gateway, writers: list[Writer], reported: Repo
 
     Afterwards the writers continue from that state.
     """
-    s3 = gateway.endpoint.client()
+    s3 = patient_client(gateway.endpoint)
     survivors = [survivors_of(writer, s3) for writer in writers]
     kept_began, lost_ended = [0.0], [float("inf")]
     lost, after = 0, 0
