@@ -31,8 +31,9 @@ def counts(record_property: Callable[[str, object], None]):
 def pytest_terminal_summary(terminalreporter) -> None:
     """Prints the counts of all tests together."""
     total = Counter()
-    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
-        for name, number in report.user_properties if report.when == "teardown" else ():
+    # The report of a test's teardown has no category, and its counts.
+    for report in [report for reports in terminalreporter.stats.values() for report in reports]:
+        for name, number in report.user_properties if getattr(report, "when", None) == "teardown" else ():
             if name.startswith(COUNT):
                 total[name.removeprefix(COUNT)] += number
     if total:
