@@ -5,8 +5,7 @@ use crate::error_reason::ErrorReason;
 use crate::store::SHIPPED_NOTE;
 use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint};
 use crate::trusted::disk::TrustedDisk;
-use crate::trusted::sent_payloads::SENT_NOTE;
-use crate::trusted::sent_state::STATE_NOTE;
+use crate::trusted::long_notes::{SENT_NOTE, STATE_NOTE};
 
 const NAME: &str = "restoring";
 const EPOCH: &str = "restored-in";

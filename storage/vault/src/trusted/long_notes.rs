@@ -4,10 +4,13 @@
 //! would write the long ones again. So these have a table of their own, in [chunks](super::chunks).
 
 use super::chunks::chunks;
-use super::sent_payloads::SENT_NOTE;
-use super::sent_state::STATE_NOTE;
 use crate::store::SHIPPED_NOTE;
 use redb::{ReadTransaction, TableDefinition, WriteTransaction};
+
+/// The name of the sealed note of the payloads that the store has.
+pub(crate) const SENT_NOTE: &str = "sent-payloads";
+/// The name of the sealed note of the words and rows that the store has.
+pub(crate) const STATE_NOTE: &str = "sent-state";
 
 const LONG_NOTES: TableDefinition<'_, (&str, u32), &[u8]> = TableDefinition::new("long-notes");
 

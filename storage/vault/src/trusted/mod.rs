@@ -22,7 +22,7 @@ pub(crate) mod header_exchange;
 pub(crate) mod journal;
 pub(crate) mod journal_point;
 mod log_tables;
-mod long_notes;
+pub(crate) mod long_notes;
 #[cfg(test)]
 pub(crate) mod memory_file;
 pub(crate) mod payload_pieces;

@@ -6,6 +6,7 @@
 //! has sent is soon needed no longer, and its pieces are removed. Places, the pieces that they fill, and the time at which
 //! pieces are removed follow from the numbers of accesses alone.
 
+use super::long_notes::SENT_NOTE;
 use super::sealed_note::load_note;
 use super::slots::StashSlot;
 use super::stash_directory::Entry;
@@ -18,8 +19,6 @@ use ameles_seal::master_key::MasterKey;
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The name of the sealed note on the trusted disk.
-pub(crate) const SENT_NOTE: &str = "sent-payloads";
 /// The maximum number of earlier checkpoints whose payloads the store keeps.
 const MAX_SETS: u64 = 1024;
 /// The number of accesses for which there is a place more than one for each.

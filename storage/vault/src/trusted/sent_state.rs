@@ -8,6 +8,7 @@
 use super::changed_rows;
 use super::database_changes;
 use super::header::{VaultHeader, VaultParameters};
+use super::long_notes::STATE_NOTE;
 use super::sealed_note::load_note;
 use super::sent_payloads::{NextCheckpoint, SentPayloads};
 use super::shipped_piece_name::piece_name;
@@ -19,9 +20,6 @@ use ameles_seal::master_key::MasterKey;
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
-
-/// The name of the sealed note on the trusted disk.
-pub(crate) const STATE_NOTE: &str = "sent-state";
 
 /// A state part in the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]

@@ -18,12 +18,13 @@ use crate::trusted::delta::Delta;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::journal_point::JournalPoint;
+use crate::trusted::long_notes::{SENT_NOTE, STATE_NOTE};
 use crate::trusted::payload_pieces::PayloadPieceWriter;
 use crate::trusted::position::Position;
 use crate::trusted::rows_part::{RowBytes, RowsPart};
 use crate::trusted::seal_context::SealContext;
-use crate::trusted::sent_payloads::{NextCheckpoint, SENT_NOTE, Shipment};
-use crate::trusted::sent_state::{STATE_NOTE, SentCheckpoint, StatePlan};
+use crate::trusted::sent_payloads::{NextCheckpoint, Shipment};
+use crate::trusted::sent_state::{SentCheckpoint, StatePlan};
 use crate::trusted::shipped_piece_name::piece_name;
 use crate::trusted::shipped_state::{
     PIECE_WORDS, ShippedPoint, ShippedStateHeader, ShippedStateParts, ShippedStateWriter,

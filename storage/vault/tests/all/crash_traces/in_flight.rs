@@ -1,4 +1,4 @@
-//! What is in flight at a moment of a trace.
+//! The requests in flight at a moment of a trace.
 
 use super::redraws::Redraw;
 use ameles_core::types::Bucket;

@@ -6,7 +6,7 @@ use super::{ALWAYS_QUIET, WARM_UP};
 use crate::support::rng::TestRng;
 use ameles_vault::JournalPlace;
 
-/// What happens when a gateway is killed.
+/// The event after a gateway is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Losses {
     /// No machine is lost: the gateway is started again.

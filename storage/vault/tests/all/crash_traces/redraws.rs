@@ -8,7 +8,7 @@ use ameles_core::tree::eviction_schedule::reverse_lexicographic;
 use ameles_core::types::{Bucket, Version};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a restore has requested so far.
+/// The requests of a restore so far.
 #[derive(Default)]
 pub struct Redraw {
     read: Vec<Bucket>,
