@@ -256,8 +256,8 @@ class Gateway:
         self.data = folder / "data"
         self.log = folder / "ameles.log"
         self.untrusted = untrusted
-        self.store_url = untrusted.endpoint.url
-        """The address under which this machine finds the provider."""
+        self.store_url: str | None = None
+        """The address under which this machine finds the provider, if it is another than the provider's own."""
         self.vault = vault
         self.capacity = "128MiB"
         self.block = self.BLOCK
@@ -276,7 +276,7 @@ class Gateway:
             "allow_http": "true",
         }
         flags = ["--data", str(self.data), "--log", "debug"]
-        flags += ["--store", f"s3://{self.untrusted.BUCKET}/{self.vault}", "--endpoint", self.store_url]
+        flags += ["--store", f"s3://{self.untrusted.BUCKET}/{self.vault}", "--endpoint", self.store_url or store.url]
         for name, value in options.items():
             flags += ["--store-option", f"{name}={value}"]
         return flags

@@ -5,16 +5,14 @@ from __future__ import annotations
 import dataclasses
 import re
 import subprocess
-import threading
 import time
 import urllib.request
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from botocore.exceptions import ClientError
 from content import content
 from programs import Gateway, environment
-from test_kill import BUCKET, WriterRecord, check_writer, wait_for, write_until_gone
+from writers import BUCKET, Load, Writer, check_all
 
 VERSIONING = "versioning on"
 COPY_TIMEOUT = 300.0
@@ -151,37 +149,25 @@ def test_a_vault_grows_moves_and_changes_its_key_while_it_is_served(new_gateway,
         *[word for option in options for word in ("--to-option", option)],
     )
     assert prepared.returncode == 0, prepared.stderr
-    records = [WriterRecord() for _ in range(3)]
-    with ThreadPoolExecutor(len(records)) as pool:
-        for turn, wanted in enumerate([1, blocks // 2, blocks]):
-            gateway.start()
-            endpoint, stop = gateway.endpoint, threading.Event()
-            writers = [
-                pool.submit(write_until_gone, endpoint, record, writer, turn, stop) for writer, record in enumerate(records)
-            ]
-            try:
-                wait_for_successor(gateway, wanted)
-                wait_for(lambda: sum(record.done for record in records) >= 20, writers)
-            finally:
-                # Clients write meanwhile: at the beginning, half-way, and when the copy is complete.
-                gateway.kill()
-                stop.set()
-            for writer, record in zip(writers, records):
-                writer.result()
-                record.done = 0
+    writers = [Writer(number, "before the successor", keys=8) for number in range(3)]
+    for wanted in [1, blocks // 2, blocks]:
+        gateway.start()
+        # Clients write meanwhile: at the beginning, half-way, and when the copy is complete.
+        with Load(gateway.endpoint, writers) as load:
+            load.wait_for_answers(20)
+            wait_for_successor(gateway, wanted)
+            gateway.kill()
     # The next start, with the old flags, switches to the successor.
     gateway.start()
     assert "The successor has taken over" in gateway.log.read_text()
-    for writer, record in enumerate(records):
-        check_writer(gateway.endpoint, record, writer)
+    check_all(gateway, writers)
     gateway.kill()
     # After that the old flags are refused, and the error gives the new ones.
     refused = gateway.run("check")
     assert refused.returncode == 2 and f"--key-file {key}" in refused.stderr, refused.stderr
     gateway.vault, gateway.capacity, gateway.serve_flags = "after", "24MiB", ["--key-file", str(key)]
     gateway.start()
-    for writer, record in enumerate(records):
-        check_writer(gateway.endpoint, record, writer)
+    check_all(gateway, writers)
     s3 = gateway.endpoint.client()
     for number in range(6):
         assert s3.get_object(Bucket=BUCKET, Key=f"kept/{number}")["Body"].read() == content(1 << 19, number)

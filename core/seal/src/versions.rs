@@ -207,7 +207,7 @@ impl TrustedVersions {
     /// Returns why these versions are inconsistent, if they are.
     fn contradiction(&self) -> Option<&'static str> {
         let newest = self.epochs.newest();
-        let mut last = 0;
+        let mut last = None;
         for &packed in &self.table {
             let version = unpack(packed);
             if version.is_never() {
@@ -219,10 +219,10 @@ impl TrustedVersions {
             if version.epoch == newest && version.counter > self.counter {
                 return Some("a version is newer than the newest");
             }
-            if version.epoch != last && self.epochs.salt(version.epoch).is_none() {
+            if Some(version.epoch) != last && self.epochs.salt(version.epoch).is_none() {
                 return Some("a version's epoch is unknown");
             }
-            last = version.epoch;
+            last = Some(version.epoch);
         }
         None
     }

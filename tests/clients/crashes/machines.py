@@ -24,7 +24,7 @@ class Machine:
 
     def __init__(self, gateway: Gateway):
         self.gateway = gateway
-        self.link = Forwarder(gateway.store_url)
+        self.link = Forwarder(gateway.untrusted.endpoint.url)
         gateway.store_url = self.link.url
 
     def signal(self, kind: signal.Signals) -> None:

@@ -105,6 +105,7 @@ fn a_version_newer_than_the_newest_or_of_no_epoch_is_refused() {
     let table = 16 + 4 + 36 + 8 + 4;
     for (at, value, why) in [
         (table, 2u32, "a version's epoch is unknown"),
+        (table, 0, "a version's epoch is unknown"),
         (table + 8, 2, "a version is newer than the newest"),
         (table + 8, 0, "a version has no counter"),
     ] {
