@@ -2,9 +2,10 @@
 
 The variables give the numbers of all tests together. `cargo xtask test --thorough` sets them:
 
-AMELES_KILLS        kills of a gateway under load
-AMELES_LOSSES       lost trusted folders
-AMELES_TAKEOVERS    rounds with two gateways and a standby
+AMELES_KILLS                   kills of a gateway under load
+AMELES_LOSSES                  lost trusted folders
+AMELES_TAKEOVERS               rounds with two gateways and a standby
+AMELES_TAKEOVERS_BY_RESTORE    rounds in which another machine restores the vault
 """
 
 from __future__ import annotations

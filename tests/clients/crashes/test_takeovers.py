@@ -12,7 +12,7 @@ import pytest
 from machines import Cut, Disturbance, Machine, Machines, Pause
 from programs import Gateway
 from rounds import shares
-from standbys import LOCKED, TAKES_OVER, start_standby, wait_for_line, wait_until_served
+from standbys import LOCKED, TAKES_OVER, start_standby, wait_for_line, wait_for_takeover, wait_until_served
 from writers import Load, make_small, new_rng
 
 STANDBYS = {"1": 1, "2": 0, "3": 0, "4": 0}
@@ -76,8 +76,7 @@ class Rounds:
         active, standby = self.machines.active, self.machines.standby
         before = standby.takeovers()
         disturbance.begin(active)
-        wait_for_line(standby.gateway, TAKES_OVER, before)
-        wait_until_served(standby.gateway)
+        wait_for_takeover(standby.gateway, before)
         self.machines.finish(self.machines.change_over(), load, disturbance)
 
     def about_the_lease(self, load: Load, disturbance: Disturbance, of_standby: Disturbance | None = None) -> None:
@@ -145,9 +144,7 @@ class Rounds:
 
     def succeed(self, load: Load, before: int) -> None:
         """Waits until the standby has taken over from a gateway that is gone."""
-        standby = self.machines.standby
-        wait_for_line(standby.gateway, TAKES_OVER, before)
-        wait_until_served(standby.gateway)
+        wait_for_takeover(self.machines.standby.gateway, before)
         self.machines.finish(self.machines.change_over(), load, None)
 
     def killed_and_started_again(self, load: Load) -> None:

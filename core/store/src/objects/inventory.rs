@@ -16,10 +16,13 @@ use object_store::{ObjectMeta, ObjectStore};
 /// Lists that are under way at once.
 const LISTS: usize = 16;
 
+/// An object's bucket version and size. `None` if the name is of no bucket version.
+type Listed = (Option<BucketVersion>, Bytes);
+
 /// The objects of some folders, and the folders below them.
 #[derive(Default)]
 struct Level {
-    objects: Vec<ObjectMeta>,
+    objects: Vec<Listed>,
     folders: Vec<Path>,
 }
 
@@ -40,9 +43,9 @@ impl Inventory for Objects {
         let whole = folders.iter().map(|folder| self.list_below(folder));
         listed.extend(stream::iter(whole).buffered(LISTS).try_collect::<Vec<_>>().await?);
         let mut unknown = 0;
-        for object in listed.into_iter().flatten() {
-            match self.shared.name(&object.location).and_then(names::parse_bucket_version) {
-                Some(version) => found(version, Bytes(object.size)),
+        for (version, bytes) in listed.into_iter().flatten() {
+            match version {
+                Some(version) => found(version, bytes),
                 None => unknown += 1,
             }
         }
@@ -58,10 +61,16 @@ impl Inventory for Objects {
 }
 
 impl Objects {
+    fn parse(&self, object: &ObjectMeta) -> Listed {
+        let version = self.shared.name(&object.location).and_then(names::parse_bucket_version);
+        (version, Bytes(object.size))
+    }
+
     /// Lists everything below a folder.
-    async fn list_below(&self, folder: &Path) -> Result<Vec<ObjectMeta>, UntrustedError> {
+    async fn list_below(&self, folder: &Path) -> Result<Vec<Listed>, UntrustedError> {
         let _permit = self.shared.permit().await;
-        self.shared.store.list(Some(folder)).try_collect().await.map_err(write_failure)
+        let listed = self.shared.store.list(Some(folder)).map_ok(|object| self.parse(&object));
+        listed.try_collect().await.map_err(write_failure)
     }
 
     /// Lists what is in these folders themselves.
@@ -73,7 +82,7 @@ impl Objects {
         let mut lists = stream::iter(lists).buffered(LISTS);
         let mut level = Level::default();
         while let Some(listed) = lists.try_next().await? {
-            level.objects.extend(listed.objects);
+            level.objects.extend(listed.objects.iter().map(|object| self.parse(object)));
             level.folders.extend(listed.common_prefixes);
         }
         Ok(level)

@@ -70,25 +70,28 @@ const OPENING_RECORDS: u8 = 5;
 
 /// The share of a block for changes of rows: a log object has it once, and once for each access.
 const ROW_SHARE: usize = 16;
-/// The minimum number of bytes for changes of rows in a log object without accesses, and for each access. A row of the
-/// gateway has a few hundred.
-const MIN_ROW_BYTES: (usize, usize) = (2048, 512);
+/// The minimum number of bytes for changes of rows in a log object without accesses. A row of the gateway has a few
+/// hundred.
+const MIN_ROW_BYTES: usize = 2048;
+/// The minimum number of bytes for changes of rows that each access adds.
+const MIN_ROW_BYTES_PER_ACCESS: usize = 512;
 
 impl VaultParameters {
     /// Returns the number of bytes for changes of rows that each access adds to a log object. `None` if the journal is
     /// not in the store.
     pub fn row_bytes_per_access(&self) -> Option<u64> {
-        self.journal.is_in_store().then(|| self.row_bytes_of_a_call() as u64)
+        let bytes = self.row_share().max(MIN_ROW_BYTES_PER_ACCESS);
+        self.journal.is_in_store().then_some(bytes as u64)
     }
 
-    fn row_bytes_of_a_call(&self) -> usize {
-        (self.scheme.block_bytes() as usize / ROW_SHARE).max(MIN_ROW_BYTES.1)
+    fn row_share(&self) -> usize {
+        self.scheme.block_bytes() as usize / ROW_SHARE
     }
 
     /// Returns the number of bytes for changes of rows in an object with this many accesses.
     pub(crate) fn row_bytes(&self, calls: usize) -> usize {
-        let share = self.scheme.block_bytes() as usize / ROW_SHARE;
-        share.max(MIN_ROW_BYTES.0) + self.row_bytes_of_a_call() * calls
+        let share = self.row_share();
+        share.max(MIN_ROW_BYTES) + share.max(MIN_ROW_BYTES_PER_ACCESS) * calls
     }
 
     /// Returns the number of bytes of the log object of a batch with this many accesses, without announcements.

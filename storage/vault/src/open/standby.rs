@@ -11,7 +11,6 @@ use super::journal_reader::{JournalEvent, MAX_WAITING};
 use super::recovery::PACED;
 use super::restore_notes;
 use super::setup::Setup;
-use super::shipped_checkpoint::FoundManifest;
 use super::takeover::take_over;
 use crate::any_store::AnyStore;
 use crate::error::{ExistsIn, VaultError};
@@ -150,14 +149,6 @@ async fn follow(
     }
 }
 
-/// Fetches what a takeover needs from the newest checkpoint in the store: the gateway is late.
-async fn prepare(follower: &mut Follower<'_>, newest: Option<FoundManifest>) -> Result<(), VaultError> {
-    match newest {
-        Some(found) => follower.receipts_before(&found).await.map(drop),
-        None => Ok(()),
-    }
-}
-
 /// Steps through the journal as it comes. Returns when the last object came, if none has come for a lease since, or `None`
 /// if the next ones were deleted.
 async fn step_on(
@@ -190,7 +181,9 @@ async fn step_on(
                     tracing::info!("the standby lags behind: the objects that come next were deleted");
                     return Ok(None);
                 }
-                Reachable::Yes(newest) => prepare(follower, newest).await?,
+                Reachable::Yes(None) => {}
+                // A takeover may come soon, and needs them.
+                Reachable::Yes(Some(found)) => drop(follower.receipts_before(&found).await?),
             },
             Some(_) => {}
         }

@@ -63,8 +63,8 @@ mod tests {
     fn a_change_of_a_short_note_does_not_write_the_long_ones_again() {
         let database = MemoryFile::default();
         let disk = open(&database);
-        let long: Vec<_> = [SENT_NOTE, STATE_NOTE, SHIPPED_NOTE].into_iter().zip(0..).collect();
-        let long: Vec<_> = long.into_iter().map(|(name, seed)| (name, note(1 << 20, seed << 32))).collect();
+        let seeds = [(SENT_NOTE, 0), (STATE_NOTE, 1 << 32), (SHIPPED_NOTE, 2 << 32)];
+        let long = seeds.map(|(name, seed)| (name, note(1 << 20, seed)));
         disk.set_metas(&long).unwrap();
         for nth in 0..4 {
             let before = database.copy();

@@ -292,7 +292,7 @@ async fn a_removed_object_that_a_checkpoint_has_followed_is_found_before_the_cla
             vault.write(BlockId(nth % CAPACITY), block(2)).await.unwrap();
         }
         // Time for the evictions and for the checkpoint after them.
-        tokio::time::sleep(Duration::from_secs(5)).await;
+        sleep(Duration::from_secs(5)).await;
     };
     fixture.open_and_crash(working).await.unwrap();
     let last = super::objects(&fixture.store).await.pop().expect("there is one");
