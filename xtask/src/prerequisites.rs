@@ -3,7 +3,7 @@
 
 use crate::enclave;
 use crate::freestanding::{Toolchain, pinned_has};
-use crate::setup::{fetched_rclone, versitygw_path};
+use crate::setup::{ETCD, PackagedProgram, RCLONE, versitygw_path};
 use crate::step::Step;
 use crate::tool::{command, output, run, succeeds};
 use anyhow::{Context, Result, bail};
@@ -110,7 +110,8 @@ fn find_missing(steps: &[Step]) -> Vec<Prerequisite> {
     let found = [
         python_is_missing(),
         go_is_missing(),
-        rclone_is_missing(),
+        packaged_program_is_missing(&RCLONE, "install rclone 1.60 or newer on PATH"),
+        packaged_program_is_missing(&ETCD, "install etcd 3.4 or newer on PATH"),
         freestanding_toolchain_is_missing(),
         enclave_target_is_missing(),
         static_library_is_missing(),
@@ -310,15 +311,14 @@ fn dash_is_missing() -> Option<Prerequisite> {
     (!is_available).then(|| Prerequisite::in_packages(what, &[Step::Enclave], &["dash"]))
 }
 
-fn rclone_is_missing() -> Option<Prerequisite> {
-    let is_available = succeeds(command("rclone").arg("version"))
-        || fetched_rclone().exists()
+fn packaged_program_is_missing(program: &PackagedProgram, remedy: &'static str) -> Option<Prerequisite> {
+    let is_available = program.is_available()
         || (succeeds(command("apt-get").arg("--version")) && succeeds(command("dpkg-deb").arg("--version")));
     (!is_available).then(|| Prerequisite {
-        what: "rclone is missing, and it can be fetched only on Debian and Ubuntu".into(),
+        what: format!("{} is missing, and it can be fetched only on Debian and Ubuntu", program.name),
         steps: &[Step::Clients],
         packages: &[],
         targets: &[],
-        remedy: "install rclone 1.60 or newer on PATH".into(),
+        remedy: remedy.into(),
     })
 }

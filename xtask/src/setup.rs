@@ -105,24 +105,60 @@ pub fn versitygw_path() -> Result<PathBuf> {
     Ok(std::env::current_dir()?.join(TEST_ENV).join(format!("versitygw-{version}")).join("versitygw"))
 }
 
-/// Extracts rclone from the distribution's package, without an installation and without root.
-pub fn rclone() -> Result<()> {
-    if succeeds(command("rclone").arg("version")) || fetched_rclone().exists() {
-        return Ok(());
-    }
-    let apt = Apt::new(None)?;
-    run(apt.get().arg("update"))?;
-    run(apt.get().args(["download", "rclone"]).current_dir(&apt.folder))?;
-    let package = fs::read_dir(&apt.folder)?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .find(|path| path.extension().is_some_and(|end| end == "deb"))
-        .context("apt-get downloaded no package of rclone")?;
-    run(command("dpkg-deb").arg("--extract").arg(package).arg(Path::new(TEST_ENV).join("rclone")))
+/// A program that is on `PATH`, or in a package of the distribution.
+pub struct PackagedProgram {
+    /// The name of the program.
+    pub name: &'static str,
+    /// The argument with which it prints its version.
+    version: &'static str,
+    /// The package.
+    package: &'static str,
 }
 
-/// Returns the path of the rclone that [`rclone`] extracts.
-pub fn fetched_rclone() -> PathBuf {
-    Path::new(TEST_ENV).join("rclone/usr/bin/rclone")
+/// The client of object stores.
+pub const RCLONE: PackagedProgram = PackagedProgram { name: "rclone", version: "version", package: "rclone" };
+/// The server of etcd.
+pub const ETCD: PackagedProgram =
+    PackagedProgram { name: "etcd", version: "--version", package: "etcd-server" };
+
+impl PackagedProgram {
+    /// Extracts the program from its package, without an installation and without root.
+    pub fn fetch(&self) -> Result<()> {
+        if self.is_available() {
+            return Ok(());
+        }
+        let apt = Apt::new(None)?;
+        run(apt.get().arg("update"))?;
+        run(apt.get().args(["download", self.package]).current_dir(&apt.folder))?;
+        let is_package = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(&format!("{}_", self.package)) && name.ends_with(".deb")
+        };
+        let package = fs::read_dir(&apt.folder)?
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .find(is_package)
+            .with_context(|| format!("apt-get downloaded no package {}", self.package))?;
+        run(command("dpkg-deb").arg("--extract").arg(package).arg(Path::new(TEST_ENV).join(self.name)))
+    }
+
+    /// Returns whether the program is on `PATH`, or was fetched.
+    pub fn is_available(&self) -> bool {
+        self.is_on_path() || self.fetched().exists()
+    }
+
+    /// Returns the path of the program.
+    pub fn path(&self) -> Result<PathBuf> {
+        let fetched = std::env::current_dir()?.join(self.fetched());
+        Ok(if fetched.exists() { fetched } else { self.name.into() })
+    }
+
+    fn is_on_path(&self) -> bool {
+        succeeds(command(self.name).arg(self.version))
+    }
+
+    fn fetched(&self) -> PathBuf {
+        Path::new(TEST_ENV).join(self.name).join("usr/bin").join(self.name)
+    }
 }
 
 /// Fetches the source of a package of the distribution into a folder, without root. Returns the path of the archive.

@@ -96,7 +96,8 @@ pub fn set_up_all(consent: Consent) -> Vec<String> {
         ("Tempest", &setup::tempest),
         ("the tools of hardware", &setup::hardware),
         ("versitygw", &setup::versitygw),
-        ("rclone", &setup::rclone),
+        ("rclone", &|| setup::RCLONE.fetch()),
+        ("etcd", &|| setup::ETCD.fetch()),
         ("picosat for RISC-V", &|| enclave::picosat().map(drop)),
         ("sqlite3 for RISC-V", &|| enclave::sqlite().map(drop)),
         ("dash for RISC-V", &|| enclave::dash().map(drop)),
@@ -300,15 +301,18 @@ fn browser() -> Result<()> {
 
 fn clients(effort: Effort) -> Result<()> {
     setup::versitygw()?;
-    setup::rclone()?;
-    let fetched = std::env::current_dir()?.join(setup::fetched_rclone());
-    let rclone = if fetched.exists() { fetched } else { "rclone".into() };
-    let release = build_release()?;
+    for program in [setup::RCLONE, setup::ETCD] {
+        program.fetch()?;
+    }
+    // What needs etcd runs in the program of the tests, since that of a release has no client of etcd.
+    let (release, with_etcd) = (build_release()?, build_programs()?.join("ameles"));
     let with_programs = |mut pytest: Command| -> Result<Command> {
         pytest
             .env("AMELES_BIN", &release)
             .env("AMELES_TEST_VERSITYGW", setup::versitygw_path()?)
-            .env("AMELES_TEST_RCLONE", &rclone);
+            .env("AMELES_BIN_WITH_ETCD", &with_etcd)
+            .env("AMELES_TEST_ETCD", setup::ETCD.path()?)
+            .env("AMELES_TEST_RCLONE", setup::RCLONE.path()?);
         Ok(pytest)
     };
     run(&mut with_programs(pytest_by_file("tests/clients")?)?)?;

@@ -8,10 +8,15 @@ use std::process::Command;
 /// The targets that have tests.
 const TESTS: [&str; 4] = ["--workspace", "--lib", "--bins", "--tests"];
 
+/// The features of the workspace's programs that no default has: the client of etcd.
+const FEATURES: [&str; 2] = ["--features", "ameles/etcd"];
+
 /// Returns a cargo command with the profile of tests, which lints what it compiles.
 pub fn workspace_cargo(arguments: &[&str]) -> Result<Command> {
     let mut cargo = lint::linting_cargo(&target_folder()?.join("xtask"))?;
-    profile::apply(cargo.args(arguments))?;
+    profile::apply(cargo.args(arguments).args(FEATURES))?;
+    // The client of etcd compiles a description of its messages.
+    cargo.env("PROTOC", protoc_bin_vendored::protoc_bin_path()?);
     Ok(cargo)
 }
 

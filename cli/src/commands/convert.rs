@@ -50,10 +50,13 @@ pub(super) async fn run(settings: Settings, place: JournalPlace) -> Result<Exit>
     let (status, parameters) = (vault.status(), vault.header().parameters.clone());
     // Its disk must be free.
     drop(vault);
-    let opening = home.find(&VaultConfig::default()).await?;
+    let mut converted: VaultParameters = parameters;
+    if converted.journal != place {
+        converted = converted.with_journal(place);
+        home.refuse_used_etcd(&converted).await?;
+    }
+    let (opening, parameters) = (home.find(&VaultConfig::default()).await?, converted);
     move_journal(opening.into_setup(), place).await?;
-    let parameters: VaultParameters =
-        if parameters.journal == place { parameters } else { parameters.with_journal(place) };
     Report::update_opening(&settings.data, &status, &meter.usage());
     let prices = home.prices()?;
     let (store, pace) = (home.store_name(), settings.serve.pace);

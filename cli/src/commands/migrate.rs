@@ -267,7 +267,12 @@ fn successor_store(
         }
         let options = StoreOptions(flags.to_option.iter().cloned().collect());
         return Ok((
-            StoreSettings { url: Some(url.clone()), endpoint: flags.to_endpoint.clone(), options },
+            StoreSettings {
+                url: Some(url.clone()),
+                endpoint: flags.to_endpoint.clone(),
+                options,
+                etcd: None,
+            },
             None,
         ));
     }
@@ -280,7 +285,7 @@ fn successor_store(
     }
     let store_at = |folder: &Path| {
         let url = Some(url_of(folder));
-        StoreSettings { url, endpoint: None, options: StoreOptions::default() }
+        StoreSettings { url, endpoint: None, options: StoreOptions::default(), etcd: None }
     };
     // The folder of an interrupted creation is used again: it holds nothing of a vault yet.
     let is_free = |folder: &Path| {

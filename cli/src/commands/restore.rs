@@ -102,7 +102,7 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
         let copy =
             Objects::open(&buckets, &options).await.map_err(local_copy_error)?.with_layout(layout.clone());
         let scratch = TrustedDisk::open(&folder.join("stash.redb"))?;
-        let (store, meter, _) = home.instrumented(&objects, layout);
+        let (store, meter, _) = home.instrumented(&objects, &parameters).await?;
         let bar = progress::bytes("", 0);
         let stage_bar = bar.clone();
         let progress = Box::new(move |stage: &'static str, done, all| show(&stage_bar, stage, done, all));

@@ -68,6 +68,9 @@ pub enum Journal {
     /// Like `store-first`, with an object at least every 5 seconds: `ameles serve --standby` on another machine takes over
     /// when none has come for 15 seconds
     Standby,
+    /// Like `standby`, and announcements are in etcd, whose answers take milliseconds; payloads are sent to the store beside
+    /// the requests. Needs `--etcd`
+    Etcd,
 }
 
 impl From<JournalPlace> for Journal {
@@ -77,6 +80,7 @@ impl From<JournalPlace> for Journal {
             JournalPlace::Store => Journal::Store,
             JournalPlace::StoreFirst => Journal::StoreFirst,
             JournalPlace::Standby => Journal::Standby,
+            JournalPlace::Etcd => Journal::Etcd,
         }
     }
 }
@@ -88,6 +92,7 @@ impl From<Journal> for JournalPlace {
             Journal::Store => JournalPlace::Store,
             Journal::StoreFirst => JournalPlace::StoreFirst,
             Journal::Standby => JournalPlace::Standby,
+            Journal::Etcd => JournalPlace::Etcd,
         }
     }
 }

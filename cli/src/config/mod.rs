@@ -17,6 +17,7 @@ mod settings_error;
 pub mod size;
 pub mod size_or_percent;
 mod store_options;
+mod store_settings;
 
 pub use choices::{
     Cipher, Journal, KeySource, LogFormat, Objective, Padding, Scheme, SwiftListen, TreeTopOn,
@@ -27,6 +28,7 @@ pub use key::KeyConfig;
 pub use options::{LogConfig, PricesConfig, ServeConfig, StoreConfig, TlsConfig, VaultConfig};
 pub use origins::Origins;
 pub use pace_only::PaceOnly;
-pub use settings::{KeySettings, SchemeSettings, ServeSettings, Settings, StoreSettings, TlsSettings};
+pub use settings::{KeySettings, SchemeSettings, ServeSettings, Settings};
 pub use settings_error::SettingsError;
 pub use store_options::{StoreOptions, key_and_value};
+pub use store_settings::{EtcdSettings, StoreSettings, TlsSettings};

@@ -61,6 +61,16 @@ options! {
         #[arg(value_name = "URL")]
         ENDPOINT: endpoint: String = "endpoint",
             "The address of a server with the provider's protocol, such as http://127.0.0.1:7070";
+        #[arg(value_name = "URL")]
+        ETCD: etcd: String = "etcd",
+            "The place of the journal in etcd, such as https://a:2379,b:2379,c:2379/PREFIX";
+        #[arg(value_name = "FILE")]
+        ETCD_CA: etcd_ca: PathBuf = "etcd-ca",
+            "The certificate of the authority of etcd's servers, in PEM [default: those of the system]";
+        #[arg(value_name = "FILE")]
+        ETCD_CERT: etcd_cert: PathBuf = "etcd-cert", "The certificate with which this machine logs in to etcd, in PEM";
+        #[arg(value_name = "FILE")]
+        ETCD_KEY: etcd_key: PathBuf = "etcd-key", "The key of that certificate, in PEM";
     } with options: StoreOptions
 }
 
@@ -175,7 +185,7 @@ mod tests {
         }
         let everything = "--data d --log l --log-format json --capacity 1KiB --block-size 64 --scheme ring --z 1 --s 1 \
             --a 1 --max-batch 1 --tree-top 1KiB --tree-top-on disk --allow-network-disk --objective dollars --eviction-slice 8MiB --pad-batches --journal store \
-            --cipher aegis-256 --store s --endpoint e --store-option a=b --key-file k --listen [::1]:1 --admin [::1]:2 --swift off --swift-url u --region r --padding none \
+            --cipher aegis-256 --store s --endpoint e --etcd e --etcd-ca a --etcd-cert c --etcd-key k --store-option a=b --key-file k --listen [::1]:1 --admin [::1]:2 --swift off --swift-url u --region r --padding none \
             --pace 1s --ship-after 1m --no-ship --tls-cert c --tls-key k --requests 1 --transfer-memory 1KiB --prices p";
         let names = config(everything, "").unwrap().names();
         // Only one of the three flags of a key can be given, and it sets all three names.
@@ -193,14 +203,14 @@ mod tests {
     fn a_flag_says_the_same_as_its_key_in_the_file() {
         let flags = "--data /d --log debug --log-format json --capacity 2GiB --block-size 4KiB --scheme ring --z 5 \
             --max-batch 8 --tree-top 25% --tree-top-on disk --allow-network-disk --objective bytes --eviction-slice 8MiB --pad-batches --journal store \
-            --endpoint http://127.0.0.1:1 --store-option region=r --key-env K --listen 127.0.0.1:1 \
+            --endpoint http://127.0.0.1:1 --etcd http://a:1/p --store-option region=r --key-env K --listen 127.0.0.1:1 \
             --cipher chacha20-poly1305 --store s3://b/p --admin 127.0.0.1:2 --swift 127.0.0.1:3 --swift-url http://s --region r_1 --padding power2 --pace 250ms --ship-after 90s --no-ship --prices /p.toml \
             --tls-cert /c.pem --tls-key /k.pem --requests 7 --transfer-memory 1GiB";
         let file = r#"
             data = "/d"
             log = { level = "debug", format = "json" }
             vault = { capacity = "2GiB", block_size = "4KiB", scheme = "ring", z = 5, max_batch = 8, tree_top = "25%", tree_top_on = "disk", allow_network_disk = true, objective = "bytes", eviction_slice = "8MiB", pad_batches = true, journal = "store", cipher = "chacha20-poly1305" }
-            store = { url = "s3://b/p", endpoint = "http://127.0.0.1:1", options = { region = "r" } }
+            store = { url = "s3://b/p", endpoint = "http://127.0.0.1:1", etcd = "http://a:1/p", options = { region = "r" } }
             key = { source = "env", variable = "K" }
             serve = { listen = "127.0.0.1:1", admin = "127.0.0.1:2", swift = "127.0.0.1:3", swift_url = "http://s", region = "r_1", padding = "power2", pace = "250ms", ship_after = "90s", no_ship = true, tls = { cert = "/c.pem", key = "/k.pem" }, requests = 7, transfer_memory = "1GiB" }
             prices = { file = "/p.toml" }

@@ -7,15 +7,14 @@ use super::file::Config;
 use super::key::KeyConfig;
 use super::limits;
 use super::names::{
-    A, ADMIN, BLOCK_SIZE, CAPACITY, ENDPOINT, EVICTION_SLICE, KEY_ENV, KEY_FILE, LISTEN, MAX_BATCH, Name,
-    OBJECTIVE, PACE, REGION, REQUESTS, S, SHIP_AFTER, STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP,
-    TREE_TOP_ON, Z,
+    A, ADMIN, BLOCK_SIZE, CAPACITY, EVICTION_SLICE, KEY_ENV, KEY_FILE, LISTEN, MAX_BATCH, Name, OBJECTIVE,
+    PACE, REGION, REQUESTS, S, SHIP_AFTER, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP, TREE_TOP_ON, Z,
 };
-use super::options::{ServeConfig, StoreConfig, TlsConfig, VaultConfig};
+use super::options::{ServeConfig, TlsConfig, VaultConfig};
 use super::origins::Origins;
 use super::settings_error::SettingsError;
 use super::size_or_percent::SizeOrPercent;
-use super::store_options::StoreOptions;
+use super::store_settings::{StoreSettings, TlsSettings, pair, store};
 use crate::config::folders::{self, DataFolder};
 use crate::config::interval::Interval;
 use crate::config::size::Size;
@@ -87,17 +86,6 @@ pub struct SchemeSettings {
     pub cipher: Cipher,
 }
 
-/// The untrusted side.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoreSettings {
-    /// The URL of the store; `None` for the folder [`DataFolder::untrusted`].
-    pub url: Option<String>,
-    /// The address of a server with the provider's protocol.
-    pub endpoint: Option<String>,
-    /// Further options of the provider's client.
-    pub options: StoreOptions,
-}
-
 /// The source of the master key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySettings {
@@ -136,15 +124,6 @@ pub struct ServeSettings {
     pub requests: u32,
     /// The maximum bytes of objects in transfer, over all requests.
     pub transfer_memory: Size,
-}
-
-/// The files of a certificate and its key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsSettings {
-    /// The certificate with its chain.
-    pub cert: PathBuf,
-    /// The key.
-    pub key: PathBuf,
 }
 
 impl Settings {
@@ -317,31 +296,7 @@ fn serve(config: ServeConfig, origins: &Origins) -> Result<ServeSettings, Settin
 }
 
 fn tls(tls: TlsConfig, origins: &Origins) -> Result<Option<TlsSettings>, SettingsError> {
-    let (given, missing) = match (tls.cert, tls.key) {
-        (Some(cert), Some(key)) => return Ok(Some(TlsSettings { cert, key })),
-        (None, None) => return Ok(None),
-        (Some(_), None) => (TLS_CERT, TLS_KEY),
-        (None, Some(_)) => (TLS_KEY, TLS_CERT),
-    };
-    Err(SettingsError::Alone { given: origins.name(given), missing: missing.flag })
-}
-
-fn store(store: StoreConfig, origins: &Origins) -> Result<StoreSettings, SettingsError> {
-    let StoreConfig { url, endpoint, options } = store;
-    match &url {
-        Some(url) if !url.contains("://") => {
-            return Err(SettingsError::Store { name: origins.name(STORE), url: url.clone() });
-        }
-        Some(url) if endpoint.is_some() && ["file:", "memory:"].iter().any(|kind| url.starts_with(kind)) => {
-            let (name, store_name) = (origins.name(ENDPOINT), origins.name(STORE));
-            return Err(SettingsError::EndpointOfFolder { name, store_name, url: url.clone() });
-        }
-        None if endpoint.is_some() => {
-            return Err(SettingsError::EndpointWithoutStore(origins.name(ENDPOINT)));
-        }
-        _ => {}
-    }
-    Ok(StoreSettings { url, endpoint, options })
+    pair((TLS_CERT, tls.cert), (TLS_KEY, tls.key), origins)
 }
 
 fn pace(interval: Interval, origins: &Origins) -> Result<Pace, SettingsError> {

@@ -214,6 +214,25 @@ pub enum SettingsError {
     /// An endpoint without a store.
     #[error("{0} needs a store: add --store s3://BUCKET (`store.url`)")]
     EndpointWithoutStore(String),
+    /// An address in etcd that cannot be read.
+    #[error("{name}: {error}")]
+    Etcd {
+        /// The setting.
+        name: String,
+        /// The reason.
+        error: ameles_store::BadEtcdAddress,
+    },
+    /// A journal in etcd, without the place.
+    #[error("the journal is in etcd: give {0}, such as https://a:2379,b:2379,c:2379/PREFIX")]
+    NoEtcd(String),
+    /// The keys of another vault in etcd.
+    #[error("{name}: there are keys of a vault under {address} already: use another prefix")]
+    EtcdInUse {
+        /// The setting.
+        name: String,
+        /// The address.
+        address: ameles_store::EtcdAddress,
+    },
     /// A missing or invalid table of prices.
     #[error("{name} is {requested}: {why}")]
     Prices {

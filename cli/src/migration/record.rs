@@ -61,7 +61,7 @@ impl VaultLocation {
     /// # Errors
     /// There is no current folder to resolve a relative path.
     pub fn of(settings: &Settings) -> Result<Self> {
-        let StoreSettings { url, endpoint, options } = settings.store.clone();
+        let StoreSettings { url, endpoint, options, .. } = settings.store.clone();
         let mut location = VaultLocation {
             store: url,
             endpoint,
@@ -91,6 +91,7 @@ impl VaultLocation {
             url: self.store.clone(),
             endpoint: self.endpoint.clone(),
             options: StoreOptions(self.options.clone()),
+            etcd: settings.store.etcd.clone(),
         };
         Settings { store, key, ..settings.clone() }
     }

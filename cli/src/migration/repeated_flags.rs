@@ -27,6 +27,7 @@ pub fn refuse_other_place(
             url: Some(url.clone()),
             endpoint: flags.to_endpoint.clone().or_else(|| existing.store.endpoint.clone()),
             options: StoreOptions(flags.to_option.iter().cloned().collect()),
+            etcd: None,
         };
         let requested = Settings { store, ..settings.clone() };
         if !record.to.is_named_by(&requested) {

@@ -2,7 +2,9 @@
 
 use crate::config::names::{BLOCK_SIZE, CAPACITY};
 use crate::config::size::Size;
-use crate::config::{Config, Scheme, SchemeSettings, Settings, SettingsError, TreeTopOn, VaultConfig};
+use crate::config::{
+    Config, Journal, Scheme, SchemeSettings, Settings, SettingsError, TreeTopOn, VaultConfig,
+};
 use crate::vault::parameters::{scheme_of, vault_parameters};
 use ameles_vault::{TreeTopPlace, VaultParameters};
 
@@ -35,13 +37,19 @@ pub fn successor_parameters(
             name(CAPACITY)?
         )));
     }
+    let journal = requested.journal.unwrap_or(old.journal.into());
+    if journal == Journal::Etcd {
+        let why = "a successor with its journal in etcd is not implemented: convert the vault with `ameles convert --journal store` \
+                   first, and its successor back afterwards";
+        return Err(SettingsError::Successor(why.into()));
+    }
     let vault = VaultConfig {
         capacity: Some(requested.capacity.unwrap_or(capacity)),
         block_size: Some(block),
         scheme: Some(requested.scheme.unwrap_or_else(|| scheme_of(&old.scheme))),
         max_batch: Some(requested.max_batch.unwrap_or_else(|| old.scheme.max_batch())),
         pad_batches: Some(requested.pad_batches.unwrap_or(old.pad_batches)),
-        journal: Some(requested.journal.unwrap_or(old.journal.into())),
+        journal: Some(journal),
         tree_top_on: requested.tree_top_on.or(match old.tree_top {
             // The scheme `trivial` has no tree top.
             TreeTopPlace::Disk if requested.scheme != Some(Scheme::Trivial) => Some(TreeTopOn::Disk),

@@ -73,7 +73,10 @@ pub struct JournalSummary {
     /// True if an object announces requests before they leave.
     #[serde(default)]
     pub announces: bool,
-    /// The objects of an idle vault, if it has heartbeats.
+    /// True if announcements are in etcd.
+    #[serde(default)]
+    pub is_in_etcd: bool,
+    /// The objects of an idle vault, if it has heartbeats in the store.
     #[serde(default)]
     pub heartbeats: Option<HeartbeatSummary>,
 }
@@ -122,6 +125,7 @@ pub struct MemorySummary {
 impl VaultSummary {
     fn journal_place(&self) -> JournalPlace {
         match &self.journal {
+            Some(journal) if journal.is_in_etcd => JournalPlace::Etcd,
             Some(journal) if journal.heartbeats.is_some() => JournalPlace::Standby,
             Some(journal) if journal.announces => JournalPlace::StoreFirst,
             Some(_) => JournalPlace::Store,

@@ -46,6 +46,10 @@ pub fn journal_line(place: JournalPlace) -> (&'static str, String) {
             "announcements and payloads in the store, before the requests leave: an object per batch and step, and \
              at least every 5 s; a standby takes over after 15 s without one"
         }
+        JournalPlace::Etcd => {
+            "announcements in etcd before the requests leave, payloads in the store beside them: an object per batch; a \
+             standby takes over after 15 s without a sign of the gateway"
+        }
     };
     ("journal", places.to_owned())
 }

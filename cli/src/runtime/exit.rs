@@ -8,7 +8,7 @@ use crate::users::UserError;
 use ameles_core::store::UntrustedError;
 use ameles_gateway::{DeviceError, TlsError};
 use ameles_seal::key_file::KeyFileError;
-use ameles_store::{OpenError, PriceError};
+use ameles_store::{EtcdError, OpenError, PriceError};
 use ameles_vault::VaultError;
 use std::process::ExitCode;
 
@@ -62,6 +62,7 @@ fn usage_code(cause: &Cause) -> Option<Exit> {
         || cause.is::<SettingsError>()
         || cause.is::<PriceError>()
         || cause.is::<TlsError>()
+        || cause.is::<EtcdError>()
     {
         return Some(Exit::Usage);
     }

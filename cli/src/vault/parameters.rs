@@ -112,7 +112,10 @@ fn is_given(name: Name, scheme: &SchemeSettings) -> bool {
 /// machine, so the default is the store. If the store is a folder of this machine, it would be lost too, so the default
 /// is the trusted disk.
 fn journal_place(settings: &Settings) -> JournalPlace {
-    let default = || default_journal(settings.store.url.as_deref());
+    let default = || match &settings.store.etcd {
+        Some(_) => JournalPlace::Etcd,
+        None => default_journal(settings.store.url.as_deref()),
+    };
     settings.scheme.journal.map_or_else(default, JournalPlace::from)
 }
 
@@ -345,10 +348,13 @@ fn journal_summary(parameters: &VaultParameters, prices: Option<&Prices>) -> Jou
     let max = u64::from(parameters.scheme.max_batch());
     let doubled = std::iter::successors(Some(1), |length| Some(2 * length));
     let lengths = doubled.take_while(|length| *length < max).chain([max]);
+    let is_in_etcd = parameters.journal == JournalPlace::Etcd;
+    let has_heartbeats = parameters.journal.has_heartbeats() && !is_in_etcd;
     JournalSummary {
         objects: lengths.map(|length| (length, Size(parameters.journal_object_bytes(length)))).collect(),
         announces: parameters.journal.announces(),
-        heartbeats: parameters.journal.has_heartbeats().then(|| heartbeat_summary(prices)),
+        is_in_etcd,
+        heartbeats: has_heartbeats.then(|| heartbeat_summary(prices)),
     }
 }
 

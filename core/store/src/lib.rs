@@ -5,13 +5,14 @@
 //! is there. Nothing here knows a key, and every byte that comes back may be forged.
 //!
 //! Stores: [`DenseMemory`] (fast, one version per bucket), [`VersionedMemory`] (all versions, can be tampered
-//! with), [`Objects`] (files, S3, GCS, Azure).
+//! with), [`Objects`] (files, S3, GCS, Azure), [`Etcd`] (blobs only).
 //!
 //! Wrappers implement all three traits over an inner store, so they stack in any order. A wrapper sees the calls to the
 //! wrapper or store **below** it. A [`Recorder`] under a [`Retry`] sees each attempt; above it, it sees each call once.
 
 mod access_counts;
 mod blobs;
+mod etcd;
 mod faults;
 mod forward;
 mod link;
@@ -22,10 +23,12 @@ mod provider;
 mod recorder;
 mod requests;
 mod retry;
+mod routed;
 mod tls;
 
 pub use access_counts::{AccessCounts, AccessCountsRow, CountedStore, MAX_CELLS};
 pub use blobs::{Blob, BlobError, Blobs, Inventory, check_name};
+pub use etcd::{BadEtcdAddress, Etcd, EtcdAddress, EtcdError, EtcdTls};
 pub use faults::{FaultCounts, FaultRates, FaultSwitch, Faults, InjectedFault};
 pub use link::{BitsPerSecond, Link, LinkSpeed};
 pub use memory::{DenseMemory, Snapshot, VersionedMemory};
@@ -35,4 +38,5 @@ pub use provider::{Provider, ProviderControl, ProviderCounts, ProviderLimits, Pr
 pub use recorder::{Event, Recorder, Request, Trace};
 pub use requests::{RangeRequest, range_requests};
 pub use retry::{Retry, RetryPolicy};
+pub use routed::Routed;
 pub use tls::install_tls_provider;

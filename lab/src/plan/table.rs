@@ -79,7 +79,9 @@ fn choice_row(offer: &Offer, choice: &Choice) -> Vec<String> {
 /// The recovery point of a vault.
 fn lost(vault: &VaultParameters) -> String {
     match vault.journal {
-        JournalPlace::Store | JournalPlace::StoreFirst | JournalPlace::Standby => "nothing".to_owned(),
+        JournalPlace::Store | JournalPlace::StoreFirst | JournalPlace::Standby | JournalPlace::Etcd => {
+            "nothing".to_owned()
+        }
         JournalPlace::Disk => {
             let point = vault.recovery_point() * u64::from(vault.scheme.block_bytes());
             format!("{} or {} min", bytes(point), SHIP_AFTER.as_secs() / 60)

@@ -3,7 +3,10 @@
 //!
 //!     cargo run --release -p ameles-vault --example journal_place -- MIB ROUNDS SECONDS
 //!
-//! Both vaults have the same parameters but for the journal. They are measured in turns, ROUNDS times, SECONDS each for
+//! With `--features ameles-store/etcd`, and an address such as `http://127.0.0.1:2379/PREFIX` as the fourth argument, a
+//! third vault has its journal in etcd, which must have nothing under this prefix.
+//!
+//! The vaults have the same parameters but for the journal. They are measured in turns, ROUNDS times, SECONDS each for
 //! the 64 clients. As in the gateway, a put is a write and a change of a row, and a get is a read that
 //! [settles](ameles_vault::Vault::settle_reads). Every block is written before. The store is in memory, and the trusted
 //! disk is a folder.
@@ -15,9 +18,9 @@ mod support;
 
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::BlockId;
-use ameles_store::{Link, VersionedMemory};
+use ameles_store::{Etcd, EtcdAddress, EtcdError, EtcdTls, Link, Routed, VersionedMemory};
 use ameles_vault::{
-    Call, Entropy, JournalPlace, RowChange, SchemeParameters, Vault, VaultError, VaultHeader,
+    Call, Entropy, JournalPlace, LOG_PREFIX, RowChange, SchemeParameters, Vault, VaultError, VaultHeader,
     VaultParameters, draw_header,
 };
 use futures::future::try_join_all;
@@ -35,28 +38,43 @@ const ROW: usize = 300;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let numbers: Result<Vec<u64>, _> = std::env::args().skip(1).map(|number| number.parse()).collect();
-    let [mib, rounds, seconds] = numbers?[..] else { return Err("give MIB ROUNDS SECONDS".into()) };
-    let disk = Place::new("disk", mib, JournalPlace::Disk).await?;
-    let store = Place::new("store", mib, JournalPlace::Store).await?;
-    let mut measured = [Measured::default(), Measured::default()];
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let numbers: Result<Vec<u64>, _> = arguments.iter().take(3).map(|number| number.parse()).collect();
+    let [mib, rounds, seconds] = numbers?[..] else { return Err("give MIB ROUNDS SECONDS [ETCD]".into()) };
+    let etcd = arguments.get(3).map(|address| address.parse()).transpose()?;
+    let mut places = vec![
+        Place::new("disk", mib, JournalPlace::Disk, None).await?,
+        Place::new("store", mib, JournalPlace::Store, None).await?,
+    ];
+    if etcd.is_some() {
+        places.push(Place::new("etcd", mib, JournalPlace::Etcd, etcd.as_ref()).await?);
+    }
     for round in 0..rounds {
-        for (place, measured) in [&disk, &store].into_iter().zip(&mut measured) {
-            place.alone(round, measured).await?;
-            place.together(round, Duration::from_secs(seconds), measured).await?;
+        for place in &mut places {
+            place.alone(round).await?;
+            place.together(round, Duration::from_secs(seconds)).await?;
         }
     }
     println!("journal  get, ms  put, ms  objects/s of {CLIENTS} clients (rounds)");
-    for (place, measured) in [&disk, &store].into_iter().zip(&measured) {
-        let [get, put, many] = measured.medians();
-        println!("{:<8} {get:7.1}  {put:7.1}  {many:7.1} ({:.0?})", place.name, measured.many);
+    let of_disk = places[0].measured.medians();
+    for place in places {
+        let medians = place.measured.medians();
+        let [get, put, many] = medians;
+        println!("{:<8} {get:7.1}  {put:7.1}  {many:7.1} ({:.0?})", place.name, place.measured.many);
+        let ratios: Vec<f64> = medians.iter().zip(of_disk).map(|(here, disk)| here / disk).collect();
+        println!("ratio    {:7.2}  {:7.2}  {:7.2}", ratios[0], ratios[1], ratios[2]);
+        place.vault.close().await?;
     }
-    let ratios: Vec<f64> =
-        measured[1].medians().iter().zip(measured[0].medians()).map(|(store, disk)| store / disk).collect();
-    println!("ratio    {:7.2}  {:7.2}  {:7.2}", ratios[0], ratios[1], ratios[2]);
-    disk.vault.close().await?;
-    store.vault.close().await?;
     Ok(())
+}
+
+/// A store of memory, with the journal in etcd if there is an address.
+async fn store<S>(inner: S, etcd: Option<&EtcdAddress>) -> Result<Routed<S, Etcd>, EtcdError> {
+    let etcd = match etcd {
+        Some(address) => Some(Etcd::open(address, EtcdTls::default()).await?),
+        None => None,
+    };
+    Ok(Routed::new(inner, LOG_PREFIX, etcd))
 }
 
 /// Times in milliseconds, and objects per second.
@@ -82,19 +100,26 @@ struct Place {
     name: &'static str,
     vault: Vault,
     capacity: u64,
+    measured: Measured,
     _folder: TempDir,
 }
 
 impl Place {
-    async fn new(name: &'static str, mib: u64, journal: JournalPlace) -> Result<Self, Box<dyn Error>> {
+    async fn new(
+        name: &'static str,
+        mib: u64,
+        journal: JournalPlace,
+        etcd: Option<&EtcdAddress>,
+    ) -> Result<Self, Box<dyn Error>> {
         let capacity = (mib << 20) / u64::from(BLOCK);
         let ring = RingParameters::for_capacity(capacity, BLOCK, capacity / 16, BATCH);
         let parameters = VaultParameters::with_defaults(SchemeParameters::Ring(ring)).with_journal(journal);
         let header = draw_header(&mut Entropy::system(), parameters, None);
         let memory = VersionedMemory::new(header.parameters.layout());
         let folder = tempfile::tempdir()?;
-        Vault::create(&mut setup(folder.path(), memory.clone())?, &header).await?;
-        let vault = Vault::open(setup(folder.path(), memory.clone())?).await?;
+        let filled = async || store(memory.clone(), etcd).await;
+        Vault::create(&mut setup(folder.path(), filled().await?)?, &header).await?;
+        let vault = Vault::open(setup(folder.path(), filled().await?)?).await?;
         for first in (0..capacity).step_by(BATCH as usize) {
             let write = |block| Call::Write(BlockId(block), payload(block));
             vault.access((first..capacity.min(first + u64::from(BATCH))).map(write).collect()).await?;
@@ -102,8 +127,9 @@ impl Place {
         vault.close().await?;
         drop(vault);
         describe(name, &header);
-        let vault = Vault::open(setup(folder.path(), Link::new(memory, SPEED).precise())?).await?;
-        Ok(Place { name, vault, capacity, _folder: folder })
+        let far = store(Link::new(memory, SPEED).precise(), etcd).await?;
+        let vault = Vault::open(setup(folder.path(), far)?).await?;
+        Ok(Place { name, vault, capacity, measured: Measured::default(), _folder: folder })
     }
 
     /// A block, somewhere in the vault.
@@ -123,29 +149,30 @@ impl Place {
         self.vault.commit_rows(vec![RowChange::put(name, vec![nth as u8; ROW - 100])]).await
     }
 
-    async fn alone(&self, round: u64, measured: &mut Measured) -> Result<(), VaultError> {
+    async fn alone(&mut self, round: u64) -> Result<(), VaultError> {
         for nth in round * ALONE..(round + 1) * ALONE {
             let began = Instant::now();
             self.get(2 * nth).await?;
-            measured.get.push(1000.0 * began.elapsed().as_secs_f64());
+            self.measured.get.push(1000.0 * began.elapsed().as_secs_f64());
             let began = Instant::now();
             self.put(2 * nth + 1).await?;
-            measured.put.push(1000.0 * began.elapsed().as_secs_f64());
+            self.measured.put.push(1000.0 * began.elapsed().as_secs_f64());
         }
         Ok(())
     }
 
     /// Half gets and half puts, each client one after the other, until the evictions that they cause are done.
-    async fn together(&self, round: u64, time: Duration, measured: &mut Measured) -> Result<(), VaultError> {
+    async fn together(&mut self, round: u64, time: Duration) -> Result<(), VaultError> {
         let began = Instant::now();
+        let place = &*self;
         let client = async |client: u64| {
             let mut done = 0u64;
             while began.elapsed() < time {
                 let nth = (round << 40) + (client << 20) + done;
                 if (done + client).is_multiple_of(2) {
-                    self.get(nth).await?
+                    place.get(nth).await?
                 } else {
-                    self.put(nth).await?
+                    place.put(nth).await?
                 }
                 done += 1;
             }
@@ -155,7 +182,7 @@ impl Place {
         while self.vault.status().evictions_pending > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        measured.many.push(done as f64 / began.elapsed().as_secs_f64());
+        self.measured.many.push(done as f64 / began.elapsed().as_secs_f64());
         Ok(())
     }
 }

@@ -79,5 +79,6 @@ pub use trusted::checkpoint_bytes::CheckpointBytes;
 pub use trusted::disk::{DATABASE_CACHE, TrustedDisk};
 pub use trusted::disk_reserve::{Reserve, ReserveFigures, ReserveSizes};
 pub use trusted::header::{FORMAT, JournalPlace, STASH_ENTRY, TreeTopPlace, VaultHeader, VaultParameters};
+pub use trusted::position::PREFIX as LOG_PREFIX;
 pub use trusted::row::{Row, RowChange};
 pub use vault::Vault;

@@ -60,6 +60,7 @@ fn a_summary_names_every_figure() {
     let journal = JournalSummary {
         objects: vec![(1, Size(67 << 10)), (16, Size(1 << 20))],
         announces: false,
+        is_in_etcd: false,
         heartbeats: None,
     };
     let text = VaultSummary { journal: Some(journal), ..summary() }.render();

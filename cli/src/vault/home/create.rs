@@ -122,13 +122,14 @@ impl Home<'_> {
             created.add_filled_folder(&self.settings.data.untrusted());
         }
         let objects = self.open_objects(true).await?;
+        self.refuse_used_etcd(&parameters).await?;
         let disk = self.new_disk(created)?;
         let (master, derivation) = match key {
             Some(key) => key,
             None => self.create_key(created)?,
         };
         let header = draw_header(&mut Entropy::system(), parameters, derivation);
-        let (store, meter, access_counts) = self.instrumented(&objects, header.parameters.layout());
+        let (store, meter, access_counts) = self.instrumented(&objects, &header.parameters).await?;
         let mut setup = self.setup(disk, store, master)?;
         Vault::create(&mut setup, &header).await?;
         Ok(Opening { header, setup, meter, access_counts, objects })

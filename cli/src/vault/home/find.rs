@@ -79,7 +79,7 @@ impl Home<'_> {
             }
             _ => error,
         })?;
-        let (store, meter, access_counts) = self.instrumented(&objects, header.parameters.layout());
+        let (store, meter, access_counts) = self.instrumented(&objects, &header.parameters).await?;
         Ok(Opening { header, setup: self.setup(disk, store, master)?, meter, access_counts, objects })
     }
 

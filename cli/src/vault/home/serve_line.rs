@@ -1,7 +1,7 @@
 //! The command that serves a vault, for a shell.
 
 use super::Home;
-use crate::config::KeySettings;
+use crate::config::{EtcdSettings, KeySettings};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -17,6 +17,13 @@ impl Home<'_> {
         }
         if let Some(endpoint) = &store.endpoint {
             flag("--endpoint", endpoint.clone());
+        }
+        if let Some(EtcdSettings { address, ca, identity }) = &store.etcd {
+            flag("--etcd", address.to_string());
+            let (cert, key) = identity.as_ref().map(|tls| (&tls.cert, &tls.key)).unzip();
+            for (name, file) in [("--etcd-ca", ca.as_ref()), ("--etcd-cert", cert), ("--etcd-key", key)] {
+                file.into_iter().for_each(|file| flag(name, file.display().to_string()));
+            }
         }
         for key in store.options.0.keys() {
             flag("--store-option", format!("{key}=…"));

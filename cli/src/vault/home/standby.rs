@@ -16,7 +16,7 @@ impl Home<'_> {
         let master = self.key(&raw)?;
         let header = VaultHeader::decode(&raw, &master).map_err(|error| self.name_wrong_key(error))?;
         let disk = self.new_disk(&mut CreatedFiles::new())?;
-        let (store, meter, access_counts) = self.instrumented(&objects, header.parameters.layout());
+        let (store, meter, access_counts) = self.instrumented(&objects, &header.parameters).await?;
         Ok(Opening { header, setup: self.setup(disk, store, master)?, meter, access_counts, objects })
     }
 }

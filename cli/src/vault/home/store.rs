@@ -2,17 +2,20 @@
 
 use super::Home;
 use super::serve_line::quoted;
-use crate::config::SettingsError;
-use crate::config::names::{DATA, ENDPOINT, STORE, STORE_OPTION};
-use ameles_core::tree::layout::Layout;
+use crate::config::names::{DATA, ENDPOINT, ETCD, STORE, STORE_OPTION};
+use crate::config::{EtcdSettings, SettingsError, TlsSettings};
 use ameles_store::{
-    AccessCounts, CountedStore, Meter, MeterReader, Objects, OpenError, OpenOptions, Retry, RetryPolicy,
+    AccessCounts, Blobs, CountedStore, Etcd, EtcdTls, Meter, MeterReader, Objects, OpenError, OpenOptions,
+    Retry, RetryPolicy, Routed,
 };
-use anyhow::Result;
+use ameles_vault::{JournalPlace, LOG_PREFIX, VaultError, VaultParameters};
+use anyhow::{Context, Result};
 use rand_core::{OsRng, RngCore, TryRngCore};
+use std::fs;
+use std::path::PathBuf;
 
 /// The store of a running vault: every attempt is metered, and temporary errors are retried.
-pub type Store = Retry<Meter<CountedStore<Objects>>>;
+pub type Store = Retry<Routed<Meter<CountedStore<Objects>>, Etcd>>;
 
 impl Home<'_> {
     /// Returns the name of the store for messages.
@@ -109,12 +112,58 @@ impl Home<'_> {
         }
     }
 
-    /// Returns the store with its meter and the record of accesses.
-    pub fn instrumented(&self, objects: &Objects, layout: Layout) -> (Store, MeterReader, AccessCounts) {
-        let counted = CountedStore::new(objects.with_layout(layout));
+    /// Returns the store of a vault with its meter and the record of accesses.
+    ///
+    /// # Errors
+    /// The journal is in etcd, and etcd cannot be used.
+    pub async fn instrumented(
+        &self,
+        objects: &Objects,
+        parameters: &VaultParameters,
+    ) -> Result<(Store, MeterReader, AccessCounts)> {
+        let etcd = match parameters.journal {
+            JournalPlace::Etcd => Some(self.etcd().await?),
+            _ => None,
+        };
+        let counted = CountedStore::new(objects.with_layout(parameters.layout()));
         let access_counts = counted.access_counts();
         let meter = Meter::new(counted);
         let reader = meter.reader();
-        (Retry::new(meter, RetryPolicy::default(), OsRng.unwrap_err().next_u64()), reader, access_counts)
+        let routed = Routed::new(meter, LOG_PREFIX, etcd);
+        let store = Retry::new(routed, RetryPolicy::default(), OsRng.unwrap_err().next_u64());
+        Ok((store, reader, access_counts))
+    }
+
+    /// Opens the place of the journal in etcd.
+    async fn etcd(&self) -> Result<Etcd> {
+        let name = self.settings.origins.name(ETCD);
+        let Some(EtcdSettings { address, ca, identity }) = &self.settings.store.etcd else {
+            return Err(SettingsError::NoEtcd(name).into());
+        };
+        let read = |file: &PathBuf| fs::read(file).with_context(|| file.display().to_string());
+        let ca = ca.as_ref().map(read).transpose()?;
+        let identity = match identity {
+            Some(TlsSettings { cert, key }) => Some((read(cert)?, read(key)?)),
+            None => None,
+        };
+        Etcd::open(address, EtcdTls { ca, identity }).await.context(name)
+    }
+
+    /// Refuses a place in etcd that has keys, before a vault's journal begins there.
+    ///
+    /// # Errors
+    /// [`SettingsError::EtcdInUse`]; etcd cannot be used.
+    pub async fn refuse_used_etcd(&self, parameters: &VaultParameters) -> Result<()> {
+        if parameters.journal != JournalPlace::Etcd {
+            return Ok(());
+        }
+        let (etcd, name) = (self.etcd().await?, self.settings.origins.name(ETCD));
+        let listed = etcd.list("").await.map_err(VaultError::from).with_context(|| name.clone())?;
+        match &self.settings.store.etcd {
+            Some(settings) if !listed.is_empty() => {
+                Err(SettingsError::EtcdInUse { name, address: settings.address.clone() }.into())
+            }
+            _ => Ok(()),
+        }
     }
 }

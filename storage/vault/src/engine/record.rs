@@ -70,4 +70,14 @@ impl Record {
     pub(crate) fn decode(bytes: &[u8]) -> Option<Record> {
         borsh::from_slice(bytes).ok()
     }
+
+    /// Turns the writes of a batch into reads of the same blocks. The same requests follow from them.
+    pub(crate) fn turn_writes_into_reads(&mut self) {
+        let Input::Batch(calls) = &mut self.input else { return };
+        for call in calls {
+            if let Call::Write(block, _) = call {
+                *call = Call::Read(*block);
+            }
+        }
+    }
 }

@@ -13,14 +13,15 @@ const DUMMY: u8 = 0;
 const WRITE: u8 = 1;
 const READ: u8 = 2;
 
-/// Appends a field for each call. The field of a dummy is zeros, and so is the payload of a read.
+/// Appends a field for each call. The field of a dummy is zeros, and so is the payload of a read. Without bytes for a
+/// payload, the fields have none.
 pub(super) fn access_fields<'a>(
     calls: impl Iterator<Item = &'a Call>,
-    block_bytes: usize,
+    payload_bytes: usize,
     text: &mut Vec<u8>,
 ) {
     for call in calls {
-        let end = text.len() + FIELD_BYTES + block_bytes;
+        let end = text.len() + FIELD_BYTES + payload_bytes;
         let (kind, block, payload) = match call {
             Call::Write(block, payload) => (WRITE, block.0, &payload[..]),
             Call::Read(block) => (READ, block.0, [].as_slice()),
@@ -28,13 +29,17 @@ pub(super) fn access_fields<'a>(
         };
         text.push(kind);
         text.extend_from_slice(&block.to_le_bytes());
-        text.extend_from_slice(payload);
+        text.extend_from_slice(if payload_bytes == 0 { &[] } else { payload });
         text.resize(end, 0);
     }
 }
 
-/// Reads authenticated fields. `None` if they are not accesses to blocks of this scheme.
-pub(super) fn decode_access_fields(fields: &[u8], scheme: &SchemeParameters) -> Option<Vec<Call>> {
+/// Reads authenticated fields with payloads of this length. `None` if they are not accesses to blocks of this scheme.
+pub(super) fn decode_access_fields(
+    fields: &[u8],
+    payload_bytes: usize,
+    scheme: &SchemeParameters,
+) -> Option<Vec<Call>> {
     let call = |field: &[u8]| -> Option<Call> {
         let (kind, rest) = field.split_first()?;
         let (block, payload) = rest.split_first_chunk()?;
@@ -47,5 +52,5 @@ pub(super) fn decode_access_fields(fields: &[u8], scheme: &SchemeParameters) -> 
             _ => None,
         }
     };
-    fields.chunks_exact(FIELD_BYTES + scheme.block_bytes() as usize).map(call).collect()
+    fields.chunks_exact(FIELD_BYTES + payload_bytes).map(call).collect()
 }

@@ -5,6 +5,7 @@
 
 use crate::engine::record::{Announcement, Call, ENGINE_VERSION, Input, Record};
 use borsh::{BorshDeserialize, BorshSerialize};
+use std::ops::Range;
 
 /// Consecutive records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,26 @@ impl AnnouncedRecords {
             Input::Batch(calls) => calls.as_slice(),
             _ => &[],
         })
+    }
+
+    /// The same, to change them.
+    pub(super) fn calls_mut(&mut self) -> impl Iterator<Item = &mut Call> {
+        self.records.iter_mut().flat_map(|record| match &mut record.input {
+            Input::Batch(calls) => calls.as_mut_slice(),
+            _ => &mut [],
+        })
+    }
+
+    /// The records with numbers in this range, if all of them are here.
+    pub(crate) fn range(&self, range: Range<u64>) -> Option<AnnouncedRecords> {
+        let at = |number: u64| usize::try_from(number.checked_sub(self.first)?).ok();
+        let records = self.records.get(at(range.start)?..at(range.end)?)?.to_vec();
+        Some(AnnouncedRecords { first: range.start, records, ..*self })
+    }
+
+    /// The number of batches.
+    pub(crate) fn batches(&self) -> usize {
+        self.records.iter().filter(|record| matches!(record.input, Input::Batch(_))).count()
     }
 
     /// The number of accesses, dummies included.

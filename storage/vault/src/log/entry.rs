@@ -3,6 +3,7 @@
 
 use super::access_fields::{FIELD_BYTES, access_fields, decode_access_fields};
 use super::announcements::AnnouncedRecords;
+use super::payloads::payload_object_bytes;
 use crate::engine::record::Call;
 use crate::engine::scheme::MAX_BATCHES;
 use crate::trusted::header::VaultParameters;
@@ -31,6 +32,9 @@ pub(crate) struct Entry {
     pub(crate) opening: Option<(u32, u32)>,
     pub(crate) contents: Contents,
     pub(crate) rows: RowBytes,
+    /// The sequence before which this journal's payloads were in the store, in a vault whose payloads have objects of
+    /// their own. Then those of this object are not in it, and `contents` lacks them until they are added.
+    pub(crate) settled: Option<u64>,
 }
 
 /// The contents of an object besides rows.
@@ -67,9 +71,16 @@ const OPENING: u8 = 2;
 const END: u8 = 3;
 const RECORDS: u8 = 4;
 const OPENING_RECORDS: u8 = 5;
+/// The same two, without payloads. The [settled](Entry::settled) sequence follows the head.
+const RECORDS_WITHOUT_PAYLOADS: u8 = 6;
+const OPENING_RECORDS_WITHOUT_PAYLOADS: u8 = 7;
+/// The number of bytes of the settled sequence.
+const SETTLED_BYTES: usize = 8;
 
 /// The share of a block for changes of rows: a log object has it once, and once for each access.
 const ROW_SHARE: usize = 16;
+/// The maximum of this share in etcd, whose values are small.
+const MAX_ROW_SHARE_IN_ETCD: usize = 4096;
 /// The minimum number of bytes for changes of rows in a log object without accesses. A row of the gateway has a few
 /// hundred.
 const MIN_ROW_BYTES: usize = 2048;
@@ -85,7 +96,8 @@ impl VaultParameters {
     }
 
     fn row_share(&self) -> usize {
-        self.scheme.block_bytes() as usize / ROW_SHARE
+        let share = self.scheme.block_bytes() as usize / ROW_SHARE;
+        if self.journal.has_payload_objects() { share.min(MAX_ROW_SHARE_IN_ETCD) } else { share }
     }
 
     /// Returns the number of bytes for changes of rows in an object with this many accesses.
@@ -94,15 +106,24 @@ impl VaultParameters {
         share.max(MIN_ROW_BYTES) + share.max(MIN_ROW_BYTES_PER_ACCESS) * calls
     }
 
-    /// Returns the number of bytes of the log object of a batch with this many accesses, without announcements.
+    /// Returns the number of bytes that the journal of a batch with this many accesses has in the store, without
+    /// announcements.
     pub fn journal_object_bytes(&self, calls: u64) -> u64 {
+        if self.journal.has_payload_objects() {
+            return payload_object_bytes(self, calls as usize);
+        }
         blob::sealed_bytes(text_bytes(self, calls as usize)) as u64
+    }
+
+    /// The number of bytes of a payload in a log object.
+    fn logged_payload_bytes(&self) -> usize {
+        if self.journal.has_payload_objects() { 0 } else { self.scheme.block_bytes() as usize }
     }
 }
 
 /// Returns the number of bytes of an object's text for this many accesses, without announcements.
 pub(crate) fn text_bytes(parameters: &VaultParameters, calls: usize) -> usize {
-    let place = FIELD_BYTES + parameters.scheme.block_bytes() as usize;
+    let place = FIELD_BYTES + parameters.logged_payload_bytes();
     HEAD_BYTES + calls * place + parameters.row_bytes(calls)
 }
 
@@ -112,7 +133,7 @@ pub(crate) fn max_text_bytes(parameters: &VaultParameters) -> usize {
     if parameters.journal.announces() {
         // An opening repeats the batches of all objects that may be missing, and of those that had no object yet.
         let batches = 2 * MAX_BATCHES as usize;
-        return text_bytes(parameters, batches * batch) + MAX_RECORD_BYTES;
+        return text_bytes(parameters, batches * batch) + SETTLED_BYTES + MAX_RECORD_BYTES;
     }
     text_bytes(parameters, batch)
 }
@@ -143,18 +164,28 @@ impl Object {
         let Head { kind, nth, of, calls, continued, rows } = borsh::from_slice(head).ok()?;
         let opening = match kind {
             END => return rest.is_empty().then_some(Object::End(nth)),
-            OPENING | OPENING_RECORDS => Some((nth, of)),
-            BATCH | RECORDS => None,
+            OPENING | OPENING_RECORDS | OPENING_RECORDS_WITHOUT_PAYLOADS => Some((nth, of)),
+            BATCH | RECORDS | RECORDS_WITHOUT_PAYLOADS => None,
             _ => return None,
         };
-        let block = parameters.scheme.block_bytes() as usize;
+        let (settled, rest) = match kind {
+            RECORDS_WITHOUT_PAYLOADS | OPENING_RECORDS_WITHOUT_PAYLOADS => {
+                let (settled, rest) = rest.split_first_chunk()?;
+                (Some(u64::from_le_bytes(*settled)), rest)
+            }
+            _ => (None, rest),
+        };
+        let payload = parameters.logged_payload_bytes();
+        if settled.is_some() != parameters.journal.has_payload_objects() {
+            return None;
+        }
         let calls = usize::try_from(calls).ok()?;
-        let fields = calls.checked_mul(FIELD_BYTES + block)?;
+        let fields = calls.checked_mul(FIELD_BYTES + payload)?;
         let (fields, rest) = rest.split_at_checked(fields)?;
-        let calls = decode_access_fields(fields, &parameters.scheme)?;
+        let calls = decode_access_fields(fields, payload, &parameters.scheme)?;
         let room = parameters.row_bytes(calls.len());
         let (contents, rest) = match kind {
-            RECORDS | OPENING_RECORDS => {
+            RECORDS | OPENING_RECORDS | RECORDS_WITHOUT_PAYLOADS | OPENING_RECORDS_WITHOUT_PAYLOADS => {
                 let (records, rest) = rest.split_at_checked(rest.len().checked_sub(room)?)?;
                 (Contents::Records(AnnouncedRecords::decode(records, calls)?), rest)
             }
@@ -164,7 +195,7 @@ impl Object {
             return None;
         }
         let bytes = rest.get(..rows as usize).filter(|_| continued <= rows)?.to_vec();
-        Some(Object::Entry(Entry { opening, contents, rows: RowBytes { continued, bytes } }))
+        Some(Object::Entry(Entry { opening, contents, rows: RowBytes { continued, bytes }, settled }))
     }
 }
 
@@ -175,24 +206,27 @@ pub(crate) fn is_end(sealed_bytes: u64) -> bool {
 
 impl Entry {
     fn encode(&self, parameters: &VaultParameters) -> Vec<u8> {
-        let Entry { opening, contents, rows: RowBytes { continued, bytes } } = self;
+        let Entry { opening, contents, rows: RowBytes { continued, bytes }, settled } = self;
         let (nth, of) = opening.unwrap_or_default();
-        let kind = match (contents, opening) {
-            (Contents::Writes(_), None) => BATCH,
-            (Contents::Writes(_), Some(_)) => OPENING,
-            (Contents::Records(_), None) => RECORDS,
-            (Contents::Records(_), Some(_)) => OPENING_RECORDS,
+        let kind = match (contents, opening, settled) {
+            (Contents::Writes(_), None, _) => BATCH,
+            (Contents::Writes(_), Some(_), _) => OPENING,
+            (Contents::Records(_), None, None) => RECORDS,
+            (Contents::Records(_), Some(_), None) => OPENING_RECORDS,
+            (Contents::Records(_), None, Some(_)) => RECORDS_WITHOUT_PAYLOADS,
+            (Contents::Records(_), Some(_), Some(_)) => OPENING_RECORDS_WITHOUT_PAYLOADS,
         };
         let (continued, rows) = (*continued, bytes.len() as u32);
         let calls = contents.accesses();
         let head = Head { kind, nth, of, calls: calls as u32, continued, rows };
         let mut text = Vec::with_capacity(text_bytes(parameters, calls));
         borsh::to_writer(&mut text, &head).expect("a write to memory does not fail");
-        let block = parameters.scheme.block_bytes() as usize;
+        text.extend(settled.map(u64::to_le_bytes).iter().flatten());
+        let payload = parameters.logged_payload_bytes();
         match contents {
-            Contents::Writes(calls) => access_fields(calls.iter(), block, &mut text),
+            Contents::Writes(calls) => access_fields(calls.iter(), payload, &mut text),
             Contents::Records(records) => {
-                access_fields(records.calls(), block, &mut text);
+                access_fields(records.calls(), payload, &mut text);
                 records.encode(&mut text);
             }
         }
@@ -230,7 +264,7 @@ mod tests {
         let records = vec![other(Input::Checkpoint([7; 32])), batch, other(Input::Complete(4))];
         let contents = Contents::Records(AnnouncedRecords::new(11, records));
         let rows = RowBytes { continued: 2, bytes: vec![5; 40] };
-        Object::Entry(Entry { opening: None, contents, rows })
+        Object::Entry(Entry { opening: None, contents, rows, settled: None })
     }
 
     #[test]

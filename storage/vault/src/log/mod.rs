@@ -12,6 +12,7 @@
 //! | `entry` | the text of an object |
 //! | `access_fields` | the accesses in it |
 //! | `announcements` | the records in it, in a vault that announces in the store |
+//! | `payloads` | the payloads in an object of their own, in a vault whose journal is in etcd |
 //! | `objects` | the objects in the store: created, read, and ended |
 //! | `merged_log` | the merged contents of the objects of several openings |
 
@@ -20,19 +21,44 @@ pub(crate) mod announcements;
 pub(crate) mod entry;
 pub(crate) mod merged_log;
 pub(crate) mod objects;
+pub(crate) mod payloads;
 
 use crate::error::VaultError;
 use crate::error_reason::ErrorReason;
 use crate::trusted::disk::TrustedDisk;
+use crate::trusted::header::VaultHeader;
 use crate::trusted::position::Position;
+use crate::trusted::seal_context::context;
+use ameles_seal::blob;
+use ameles_seal::derive::Purpose;
+use ameles_seal::key_ring::KeyRing;
 use borsh::{BorshDeserialize, BorshSerialize};
+
+/// Opens an object of the journal. It may be written long after its epoch, and it may be resealed.
+fn open_named(
+    (header, ring): (&VaultHeader, &KeyRing),
+    (purpose, name, epoch): (Purpose, &str, u32),
+    sealed: &[u8],
+) -> Result<Vec<u8>, VaultError> {
+    let context = context(header, name);
+    let open = |key| blob::open(key, purpose, &context, sealed);
+    let opened = ring
+        .keys_that_open(epoch)
+        .skip(1)
+        .fold(open(ring.newest()), |opened, key| opened.or_else(|_| open(key)));
+    opened.map_err(|error| {
+        let why = ErrorReason::of(error).about(format_args!("{name} in the store"));
+        VaultError::Tampered(why.followed_by("it was planted or damaged"))
+    })
+}
 
 /// The next object of the journal, as the trusted disk notes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct NextObject {
     /// The position after the last object that was started.
     pub(crate) at: Position,
-    /// The sequence of the first object that the store is not known to hold, in a vault that announces in the store.
+    /// The sequence of the first object that the store is not known to hold with its payloads, in a vault that announces
+    /// in the store.
     pub(crate) in_doubt: u64,
     /// The number of the first record that the store is not known to hold, in such a vault.
     pub(crate) recorded: u64,

@@ -1,10 +1,13 @@
 //! The objects of the journal in the store. They are created once, read and authenticated, and ended by a later
 //! opening.
 
-use super::entry::{Entry, Object, is_end, max_text_bytes};
+use super::announcements::AnnouncedRecords;
+use super::entry::{Contents, Entry, Object, is_end, max_text_bytes};
+use super::open_named;
+use super::payloads::{self, Payloads, payload_object_bytes};
+use crate::engine::record::Record;
 use crate::engine::scheme::MAX_BATCHES;
 use crate::error::VaultError;
-use crate::error_reason::ErrorReason;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::position::{PREFIX, Position};
 use crate::trusted::seal_context::context;
@@ -43,17 +46,7 @@ pub(crate) fn open(
     sealed: &[u8],
 ) -> Result<Object, VaultError> {
     let name = at.name();
-    // An end marker may be written long after its epoch, and it may be resealed.
-    let context = context(header, &name);
-    let open = |key| blob::open(key, PURPOSE, &context, sealed);
-    let opened = ring
-        .keys_that_open(at.epoch)
-        .skip(1)
-        .fold(open(ring.newest()), |opened, key| opened.or_else(|_| open(key)));
-    let text = opened.map_err(|error| {
-        let why = ErrorReason::of(error).about(format_args!("{name} in the store"));
-        VaultError::Tampered(why.followed_by("it was planted or damaged"))
-    })?;
+    let text = open_named((header, ring), (PURPOSE, &name, at.epoch), sealed)?;
     let none = || VaultError::Tampered(format!("{name} in the store is not an object of the journal").into());
     Object::decode(&text, &header.parameters).ok_or_else(none)
 }
@@ -81,13 +74,78 @@ impl<B: Blobs> LogObjects<'_, B> {
         }
     }
 
-    /// Reads the object at a position.
+    /// Reads the object at a position, with its payloads. `None` if one of the two is not there.
     ///
     /// # Errors
     /// [`VaultError::Tampered`] if the object was not made with this vault's key; the errors of the store.
     pub(crate) async fn read(&self, at: Position) -> Result<Option<Object>, VaultError> {
+        Ok(match self.read_without_payloads(at).await? {
+            Some(Object::Entry(mut entry)) => {
+                self.add_payloads(at, &mut entry).await?.map(|_| Object::Entry(entry))
+            }
+            other => other,
+        })
+    }
+
+    /// Reads the object at a position. If payloads have objects of their own, it lacks them.
+    ///
+    /// # Errors
+    /// The errors of [`read`](Self::read).
+    pub(crate) async fn read_without_payloads(&self, at: Position) -> Result<Option<Object>, VaultError> {
         let held = self.get(at).await?;
         held.map(|held| open((self.header, self.ring), at, &held)).transpose()
+    }
+
+    /// Adds the payloads of an entry, if they have an object of their own. If they never came, its accesses become reads.
+    /// `None` if the object is not there.
+    ///
+    /// # Errors
+    /// The errors of [`read`](Self::read).
+    pub(crate) async fn add_payloads(
+        &self,
+        at: Position,
+        entry: &mut Entry,
+    ) -> Result<Option<PayloadState>, VaultError> {
+        let Contents::Records(records) = &mut entry.contents else { return Ok(Some(PayloadState::Added)) };
+        if entry.settled.is_none() || records.accesses() == 0 {
+            return Ok(Some(PayloadState::Added));
+        }
+        let parameters = &self.header.parameters;
+        let max = payload_object_bytes(parameters, records.accesses()) as usize;
+        let name = at.payload_name();
+        let Some(held) = self.blobs.get(&name, max).await? else { return Ok(None) };
+        Ok(Some(match payloads::open((self.header, self.ring), at, &held)? {
+            Payloads::Held(held) => {
+                let others =
+                    || VaultError::Tampered(format!("{name} in the store is of other accesses").into());
+                payloads::add_payloads(records, &held, parameters).ok_or_else(others)?;
+                PayloadState::Added
+            }
+            Payloads::Absent(by) => {
+                records.records.iter_mut().for_each(Record::turn_writes_into_reads);
+                PayloadState::Absent { by }
+            }
+        }))
+    }
+
+    /// Creates the object with the payloads of the log object at a position.
+    ///
+    /// # Errors
+    /// [`VaultError::Displaced`] if a later opening has ended this journal without them, tampering, and the errors of the
+    /// store.
+    pub(crate) async fn create_payloads(&self, at: Position, sealed: &[u8]) -> Result<(), VaultError> {
+        let name = at.payload_name();
+        if self.blobs.put_if_absent(&name, sealed).await? {
+            return Ok(());
+        }
+        match self.blobs.get(&name, sealed.len()).await? {
+            Some(held) => match payloads::open((self.header, self.ring), at, &held)? {
+                // The answer to the first request was lost, or an opening has sealed them again.
+                Payloads::Held(_) => Ok(()),
+                Payloads::Absent(theirs) => Err(VaultError::Displaced { ours: at.epoch, theirs }),
+            },
+            None => Err(VaultError::Tampered(format!("{name} was in the store, and is missing now").into())),
+        }
     }
 
     async fn get(&self, at: Position) -> Result<Option<Vec<u8>>, VaultError> {
@@ -129,9 +187,10 @@ impl<B: Blobs> LogObjects<'_, B> {
     }
 
     /// Ends the journals of the epochs before `by`, the epoch of this opening. Reads each journal from its start, the
-    /// first one from `from`, to its end marker or its first gap. Hands over its entries, and creates the end marker in
-    /// the gap if there is none. `listed` are the objects that were in the store when this opening had claimed its
-    /// epoch, or before.
+    /// first one from `from`, to its end marker or its first gap, and creates the end marker in the gap if there is none.
+    /// Hands over its entries. `listed` are the objects that were in the store when this opening had claimed its epoch, or
+    /// before. `held` are the records on the trusted disk: their payloads are created if they are missing. Others become
+    /// absent.
     ///
     /// # Errors
     /// [`VaultError::Tampered`] if an object is missing although later ones exist that cannot have been in flight
@@ -140,36 +199,118 @@ impl<B: Blobs> LogObjects<'_, B> {
         &self,
         from: Position,
         (by, listed): (u32, &[Position]),
+        held: Option<&AnnouncedRecords>,
         salt: &mut dyn FnMut() -> Salt,
-        each: &mut dyn FnMut(Position, Entry) -> Result<(), VaultError>,
+        each: &mut dyn FnMut(Position, Entry, PayloadState) -> Result<(), VaultError>,
     ) -> Result<(), VaultError> {
         for epoch in from.epoch.max(1)..by {
-            let mut at = from.max(Position::first_of(epoch));
-            loop {
-                match self.read(at).await? {
-                    Some(Object::Entry(entry)) => {
-                        each(at, entry)?;
-                        at = at.next();
+            let first = from.max(Position::first_of(epoch));
+            let entries = self.end_journal(first, (by, listed), salt).await?;
+            self.refuse_lost_objects(entries.last().map_or(first, |(at, _)| at.next())).await?;
+            // The opening of a later epoch began its journal when all payloads of this one were there or absent.
+            let is_over = listed.iter().any(|later| later.epoch > epoch && later.epoch < by);
+            let settled = entries.iter().filter_map(|(_, entry)| entry.settled).max().unwrap_or_default();
+            for (at, mut entry) in entries {
+                let state = loop {
+                    if let Some(state) = self.add_payloads(at, &mut entry).await? {
+                        break state;
                     }
-                    Some(Object::End(_)) => break,
-                    None if listed.iter().any(|later| follows(*later, at) && later.epoch < by) => {
-                        let name = at.name();
-                        let why = format!(
-                            "{name} is missing from the store, and objects of the journal that come after it are there"
-                        );
+                    if is_over || at.sequence < settled {
+                        let name = at.payload_name();
+                        let why = format!("{name} is missing from the store: it was removed");
                         return Err(VaultError::Tampered(why.into()));
                     }
-                    None => {
-                        let end = seal((self.header, self.ring.newest()), at, &Object::End(by), salt())?;
-                        if self.blobs.put_if_absent(&at.name(), &end).await? {
-                            break;
-                        }
-                    }
-                }
+                    self.settle_payloads(at, &entry, (by, held), salt()).await?;
+                };
+                each(at, entry, state)?;
             }
         }
         Ok(())
     }
+
+    /// Ends the journal of an epoch. Returns its entries without payloads.
+    async fn end_journal(
+        &self,
+        mut at: Position,
+        (by, listed): (u32, &[Position]),
+        salt: &mut dyn FnMut() -> Salt,
+    ) -> Result<Vec<(Position, Entry)>, VaultError> {
+        let mut entries = Vec::new();
+        loop {
+            match self.read_without_payloads(at).await? {
+                Some(Object::Entry(entry)) => {
+                    entries.push((at, entry));
+                    at = at.next();
+                }
+                Some(Object::End(_)) => return Ok(entries),
+                None if listed.iter().any(|later| follows(*later, at) && later.epoch < by) => {
+                    let name = at.name();
+                    let why = format!(
+                        "{name} is missing from the store, and objects of the journal that come after it are there"
+                    );
+                    return Err(VaultError::Tampered(why.into()));
+                }
+                None => {
+                    let end = seal((self.header, self.ring.newest()), at, &Object::End(by), salt())?;
+                    if self.blobs.put_if_absent(&at.name(), &end).await? {
+                        return Ok(entries);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Refuses a journal that ends here, if payloads of later objects are in the store: payloads are sent when the object
+    /// before them is there. Those of an opening's first objects come before the object.
+    async fn refuse_lost_objects(&self, end: Position) -> Result<(), VaultError> {
+        if !self.header.parameters.journal.has_payload_objects() {
+            return Ok(());
+        }
+        let prefix = end.payload_prefix_of_epoch();
+        let last =
+            self.blobs.list(&prefix).await?.iter().rev().find_map(|blob| Position::of_payloads(&blob.name));
+        match last.filter(|last| *last > end) {
+            Some(last) => {
+                let (name, payloads) = (end.name(), last.payload_name());
+                let why = format!(
+                    "{name} is missing from etcd, but the store has {payloads}: etcd has lost the journal"
+                );
+                Err(VaultError::Tampered(why.into()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Creates the missing payloads of an entry, if the trusted disk has them, or an absence marker in their place.
+    async fn settle_payloads(
+        &self,
+        at: Position,
+        entry: &Entry,
+        (by, held): (u32, Option<&AnnouncedRecords>),
+        salt: Salt,
+    ) -> Result<(), VaultError> {
+        let keys = (self.header, self.ring.newest());
+        let known = match (&entry.contents, held) {
+            (Contents::Records(records), Some(held)) => held.range(records.first..records.end()),
+            _ => None,
+        };
+        let sealed = match known {
+            Some(records) => payloads::seal_payloads(keys, at, &records, salt)?,
+            None => None,
+        };
+        let sealed = sealed.map_or_else(|| payloads::seal_absence(keys, at, by, salt), Ok)?;
+        self.blobs.put_if_absent(&at.payload_name(), &sealed).await?;
+        Ok(())
+    }
+}
+
+/// The payloads of an entry: come, or absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PayloadState {
+    /// The entry has its payloads.
+    Added,
+    /// No payloads, since they never came: its accesses are reads. The opening of this epoch has ended the journal without them.
+    Absent { by: u32 },
 }
 
 /// Returns whether an object proves that the one at `at` was in the store. Any opening with objects has ended the

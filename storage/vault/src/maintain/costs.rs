@@ -83,7 +83,9 @@ impl VaultParameters {
         /// The number of names in a page of a list.
         const PAGE: f64 = 1000.0;
         let each = self.journal_object_bytes(length.into()) as f64;
-        let steps = if self.journal.announces() { self.announced_steps(length) } else { 0.0 };
+        // Announcements in etcd are no requests to the store.
+        let announces = self.journal.announces() && !self.journal.has_payload_objects();
+        let steps = if announces { self.announced_steps(length) } else { 0.0 };
         let between = self.recovery_point() as f64 / f64::from(length) * (1.0 + steps);
         let bytes = batches * (each + steps * self.journal_object_bytes(0) as f64);
         JournalShare { objects: batches * (1.0 + steps), bytes, lists: (between / PAGE).ceil() }

@@ -117,5 +117,6 @@ async fn end_journals<U: VaultStore>(
     let objects = LogObjects { blobs: store, header: &persisted.header, ring: &persisted.ring };
     let from: Position = read_note(disk, FIRST_NEEDED_NOTE)?;
     let listed = objects.list().await?;
-    objects.end_earlier_journals(from, (claimed, &listed), &mut || entropy.salt(), &mut |_, _| Ok(())).await
+    let mut ignore = |_, _, _| Ok(());
+    objects.end_earlier_journals(from, (claimed, &listed), None, &mut || entropy.salt(), &mut ignore).await
 }

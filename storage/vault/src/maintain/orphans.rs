@@ -213,10 +213,12 @@ impl Orphans {
     fn classify_blob(&mut self, name: String, bytes: u64, shipping: &ShippingNotes, kept_from: Position) {
         let shipped = &shipping.shipped;
         let has_journal = self.vault.parameters.journal.is_in_store();
-        if let Some(object) = Position::of(&name).filter(|_| has_journal) {
+        let logged = Position::of(&name);
+        let is_end = logged.is_some() && is_end(bytes);
+        if let Some(object) = logged.or(Position::of_payloads(&name)).filter(|_| has_journal) {
             return match object {
                 _ if object.epoch > self.epoch => self.newer.push(name),
-                _ if object >= kept_from || is_end(bytes) => self.in_use.add(bytes),
+                _ if object >= kept_from || is_end => self.in_use.add(bytes),
                 _ => {
                     self.dead_checkpoints.add(bytes);
                     self.checkpoints.push(name);
@@ -298,11 +300,13 @@ impl Orphans {
             Ok(None) | Err(BlobError::TooLarge { .. }) => Ok(false),
             Ok(Some(sealed)) => {
                 let context = context(&self.vault, name);
-                let object = Position::of(name).map(|at| (at.epoch, at.sequence));
+                let object = Position::of(name).or(Position::of_payloads(name));
+                let object = object.map(|at| (at.epoch, at.sequence));
                 let order = parse_blob_name(name).or(parse_piece_name(name)).or(object);
                 let key = ring.key_of_epoch(order.map_or(u32::MAX, |(epoch, _)| epoch));
                 let opens = |purpose| blob::open(key, purpose, &context, &sealed).is_ok();
-                Ok([Purpose::CHECKPOINT, Purpose::MANIFEST, log::objects::PURPOSE].into_iter().any(opens))
+                let of_log = [log::objects::PURPOSE, log::payloads::PURPOSE];
+                Ok([Purpose::CHECKPOINT, Purpose::MANIFEST].into_iter().chain(of_log).any(opens))
             }
             Err(error) => Err(error.into()),
         }

@@ -37,7 +37,7 @@ use futures::future::join;
 use std::collections::VecDeque;
 
 /// The reason why a vault has no standby.
-const NO_HEARTBEATS: &str = "a standby needs a vault with `--journal standby`: create it with `ameles init --journal standby`, \
+const NO_HEARTBEATS: &str = "a standby needs a vault with `--journal standby` or `etcd`: create it with `ameles init --journal standby`, \
     or convert it with `ameles convert --journal standby`";
 /// The number of replaced versions after which a follower asks which of them the checkpoint in the store still needs.
 const MAX_GARBAGE: usize = 4096;

@@ -60,11 +60,13 @@ impl<'a, B: Blobs> Heartbeats<'a, B> {
 
     /// Creates an object without records.
     async fn beat(&mut self, log: &mut Log) -> Result<(), VaultError> {
+        // An opening does nothing but ask the store.
+        log.on_store_answered();
         let (at, sealed) = log.build_heartbeat(self.next_record, self.identity, self.entropy)?;
         self.disk.set_meta(NEXT_OBJECT_NOTE, &log.note().encode())?;
         let since = self.lease.now();
         self.objects.create(at, &sealed).await?;
-        if let (_, Some(since)) = log.on_logged(at, since) {
+        if let Some(since) = log.on_logged(at, since).since {
             self.lease.renew(since);
         }
         Ok(())

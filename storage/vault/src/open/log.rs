@@ -12,7 +12,8 @@ use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::log::announcements::AnnouncedRecords;
 use crate::log::entry::{Contents, Entry, Object};
-use crate::log::objects::{LogObjects, seal};
+use crate::log::objects::{LogObjects, PayloadState, seal};
+use crate::log::payloads::seal_payloads;
 use crate::log::{FIRST_NEEDED_NOTE, NEXT_OBJECT_NOTE, NextObject, read_note};
 use crate::session::{Log, without_reads};
 use crate::trusted::disk::TrustedDisk;
@@ -38,7 +39,12 @@ enum LastRecords {
     /// The writes of the last batches, of each batch by itself.
     Writes(Vec<Vec<Call>>),
     /// The records that the store is not known to have, in a vault that announces there.
-    Announced(AnnouncedRecords),
+    Announced {
+        /// The records that are not known to be there.
+        lacking: AnnouncedRecords,
+        /// All records since the checkpoint on the trusted disk. Their payloads may be missing.
+        held: AnnouncedRecords,
+    },
 }
 
 /// Checks that the store holds the required objects of the journal, and nothing newer. Called before the claim.
@@ -64,8 +70,9 @@ pub(super) async fn check_log<B: Blobs>(
         // A checkpoint that no flush has followed was made when all objects were in the store.
         let sequence = if recorded < first { next.sequence } else { unknown.min(next.sequence) };
         let known = (recorded.max(first) - first).min(persisted.records.len() as u64);
-        let records = persisted.records[known as usize..].to_vec();
-        (LastRecords::Announced(AnnouncedRecords::new(first + known, records)), sequence)
+        let held = AnnouncedRecords::new(first, persisted.records.clone());
+        let lacking = AnnouncedRecords::new(first + known, persisted.records[known as usize..].to_vec());
+        (LastRecords::Announced { lacking, held }, sequence)
     } else {
         let last = last_batches(persisted);
         // A batch of an earlier epoch was repeated by the first objects of the next one.
@@ -80,7 +87,7 @@ pub(super) async fn check_log<B: Blobs>(
     }
     let listed = objects.list().await?;
     for newer in listed.iter().filter(|at| **at >= next && at.epoch <= claimed) {
-        if let Some(Object::Entry(entry)) = objects.read(*newer).await? {
+        if let Some(Object::Entry(entry)) = objects.read_without_payloads(*newer).await? {
             refuse_newer(next, *newer, &entry)?;
         }
     }
@@ -129,7 +136,8 @@ impl KnownLog {
     /// The journal after a takeover in this epoch: the store has all records before the one of this number.
     pub(super) fn after_takeover(epoch: u32, next_record: u64) -> Self {
         let next = Position::first_of(epoch);
-        let last = LastRecords::Announced(AnnouncedRecords::new(next_record, Vec::new()));
+        let none = AnnouncedRecords::new(next_record, Vec::new());
+        let last = LastRecords::Announced { lacking: none.clone(), held: none };
         KnownLog { next, in_doubt: next, last, listed: Vec::new() }
     }
 
@@ -148,30 +156,38 @@ impl KnownLog {
         let KnownLog { next, in_doubt, last, listed } = self;
         // The numbers of records that the store has.
         let mut held = HeldRecords::default();
-        let mut each = |at, entry: Entry| {
+        let mut each = |at, entry: Entry, payloads| {
             refuse_newer(next, at, &entry)?;
+            if let PayloadState::Absent { by } = payloads {
+                // Whoever has ended this journal repeats it without writes that this disk has.
+                return Err(VaultError::Displaced { ours: at.epoch, theirs: by });
+            }
             held.take(at, &entry);
             Ok(())
         };
-        objects.end_earlier_journals(in_doubt, (epoch, &listed), &mut || entropy.salt(), &mut each).await?;
+        let salt = &mut || entropy.salt();
+        objects.end_earlier_journals(in_doubt, (epoch, &listed), last.held(), salt, &mut each).await?;
         let begin = Position::first_of(epoch);
         let mut entries: Vec<Entry> = Vec::new();
         let mut taken = 0;
         let (contents, recorded) = last.lacking(held.end);
+        let filler = match objects.header.parameters.journal.announces() {
+            true => Contents::Records(AnnouncedRecords::new(recorded, Vec::new())),
+            false => Contents::Writes(Vec::new()),
+        };
         let mut contents = contents.into_iter();
         while let Some(mut unlogged) = rows.unlogged()
             && (entries.is_empty() || contents.len() > 0 || unlogged.bytes() > 0)
         {
-            let contents = contents.next().unwrap_or(Contents::Writes(Vec::new()));
+            let contents = contents.next().unwrap_or_else(|| filler.clone());
             let (bytes, up_to) = unlogged.take(objects.header.parameters.row_bytes(contents.accesses()));
             taken = up_to;
-            entries.push(Entry { opening: Some((0, 0)), contents, rows: bytes });
+            entries.push(Entry { opening: Some((0, 0)), contents, rows: bytes, settled: None });
         }
         let (mut at, of) = (begin, entries.len() as u32);
         for (nth, entry) in (0..).zip(entries) {
-            let object = Object::Entry(Entry { opening: Some((nth, of)), ..entry });
-            let sealed = seal((objects.header, objects.ring.newest()), at, &object, entropy.salt())?;
-            objects.create(at, &sealed).await?;
+            let entry = Entry { opening: Some((nth, of)), ..entry };
+            create_first(objects, at, entry, entropy).await?;
             at = at.next();
         }
         let next = NextObject { at, in_doubt: at.sequence, recorded };
@@ -181,6 +197,26 @@ impl KnownLog {
         }
         Ok(Log::begin(rows.clone(), next, objects.header.parameters.journal))
     }
+}
+
+/// Creates one of the first objects of an opening. Its payloads are there before it.
+async fn create_first<B: Blobs>(
+    objects: &LogObjects<'_, B>,
+    at: Position,
+    mut entry: Entry,
+    entropy: &mut Entropy,
+) -> Result<(), VaultError> {
+    let keys = (objects.header, objects.ring.newest());
+    if objects.header.parameters.journal.has_payload_objects() {
+        entry.settled = Some(at.sequence + 1);
+        if let Contents::Records(records) = &entry.contents
+            && let Some(sealed) = seal_payloads(keys, at, records, entropy.salt())?
+        {
+            objects.create_payloads(at, &sealed).await?;
+        }
+    }
+    let sealed = seal(keys, at, &Object::Entry(entry), entropy.salt())?;
+    objects.create(at, &sealed).await
 }
 
 /// The records in the objects that were read.
@@ -214,10 +250,18 @@ impl LastRecords {
     fn lacking(self, held: u64) -> (Vec<Contents>, u64) {
         match self {
             LastRecords::Writes(batches) => (batches.into_iter().map(Contents::Writes).collect(), 0),
-            LastRecords::Announced(records) => {
-                let end = records.end();
-                (vec![Contents::Records(records.from(held))], end)
+            LastRecords::Announced { lacking, .. } => {
+                let end = lacking.end();
+                (vec![Contents::Records(lacking.from(held))], end)
             }
+        }
+    }
+
+    /// The records on the trusted disk, in a vault that announces in the store.
+    fn held(&self) -> Option<&AnnouncedRecords> {
+        match self {
+            LastRecords::Writes(_) => None,
+            LastRecords::Announced { held, .. } => Some(held),
         }
     }
 }

@@ -426,8 +426,8 @@ async fn merge_log<U: VaultStore>(
     let objects = LogObjects { blobs, header, ring };
     let listed = objects.list().await?;
     let mut merged = MergedLog::from(sequence);
-    let mut take = |at, entry| merged.take(at, entry);
-    objects.end_earlier_journals(from, (claimed, &listed), &mut || entropy.salt(), &mut take).await?;
+    let mut take = |at, entry, _| merged.take(at, entry);
+    objects.end_earlier_journals(from, (claimed, &listed), None, &mut || entropy.salt(), &mut take).await?;
     Ok(merged)
 }
 

@@ -72,11 +72,11 @@ async fn end_journals(follower: &mut Follower<'_>, epoch: u32) -> Result<bool, V
     let objects = LogObjects { blobs: &*store, header, ring };
     let listed = objects.list().await?;
     let mut next = *at;
-    let mut take = |at: Position, entry| {
+    let mut take = |at: Position, entry, _| {
         next = at.next();
         log.take(at, entry)
     };
-    objects.end_earlier_journals(*at, (epoch, &listed), &mut || entropy.salt(), &mut take).await?;
+    objects.end_earlier_journals(*at, (epoch, &listed), None, &mut || entropy.salt(), &mut take).await?;
     let has_more = next > *at;
     *at = next;
     Ok(has_more)

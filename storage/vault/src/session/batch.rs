@@ -2,13 +2,13 @@
 
 use super::Session;
 use super::event::Event;
+use super::log::LogObject;
 use super::pace::LocalWork;
 use crate::engine::Answers;
 use crate::engine::record::Call;
 use crate::error::VaultError;
 use crate::log::objects::LogObjects;
 use crate::store::VaultStore;
-use crate::trusted::position::Position;
 use tokio::time::Instant;
 
 impl<U: VaultStore> Session<U> {
@@ -100,7 +100,7 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Sends a log object whose records are durable.
-    pub(super) fn send_object(&mut self, (at, sealed): (Position, Vec<u8>), began: Instant) {
+    pub(super) fn send_object(&mut self, (at, sealed): LogObject, began: Instant) {
         let (identity, store) = (self.identity.clone(), self.engine.sealed.clone());
         let since = self.lease.now();
         let task = async move {
@@ -109,5 +109,16 @@ impl<U: VaultStore> Session<U> {
             Event::Logged(objects.create(at, &sealed).await.map(|()| (at, since)))
         };
         self.dispatcher.send(LocalWork::Step, began, Box::pin(task));
+    }
+
+    /// Sends the payloads of a log object that is in the store.
+    pub(super) fn send_payloads(&mut self, (at, sealed): LogObject) {
+        let (identity, store) = (self.identity.clone(), self.engine.sealed.clone());
+        let task = async move {
+            let objects =
+                LogObjects { blobs: store.untrusted(), header: &identity.header, ring: &identity.ring() };
+            Event::PayloadsStored(objects.create_payloads(at, &sealed).await.map(|()| at))
+        };
+        self.dispatcher.send(LocalWork::Step, Instant::now(), Box::pin(task));
     }
 }

@@ -9,7 +9,7 @@ use crate::log::objects::LogObjects;
 use crate::store::{HEADER, MAX_HEADER_BYTES};
 use crate::trusted::checkpoint::{ShippedCheckpoint, blob_name, digest, parse_blob_name};
 use crate::trusted::header::VaultHeader;
-use crate::trusted::position::{PREFIX as PREFIX_OF_LOG, Position};
+use crate::trusted::position::{PAYLOAD_PREFIX, PREFIX as PREFIX_OF_LOG, Position};
 use crate::trusted::seal_context::context;
 use crate::trusted::shipped_piece_name::{PREFIX, parse_piece_name};
 use crate::trusted::shipped_state::{MAX_SEALED_BYTES, Manifest};
@@ -110,7 +110,7 @@ impl ExpectedObjects {
     async fn check_log(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
         let Some((from, next)) = self.log else { return Ok(Vec::new()) };
         let objects = LogObjects { blobs: store, header: &self.of, ring: &self.ring };
-        let listed = store.list(PREFIX_OF_LOG).await?;
+        let mut listed = store.list(PREFIX_OF_LOG).await?;
         let places: BTreeSet<Position> = listed.iter().filter_map(|blob| Position::of(&blob.name)).collect();
         let (mut faults, mut at, mut known) = (Vec::new(), from, BTreeSet::new());
         while at < next {
@@ -130,6 +130,11 @@ impl ExpectedObjects {
                 Err(error) if error.is_tampering() => "changed",
                 Err(error) => return Err(error),
             };
+            if let Ok(Some(Object::Entry(_))) = objects.read_without_payloads(at).await {
+                faults.push(format!("{} was {what}", at.payload_name()));
+                at = at.next();
+                continue;
+            }
             faults.push(format!("{} was {what}", at.name()));
             // The missing object may have been the end marker of its epoch.
             at = match places.range(at.next()..next).next() {
@@ -146,7 +151,11 @@ impl ExpectedObjects {
             }
         }
         // Objects before `from` may be left from a crash.
-        let is_planted = |name: &str| Position::of(name).is_none_or(|at| at >= from && !known.contains(&at));
+        if self.of.parameters.journal.has_payload_objects() {
+            listed.extend(store.list(PAYLOAD_PREFIX).await?);
+        }
+        let position = |name: &str| Position::of(name).or(Position::of_payloads(name));
+        let is_planted = |name: &str| position(name).is_none_or(|at| at >= from && !known.contains(&at));
         let planted = listed.iter().filter(|blob| is_planted(&blob.name));
         faults.extend(planted.map(|blob| format!("{} was not written by this vault", blob.name)));
         Ok(faults)

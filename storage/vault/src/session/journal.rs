@@ -6,6 +6,7 @@
 
 use super::Log;
 use super::identity::Identity;
+use super::log::{LogObject, Stored};
 use crate::engine::deferred_store::OperationId;
 use crate::engine::record::{Input, Record};
 use crate::engine::scheme::{MAX_BATCHES, Seed};
@@ -34,7 +35,7 @@ pub(super) struct Flush {
     /// The work that waits for the records.
     pub(super) work: Vec<(OperationId, Work)>,
     /// The log objects of the batches or of the records, if there is a journal in the store.
-    pub(super) objects: Vec<(Position, Vec<u8>)>,
+    pub(super) objects: Vec<LogObject>,
     /// The number of batches that start in it.
     batches: usize,
 }
@@ -196,16 +197,26 @@ impl Journal {
         Some(Flush { began, work: Vec::new(), objects, batches: 0 })
     }
 
-    /// The store has a log object. Returns the work that waited for it, and the last time at which the journal is known to
-    /// have been this session's, if that is news: when the last object was sent that is there with all before it.
+    /// The store has a log object, which was sent at this time. Returns the work that waited for it, and what else follows.
+    /// The journal was this session's when the last object was sent that is there with all before it.
     pub(super) fn on_logged(
         &mut self,
         (at, since): (Position, Duration),
-    ) -> (Vec<(OperationId, Work)>, Option<Duration>) {
+    ) -> (Vec<(OperationId, Work)>, Stored) {
         let Some(log) = &mut self.log else { return Default::default() };
-        let (stored, since) = log.on_logged(at, since);
-        let announced = stored.min(self.announcing.len());
-        (self.announcing.drain(..announced).flat_map(|flush| flush.work).collect(), since)
+        let stored = log.on_logged(at, since);
+        let announced = stored.objects.min(self.announcing.len());
+        (self.announcing.drain(..announced).flat_map(|flush| flush.work).collect(), stored)
+    }
+
+    /// The store has the payloads of a log object.
+    pub(super) fn on_payloads_stored(&mut self, at: Position) {
+        self.log.iter_mut().for_each(|log| log.on_payloads_stored(at));
+    }
+
+    /// Returns whether the store lacks nothing that was sent to it, or will be.
+    pub(super) fn is_settled(&self) -> bool {
+        self.pending_objects() == 0 && self.log.as_ref().is_none_or(|log| log.unsettled_batches() == 0)
     }
 
     /// Returns whether a flush has not ended.
@@ -221,10 +232,12 @@ impl Journal {
     }
 
     /// The number of batches whose callers may not be answered yet: the newest ones. Without announcements there, each
-    /// batch has an object in the store.
+    /// batch has an object in the store. With them, payloads may have objects of their own.
     pub(super) fn unacknowledged_batches(&self) -> usize {
-        let objects = if self.announces() { 0 } else { self.pending_objects() };
-        self.unrecorded_batches().max(objects)
+        if self.announces() {
+            return self.unrecorded_batches() + self.log.as_ref().map_or(0, Log::unsettled_batches);
+        }
+        self.unrecorded_batches().max(self.pending_objects())
     }
 
     /// The number of batches in the records that no flush has taken.

@@ -1,5 +1,6 @@
 //! The loop of a session: it takes commands and events, starts the work that is ready, journals it, and sends it.
 
+use super::Log;
 use super::command::{AtClose, Command, Reply};
 use super::dispatcher::sleep_until;
 use super::event::Event;
@@ -227,7 +228,7 @@ impl<U: VaultStore> Session<U> {
     pub(super) fn is_quiet(&self) -> bool {
         let is_engine_still =
             !self.engine.is_accessing() && !self.engine.is_stepping() && !self.engine.is_rewriting();
-        let is_journal_still = !self.journal.is_flushing() && self.journal.pending_objects() == 0;
+        let is_journal_still = !self.journal.is_flushing() && self.journal.is_settled();
         is_engine_still && is_journal_still && !self.checks.is_running()
     }
 
@@ -318,6 +319,9 @@ impl<U: VaultStore> Session<U> {
     }
 
     async fn on_event(&mut self, event: Event) -> Result<(), VaultError> {
+        if event.is_answer_of_store() {
+            self.journal.log.iter_mut().for_each(Log::on_store_answered);
+        }
         match event {
             Event::Durable(appended) => {
                 appended?;
@@ -329,14 +333,18 @@ impl<U: VaultStore> Session<U> {
             Event::Shipped(shipped) => self.on_shipped(shipped?).await?,
             Event::LeaseChecked(looked) => self.on_lease_checked(looked)?,
             Event::Logged(logged) => {
-                let (work, since) = self.journal.on_logged(logged?);
+                let (work, stored) = self.journal.on_logged(logged?);
                 if self.identity.header.parameters.journal.has_heartbeats()
-                    && let Some(since) = since
+                    && let Some(since) = stored.since
                 {
                     self.lease.renew(since);
                 }
+                for payloads in stored.payloads {
+                    self.send_payloads(payloads);
+                }
                 self.send_work(work, Instant::now());
             }
+            Event::PayloadsStored(stored) => self.journal.on_payloads_stored(stored?),
             Event::KeyChanged(changed) => {
                 changed?;
                 self.on_key_changed();

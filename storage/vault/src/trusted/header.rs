@@ -44,6 +44,9 @@ pub enum JournalPlace {
     /// The store first, and an object at least every few seconds. So a standby on another machine can follow the journal,
     /// knows when the gateway is gone, and takes over.
     Standby = 4,
+    /// As with a standby, and the objects of the journal are in etcd. The payloads of their accesses are in objects of
+    /// the store. They are sent beside the requests, and are there before an access is answered.
+    Etcd = 5,
 }
 
 impl JournalPlace {
@@ -54,12 +57,17 @@ impl JournalPlace {
 
     /// Returns whether the store has the records of requests before the requests.
     pub fn announces(self) -> bool {
-        matches!(self, JournalPlace::StoreFirst | JournalPlace::Standby)
+        matches!(self, JournalPlace::StoreFirst | JournalPlace::Standby | JournalPlace::Etcd)
     }
 
     /// Returns whether a standby can follow the journal.
     pub fn has_heartbeats(self) -> bool {
-        self == JournalPlace::Standby
+        matches!(self, JournalPlace::Standby | JournalPlace::Etcd)
+    }
+
+    /// Returns whether the payloads of a log object are in an object of their own.
+    pub fn has_payload_objects(self) -> bool {
+        self == JournalPlace::Etcd
     }
 }
 

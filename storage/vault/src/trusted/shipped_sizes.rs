@@ -31,7 +31,7 @@ impl VaultParameters {
         let block = u64::from(self.scheme.block_bytes()).max(1);
         let seldom = 4 * self.shipped_bytes().div_ceil(block);
         let accesses = match self.journal {
-            JournalPlace::Disk | JournalPlace::StoreFirst | JournalPlace::Standby => {
+            JournalPlace::Disk | JournalPlace::StoreFirst | JournalPlace::Standby | JournalPlace::Etcd => {
                 (SHIP_EVERY_BYTES / block).min(seldom)
             }
             JournalPlace::Store => seldom,
@@ -119,7 +119,7 @@ impl VaultParameters {
         let journal = match self.journal {
             JournalPlace::Disk => 0,
             // Log objects are deleted after a checkpoint has been shipped. Another one may be due before.
-            JournalPlace::Store | JournalPlace::StoreFirst | JournalPlace::Standby => {
+            JournalPlace::Store | JournalPlace::StoreFirst | JournalPlace::Standby | JournalPlace::Etcd => {
                 (1 + points) * self.recovery_point() * self.journal_object_bytes(1)
             }
         };

@@ -95,7 +95,7 @@ impl Life {
         let (place, _) = opened.await.unwrap();
         let other = match place {
             JournalPlace::Disk => JournalPlace::Store,
-            JournalPlace::Store | JournalPlace::StoreFirst | JournalPlace::Standby => JournalPlace::Disk,
+            _ => JournalPlace::Disk,
         };
         for place in [place, other, place] {
             move_over(&owner, owner.store.clone(), place).await.unwrap();
@@ -118,10 +118,8 @@ impl Life {
         let owner = Owner::at(&self.header, left.store, left.disk, seed);
         let restored = owner.restore(old_key(), None).await.unwrap();
         let allowed = |block| match place {
-            JournalPlace::Store | JournalPlace::StoreFirst | JournalPlace::Standby => {
-                self.writes.allowed(block, at)
-            }
             JournalPlace::Disk => self.writes.shipped(block, at),
+            _ => self.writes.allowed(block, at),
         };
         restored.open(old_key(), async |vault| compare(vault, allowed).await).await.unwrap();
     }

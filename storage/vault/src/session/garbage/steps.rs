@@ -9,10 +9,10 @@ use crate::session::pace::{Instants, LocalWork, next_instant};
 use crate::store::VaultStore;
 use crate::store_space::StoreSpace;
 use crate::trusted::checkpoint::{PREFIX as CHECKPOINTS, parse_blob_name};
-use crate::trusted::position::{PREFIX, Position};
+use crate::trusted::position::{PAYLOAD_PREFIX, PREFIX, Position};
 use crate::trusted::shipped_piece_name::{PREFIX as PIECES, parse_piece_name};
 use ameles_core::store::Untrusted;
-use ameles_store::Blobs;
+use ameles_store::{Blob, Blobs};
 use futures::future::try_join_all;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -82,7 +82,10 @@ impl<U: VaultStore> Session<U> {
                     delete_checkpoints(store.untrusted(), (newest, &kept), instants).await?;
                 }
                 match log_objects {
-                    Some(before) => delete_objects(store.untrusted(), before, instants).await,
+                    Some(before) => {
+                        let has_payload_objects = journal.has_payload_objects();
+                        delete_objects(store.untrusted(), (before, has_payload_objects), instants).await
+                    }
                     None => Ok(()),
                 }
             };
@@ -111,19 +114,29 @@ async fn delete_checkpoints<B: Blobs>(
     Ok(())
 }
 
-/// Deletes the log objects before this one. End markers stay: the gateway that wrote that journal may still be running,
+/// Deletes the log objects before this one, and then their payloads. End markers stay: the gateway that wrote that journal may still be running,
 /// and would continue if its next name were free.
 async fn delete_objects<B: Blobs>(
     blobs: &B,
-    before: Position,
+    (before, has_payload_objects): (Position, bool),
     instants: Option<Instants>,
 ) -> Result<(), VaultError> {
-    next_instant(instants).await;
-    let mut names = blobs.list(PREFIX).await?;
-    names.retain(|blob| !is_end(blob.size.0) && Position::of(&blob.name).is_some_and(|at| at < before));
-    for chunk in names.chunks(AT_ONCE) {
+    // A list is a request that others need not see.
+    let prefixes = if has_payload_objects { 2 } else { 1 };
+    let is_needed = |at: Option<Position>| at.is_none_or(|at| at >= before);
+    for (prefix, position) in
+        [(PREFIX, Position::of as fn(&str) -> _), (PAYLOAD_PREFIX, Position::of_payloads)]
+            .into_iter()
+            .take(prefixes)
+    {
         next_instant(instants).await;
-        try_join_all(chunk.iter().map(|blob| blobs.remove(&blob.name))).await?;
+        let mut names = blobs.list(prefix).await?;
+        let stays = |blob: &Blob| prefix == PREFIX && is_end(blob.size.0);
+        names.retain(|blob| !is_needed(position(&blob.name)) && !stays(blob));
+        for chunk in names.chunks(AT_ONCE) {
+            next_instant(instants).await;
+            try_join_all(chunk.iter().map(|blob| blobs.remove(&blob.name))).await?;
+        }
     }
     Ok(())
 }

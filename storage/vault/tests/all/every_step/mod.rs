@@ -54,6 +54,11 @@ fn with_heartbeats(header: &VaultHeader) -> VaultHeader {
     with_journal(header, JournalPlace::Standby)
 }
 
+/// The vault with its announcements apart from the payloads, as in etcd.
+fn with_payload_objects(header: &VaultHeader) -> VaultHeader {
+    with_journal(header, JournalPlace::Etcd)
+}
+
 fn with_journal(header: &VaultHeader, journal: JournalPlace) -> VaultHeader {
     let parameters = VaultParameters { journal, ..header.parameters.clone() };
     VaultHeader { parameters, ..header.clone() }
@@ -154,6 +159,8 @@ crash_everywhere! {
     a_machine_lost_at_any_step_is_repeated_in_slices_with_the_top_on_the_disk: with_announcements(&with_top_on_disk(&ring_in_slices()));
     a_standby_takes_over_at_any_step: with_heartbeats(&with_top_on_disk(&ring_in_slices()));
     a_standby_takes_over_at_any_step_under_path_oram: with_heartbeats(&path(false));
+    a_machine_lost_at_any_step_is_repeated_with_payloads_of_their_own: with_payload_objects(&with_top_on_disk(&ring_in_slices()));
+    a_machine_lost_at_any_step_is_repeated_with_payloads_of_their_own_under_path_oram: with_payload_objects(&path(false));
     a_machine_lost_at_any_step_loses_nothing_under_path_oram_with_its_journal_in_the_store: with_journal_in_store(&path(false));
     no_crash_at_any_step_loses_anything_under_ring_oram_with_its_top_on_the_disk: with_top_on_disk(&ring(true));
     no_crash_at_any_step_loses_anything_under_path_oram_with_its_top_on_the_disk: with_top_on_disk(&path(true));

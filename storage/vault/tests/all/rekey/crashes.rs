@@ -132,10 +132,8 @@ impl KeyChangeRun {
             .await
             .unwrap();
         let allowed = |block| match self.header.parameters.journal {
-            JournalPlace::Store | JournalPlace::StoreFirst | JournalPlace::Standby => {
-                self.writes.allowed(block, at)
-            }
             JournalPlace::Disk => self.writes.shipped(block, at),
+            _ => self.writes.allowed(block, at),
         };
         restored.open(key(), async |vault| drop(compare(vault, allowed).await)).await.unwrap();
     }

@@ -112,7 +112,9 @@ impl Scenario {
 
 fn draw_journal(rng: &mut TestRng) -> JournalPlace {
     let (disk, store) = (JournalPlace::Disk, JournalPlace::Store);
-    rng.one_of(&[disk, disk, disk, store, store, JournalPlace::StoreFirst, JournalPlace::Standby])
+    let announcing = [JournalPlace::StoreFirst, JournalPlace::Standby, JournalPlace::Etcd];
+    let announcing = rng.one_of(&announcing);
+    rng.one_of(&[disk, disk, disk, store, store, announcing, announcing])
 }
 
 /// A Path ORAM; sometimes its stash has room for hardly more than a largest batch, so that it evicts in the background.

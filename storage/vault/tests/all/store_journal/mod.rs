@@ -8,6 +8,7 @@ mod announced;
 mod copies;
 mod displaced;
 mod lost_machine;
+mod payloads;
 mod tampering;
 mod visible_objects;
 
