@@ -4,6 +4,8 @@
 
 AMELES_BIN               the program under test
 AMELES_TEST_VERSITYGW    versitygw, the untrusted side
+AMELES_BIN_WITH_ETCD     the same with a client of etcd
+AMELES_TEST_ETCD         etcd; searched for on PATH if not given
 AMELES_TEST_RCLONE       rclone; searched for on PATH if not given
 AMELES_TEST_CHROMIUM     headless Chromium; Debian's if not given
 AMELES_TEST_ENDPOINT     an S3 server to test instead of `ameles serve`, with AMELES_TEST_ACCESS_KEY and
@@ -21,6 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from etcd import Etcd, Tls
 from programs import Endpoint, Gateway, UntrustedSide
 
 from browser import launch_chromium
@@ -51,6 +54,48 @@ def versitygw() -> Path:
 def rclone_program() -> Path:
     """rclone."""
     return find_file("AMELES_TEST_RCLONE", STEP, "rclone")
+
+
+@pytest.fixture(scope="session")
+def etcd_program() -> Path:
+    """The server of etcd."""
+    return find_file("AMELES_TEST_ETCD", STEP, "etcd")
+
+
+@pytest.fixture(scope="session")
+def ameles_with_etcd() -> Path:
+    """The program under test, with a client of etcd."""
+    return find_file("AMELES_BIN_WITH_ETCD", STEP)
+
+
+@pytest.fixture
+def new_etcd(etcd_program: Path, tmp_path: Path) -> Iterator[Callable[..., Etcd]]:
+    """Starts clusters of etcd for one test."""
+    clusters: list[Etcd] = []
+
+    def start(members: int = 1, tls: Tls | None = None) -> Etcd:
+        folder = tmp_path / f"etcd-{len(clusters)}"
+        folder.mkdir()
+        clusters.append(Etcd(etcd_program, folder, members, tls))
+        return clusters[-1]
+
+    yield start
+    for cluster in clusters:
+        cluster.close()
+
+
+@pytest.fixture
+def place_journal(request: pytest.FixtureRequest) -> Callable[..., list[str]]:
+    """Gives gateways of one vault the place of its journal. Returns the flags for it."""
+
+    def place(journal: str, *gateways: Gateway) -> list[str]:
+        if journal == "etcd":
+            etcd = request.getfixturevalue("new_etcd")()
+            for gateway in gateways:
+                etcd.holds_journal_of(gateway, request.getfixturevalue("ameles_with_etcd"))
+        return ["--journal", journal]
+
+    return place
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import signal
@@ -11,7 +12,7 @@ import time
 import tomllib
 import urllib.error
 import urllib.request
-from contextlib import ExitStack
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,12 +30,30 @@ def free_port() -> int:
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns distinct ports that nothing listens on now."""
-    with ExitStack() as sockets:
-        probes = [sockets.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
+    """Returns distinct ports that nothing listens on now, and that no other process of these tests takes.
+
+    They lie below the ports that the system gives to connections.
+    """
+    found = []
+    while len(found) < count:
+        port = next(_PORTS)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        found.append(port)
+    return found
+
+
+def _ports() -> Iterator[int]:
+    """Returns the ports of this process of the tests, again and again."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    first = 12_000 + 1000 * (worker % 20)
+    return itertools.cycle(range(first, first + 1000))
+
+
+_PORTS = _ports()
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -265,6 +284,7 @@ class Gateway:
         self.port, self.admin_port, self.swift_port = free_ports(3)
         self.program: Program | None = None
         self.serve_flags: list[str] = []
+        self.etcd_flags: list[str] = []
 
     def vault_flags(self) -> list[str]:
         """Returns the flags with which every command finds the vault."""
@@ -279,7 +299,7 @@ class Gateway:
         flags += ["--store", f"s3://{self.untrusted.BUCKET}/{self.vault}", "--endpoint", self.store_url or store.url]
         for name, value in options.items():
             flags += ["--store-option", f"{name}={value}"]
-        return flags
+        return flags + self.etcd_flags
 
     def serve_command(self) -> list[str]:
         """Returns the command that serves the vault, and creates it at the first start."""

@@ -25,7 +25,7 @@ def start_standby(standby: Gateway, of: Gateway) -> None:
     (standby.data / "trusted").mkdir(parents=True, exist_ok=True)
     shutil.copy(of.data / "master.key", standby.data / "master.key")
     shutil.copy(of.data / "trusted" / "credentials.toml", standby.data / "trusted" / "credentials.toml")
-    standby.serve_flags = ["--journal", "standby", "--standby"]
+    standby.serve_flags = [*(flag for flag in of.serve_flags if flag != "--standby"), "--standby"]
     before = times_printed(standby, FOLLOWS)
     standby.start_without_waiting()
     wait_for_line(standby, FOLLOWS, before)
@@ -58,9 +58,9 @@ def wait_until_served(gateway: Gateway) -> None:
     gateway.program.wait_for(f"http://127.0.0.1:{gateway.admin_port}/healthz")
 
 
-def gateway_and_standby(new_gateway) -> tuple[Gateway, Gateway]:
+def gateway_and_standby(new_gateway, flags: list[str]) -> tuple[Gateway, Gateway]:
     """Returns a gateway whose vault can have a standby, and a second machine. Neither is started."""
     first, second = new_gateway("first"), new_gateway("second")
     first.capacity = second.capacity = "32MiB"
-    first.serve_flags = ["--journal", "standby"]
+    first.serve_flags = flags
     return first, second

@@ -7,7 +7,7 @@ from writers import check_all, kill_under_load, new_rng, new_writers, start_with
 
 
 def test_a_standby_takes_over_from_a_killed_gateway_and_that_machine_becomes_the_standby(new_gateway):
-    first, second = gateway_and_standby(new_gateway)
+    first, second = gateway_and_standby(new_gateway, ["--journal", "standby"])
     start_with_bucket(first)
     writers, rng = new_writers(), new_rng()
     start_standby(second, first)

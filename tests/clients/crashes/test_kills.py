@@ -24,6 +24,8 @@ VAULTS = {
     "store-first disk": 0,
     "standby memory": 0,
     "standby disk": 0,
+    "etcd memory": 1,
+    "etcd disk": 0,
 }
 """The places of journal and tree top, and the usual number of kills."""
 
@@ -86,10 +88,10 @@ class Killer:
 
 
 @pytest.mark.parametrize(("vault", "kills"), shares("AMELES_KILLS", VAULTS))
-def test_what_was_acknowledged_survives_kill_9_in_every_phase(new_gateway, counts, vault, kills):
+def test_what_was_acknowledged_survives_kill_9_in_every_phase(new_gateway, place_journal, counts, vault, kills):
     gateway: Gateway = new_gateway()
     journal, tree_top = vault.split()
-    make_small(gateway, "--journal", journal, "--tree-top-on", tree_top)
+    make_small(gateway, *place_journal(journal, gateway), "--tree-top-on", tree_top)
     start_with_bucket(gateway)
     gateway.kill()
     endpoint, writers, rng = gateway.endpoint, new_writers(), new_rng()

@@ -35,6 +35,8 @@ VAULTS = {
     "store-first disk": 0,
     "standby memory": 0,
     "standby disk": 0,
+    "etcd memory": 0,
+    "etcd disk": 0,
 }
 """The places of journal and tree top, and the usual number of lost folders."""
 
@@ -162,11 +164,11 @@ class Owner:
 
 
 @pytest.mark.parametrize(("vault", "losses"), shares("AMELES_LOSSES", VAULTS))
-def test_a_lost_machine_takes_along_no_more_than_stated(new_gateway, counts, vault, losses):
+def test_a_lost_machine_takes_along_no_more_than_stated(new_gateway, place_journal, counts, vault, losses):
     gateway: Gateway = new_gateway()
     journal, tree_top = vault.split()
     ship_after = ["--ship-after", "10s"] if vault == "disk memory" else []
-    make_small(gateway, "--journal", journal, "--tree-top-on", tree_top, *ship_after)
+    make_small(gateway, *place_journal(journal, gateway), "--tree-top-on", tree_top, *ship_after)
     start_with_bucket(gateway)
     # The clean stop ships a checkpoint: from now on a lost machine does not take along the bucket.
     gateway.stop()

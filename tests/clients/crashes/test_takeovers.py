@@ -15,10 +15,10 @@ from rounds import shares
 from standbys import LOCKED, TAKES_OVER, start_standby, wait_for_line, wait_for_takeover, wait_until_served
 from writers import Load, make_small, new_rng
 
-STANDBYS = {"1": 1, "2": 0, "3": 0, "4": 0}
+STANDBYS = {"standby 1": 1, "standby 2": 0, "standby 3": 0, "etcd 1": 0, "etcd 2": 0}
 """The usual number of rounds of each vault with a standby."""
 
-RESTORED = {"store": 1, "store-first": 0, "standby": 0}
+RESTORED = {"store": 1, "store-first": 0, "standby": 0, "etcd": 0}
 """The usual number of rounds of each vault that another machine restores while its gateway is disturbed."""
 
 LEASE = 15
@@ -177,10 +177,13 @@ class Rounds:
 
 
 @pytest.mark.parametrize(("vault", "rounds"), shares("AMELES_TAKEOVERS", STANDBYS))
-def test_two_gateways_and_a_standby_lose_nothing_and_give_no_old_answer(new_gateway, counts, vault, rounds):
+def test_two_gateways_and_a_standby_lose_nothing_and_give_no_old_answer(
+    new_gateway, place_journal, counts, vault, rounds
+):
     gateways = [new_gateway(name) for name in ("first", "second", "third")]
+    flags = place_journal(vault.split()[0], *gateways)
     for gateway in gateways:
-        make_small(gateway, "--journal", "standby")
+        make_small(gateway, *flags)
     rng = new_rng()
     machines = Machines(gateways, rng, counts)
     try:
@@ -222,10 +225,13 @@ def restore_elsewhere(machines: Machines, journal: str) -> Machine:
 
 
 @pytest.mark.parametrize(("journal", "rounds"), shares("AMELES_TAKEOVERS_BY_RESTORE", RESTORED))
-def test_a_restore_elsewhere_loses_nothing_that_a_displaced_gateway_acknowledged(new_gateway, counts, journal, rounds):
+def test_a_restore_elsewhere_loses_nothing_that_a_displaced_gateway_acknowledged(
+    new_gateway, place_journal, counts, journal, rounds
+):
     gateways = [new_gateway(name) for name in ("first", "second")]
+    flags = place_journal(journal, *gateways)
     for gateway in gateways:
-        make_small(gateway, "--journal", journal)
+        make_small(gateway, *flags)
     rng = new_rng()
     machines = Machines(gateways, rng, counts)
     disturbances = [Pause(), Nothing(), CUT_SILENTLY]
