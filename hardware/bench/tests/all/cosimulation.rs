@@ -48,7 +48,6 @@ fn path_oram_shows_what_that_of_the_core_shows() {
 fn raw_oram_shows_what_that_of_the_core_shows() {
     let raw = Configuration::paper(Scheme::Raw);
     assert_same(raw, 100);
-    assert_same(Configuration { aes_double: true, ..raw }, 100);
     assert_same(small(Scheme::Raw), 350);
     assert_same(Configuration { leaf_level: 4, block_bytes: 4096, blocks: 40, ..raw }, 30);
     assert_same(Configuration { leaf_level: 8, bus_bits: 128, blocks: 500, aes_lanes: 1, ..raw }, 100);
